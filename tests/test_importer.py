@@ -337,6 +337,8 @@ def test_text_where_a_number_belongs_has_its_place(tmp_path: Path) -> None:
         (b"4 4354638 919 3762425 127851 1088660 3638449 1477456 5 200370205\n", "ioping's raw.*leave out -B"),
         (b"#      Time   UID       PID    %usr %system Command\n", "pidstat without -d.*run pidstat -d"),
         (b" L(q)  ops/s    r/s   kBps   ms/r\n    1     50     20   1280    5.0\n", "gstat's report.*iostat -x"),
+        (b"> Disk  Random 16.0 Read                450.50 MB/s          8.3\n", "winsat's report"),
+        (b"SMART/Health Information (NVMe Log 0x02)\nData Units Written: 1,384,224 [708 GB]\n", "smartctl's report"),
         (b"   TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN     IO>    COMMAND\n", "iotop's report.*pidstat -d"),
         (b'[{"setting": "a", "iops": 1}, {"setting": "b", "iops": 2}]', "JSON of none of the tools.*jq"),
         (b'{"setting": "a", "iops": 1}\n{"setting": "b", "iops": 2}\n', "JSON of none of the tools.*jq"),

@@ -521,3 +521,87 @@ def test_lines_of_io_uring_are_rounds_below_their_titles(tmp_path: Path) -> None
     assert run.settings == ["Before", "After"]
     assert value(run, "Before", "t-io_uring", "iops", round=1) == 4.52e6
     assert value(run, "After", "t-io_uring", "iops") == 480e3
+
+
+RECORDS = "1024+0 records in\n1024+0 records out\n"
+COPIED = "1073741824 bytes (1.1 GB, 1.0 GiB) copied, 4 s, 268 MB/s\n"
+METER = "300000000 bytes (300 MB, 286 MiB) copied, 1 s, 300 MB/s"
+
+
+@pytest.mark.parametrize("between", ["\r", "\n"])
+def test_the_progress_meter_of_dd_is_no_measurement(tmp_path: Path, between: str) -> None:
+    """As a terminal shows it, and as it is posted."""
+    path = tmp_path / "dd.txt"
+    path.write_text(f"{METER}{between}6{METER[1:]}\n{RECORDS}{COPIED}" * 2)
+    run = open_run(path)
+    assert run.workloads == ["dd"] and run.problems == []
+    assert [value(run, "dd", "dd", "elapsed_s", round=one) for one in (0, 1)] == [4, 4]
+
+
+def test_machines_of_bonnie_are_settings_if_there_are_several(tmp_path: Path) -> None:
+    line = "1.97,1.97,{},1,1400000000,16G,,500,90,{},20,40000,10,1055,90,120000,12,250.5,1,16,,,,,"
+    line += ",".join(["5000,20"] * 6) + ",1us" * 12 + "\n"
+    path = tmp_path / "bonnie.csv"
+    path.write_text(line.format("ext4", 90000) + line.format("xfs", 95000))
+    run = open_run(path)
+    assert run.settings == ["ext4", "xfs"]
+    assert value(run, "xfs", "bonnie++", "put_block/rate_bytes_per_s") == 95000 * KIB
+    path.write_text(line.format("host", 90000) + line.format("host", 95000))
+    assert open_run(path).settings == ["bonnie"]
+
+
+def test_timed_commands_are_workloads(tmp_path: Path) -> None:
+    times = "real\t0m{}s\nuser\t0m0.016s\nsys\t0m1.365s\n\n"
+    path = tmp_path / "shell.txt"
+    path.write_text(f"$ time cp a b\n{times.format(50.5)}root@h:~# time sync -f b\n{times.format(2)}")
+    run = open_run(path)
+    assert run.workloads == ["cp a b", "sync -f b"] and value(run, "shell", "cp a b", "elapsed_s") == 50.5
+
+
+def test_diskspd_below_headings(tmp_path: Path) -> None:
+    """Lines that end in a colon in each output are the tool's own."""
+    output = (
+        "Input parameters:\n\nResults for timespan 1:\n\nactual test time:       30.00s\n\nTotal IO\n"
+        "thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s |  file\n"
+        "total:        2000000000 |       244140 |      {} |    8000.00\n"
+    )
+    path = tmp_path / "issue.md"
+    path.write_text(f"## **Before the change**\n{output.format(60)}## **After the change**\n{output.format(70)}")
+    run = open_run(path)
+    assert run.settings == ["Before the change", "After the change"]
+    assert value(run, "After the change", "diskspd", "rate_bytes_per_s") == 70 * MIB
+
+
+@pytest.mark.parametrize(
+    ("text", "workload", "metric", "expected"),
+    [
+        (
+            "  pts/fio-1.15.0 [Type: Random Read]\n    Test 1 of 1\n        250000\n        251000\n\n"
+            "    Average: 250500 IOPS\n    Deviation: 0.40%\n",
+            "phoronix fio-1.15.0 Type: Random Read",
+            "iops",
+            250000,
+        ),
+        (
+            '{"bytes_written": 1073741824, "blocksize": 4194304, "elapsed_sec": 4.5, "bytes_per_sec": 238609294.2}',
+            "rados",
+            "rate_bytes_per_s",
+            238609294.2,
+        ),
+        (
+            "--- /dev/sda (device 298.1 Gb) ioping statistics ---\n"
+            "186 requests completed in 3001.5 ms, 62 iops, 0.2 mb/s\n"
+            "min/avg/max/mdev = 6.6/16.1/54.9/5.3 ms\n",
+            "ioping",
+            "latency_ns_mean",
+            16.1 * MS,
+        ),
+        ("read : io=3071.7MB, bw=98.3MB/s, iops=25151 , runt= 31252msec\n", "fio", "iops", 25151),
+    ],
+)
+def test_more_figures_of_what_people_post(
+    tmp_path: Path, text: str, workload: str, metric: str, expected: float
+) -> None:
+    path = tmp_path / "posted.txt"
+    path.write_text(text)
+    assert value(open_run(path), "posted", workload, metric) == pytest.approx(expected, rel=1e-4)

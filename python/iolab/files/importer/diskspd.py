@@ -140,4 +140,5 @@ FORMAT = Format(
     parse=_parse,
     words=("thread |", "I/Os", "MiB/s", "I/O per s", "AvgLat", "<TimeSpan>", "%-ile"),
     among_text=False,
+    titled=True,
 )

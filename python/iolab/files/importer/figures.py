@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -73,9 +73,12 @@ class Rule:
     """Bytes and operations, as printed with three digits: the size of one, a power of two, is that of all rounds."""
     absent: str = "not in the source"
     """Why a figure is missing that the line has a place for."""
+    counts: bool = False
+    """It stands above the figures of a whole measurement, as dd's records do. Figures right above it, and not right
+    below another, were of one in progress."""
 
 
-_OF_RULES = ("begins", "opens", "ends", "closes", "quotient", "decimal_comma", "amount", "each", "absent")
+_OF_RULES = ("begins", "opens", "ends", "closes", "quotient", "decimal_comma", "amount", "each", "absent", "counts")
 
 
 def rule(pattern: str, **more: Any) -> Rule:
@@ -98,6 +101,17 @@ class _Reader:
         self.line = 0
         self.line_of: dict[tuple[str, str], int] = {}
         """The last line that a row has figures of."""
+        self.counted_at = -1
+        """The last line that counts."""
+        self.in_progress: list[tuple[int, Table]] = []
+        """Lines of figures, each right below the one before, and not right below one that counts."""
+        machines = {found["machine"] for line in source.text_lines for found in self._naming(line)}
+        self.has_machines = len(machines) > 1
+
+    def _naming(self, line: str) -> Iterator[re.Match[str]]:
+        for one in self.rules:
+            if "machine" in one.pattern.groupindex and (found := one.pattern.match(line)):
+                yield found
 
     def read(self) -> None:
         for line in self.source.lines(self.results.problem):
@@ -111,6 +125,9 @@ class _Reader:
         if one.decimal_comma:
             groups |= {group: (groups[group] or "").replace(",", ".") for group in one.figures}
         self.line = line
+        if one.counts:
+            self._counted(line)
+            return
         self.ended = one.ends or (self.ended and not one.begins)
         if self.ended:
             return
@@ -124,7 +141,13 @@ class _Reader:
         if not one.figures:
             self.section = groups.get("workload") or ""
             return
-        setting = groups.get("setting") or self.source.stem_without_round
+        named = groups.get("setting") or (groups.get("machine") if self.has_machines else None)
+        setting = named or self.source.stem_without_round
+        if not named:
+            goes_on = bool(self.in_progress) and self.in_progress[-1][0] == line - 1
+            self.in_progress = self.in_progress if goes_on else []
+            if self.counted_at != line - 1:
+                self.in_progress.append((line, self.table))
         workload = groups.get("workload") or self.section
         workload = " ".join((self.workload, *workload.split()))
         first = self._row(one, self.table, setting, workload, phase)
@@ -150,6 +173,12 @@ class _Reader:
             for other in self.table.rows:
                 other.workload = workload
             self.table = None
+
+    def _counted(self, line: int) -> None:
+        if self.in_progress and self.in_progress[-1][0] == line - 1:
+            for _, table in self.in_progress:
+                table.rows.clear()
+        self.in_progress, self.counted_at = [], line
 
     def _row(self, one: Rule, table: Table, setting: str, workload: str, phase: str) -> Row:
         """The row of this phase; a new one if it has one of the line's figures already from the line before."""

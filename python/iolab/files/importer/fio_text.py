@@ -50,6 +50,7 @@ _OLD_RATES = re.compile(
     r"(?: iops=\s*+(?P<iops>\d[\d.,]{0,20}?[kMG]?)\s*+,)? runt=\s*+(?P<ms>\d{1,15}+)\s?msec"
 )
 _ALONE = re.compile(_WAY.pattern.replace("(?=.*(?:IOPS=|bw=|BW=))", "") + _RATES.pattern)
+_OLD_ALONE = re.compile(_WAY.pattern.replace("(?=.*(?:IOPS=|bw=|BW=))", "") + _OLD_RATES.pattern)
 _LABELLED = re.compile(r"\s*+(?P<label>[^\s:=][^:=]{0,80}+):\s*+(?P<rates>(?:read|write|trim|mixed)\s*+:.*)")
 """`grep IOPS= *.log`: the name of what the rates are of, before them."""
 _LABELLED_ALONE = re.compile(_LABELLED.pattern.partition("(?P<rates>")[0] + _ALONE.pattern)
@@ -237,7 +238,7 @@ class _Reader:
 
     def _of_nameless(self, text: str) -> re.Match[str] | None:
         """The beginning of a job that has none in the text: a line of rates below prose, or a second one of a way."""
-        found = _ALONE.match(text)
+        found = _ALONE.match(text) or _OLD_ALONE.match(text)
         if found is None or (self.job is not None and not self.is_nameless):
             return None
         goes_on = self.job is not None and found["way"] not in self.job.raw and not self.heading.is_given
@@ -291,7 +292,7 @@ FORMAT = Format(
     name="fio-text",
     help="fio's output for people, and its terse lines of versions 2 to 5; each of several runs is a setting",
     recognises=lambda source: any(
-        map(source.has_line, (_CLIENT_JOB, fio_terse.LINE, _FAILED, _ALONE, _LABELLED_ALONE))
+        map(source.has_line, (_CLIENT_JOB, fio_terse.LINE, _FAILED, _ALONE, _OLD_ALONE, _LABELLED_ALONE))
     ),
     parse=_parse,
     words=("groupid=", "err=", "IOPS=", "BW=", "clat (usec)", "Run status group"),

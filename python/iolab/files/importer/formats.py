@@ -40,6 +40,7 @@ from iolab.files.importer.mpstat import FORMAT as MPSTAT
 from iolab.files.importer.pgbench import FORMAT as PGBENCH
 from iolab.files.importer.pgbench import LOG_FORMAT as PGBENCH_LOG
 from iolab.files.importer.pgbench import thread_of
+from iolab.files.importer.phoronix import FORMAT as PHORONIX
 from iolab.files.importer.pidstat import FORMAT as PIDSTAT
 from iolab.files.importer.rados_json import FORMAT as RADOS_JSON
 from iolab.files.importer.sar import FORMAT as SAR
@@ -89,6 +90,7 @@ FORMATS: dict[str, Format] = {
         *LOAD_TOOLS,
         *SERVER_TOOLS,
         DSTAT,
+        PHORONIX,
         ELBENCHO_CSV,
         KBENCH,
         ZPOOL_IOSTAT,

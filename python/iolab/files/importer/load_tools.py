@@ -17,7 +17,10 @@ def _figure(name: str) -> str:
 
 def _csv_of_bonnie() -> str:
     """bonnie++'s line for programs, versions 1.96 to 2.00 (bon_csv2html(1))."""
-    head = r"(?:1\.9[67],[^,]*+,[^,]*+,\d++,\d*+,[^,]*+,[^,]*+,|1\.98,[^,]*+,[^,]*+,\d++,\d*+,[^,]*+,[^,]*+,\d*+,\d*+,)"
+    head = (
+        r"(?:(?P<newest>1\.98)|1\.9[67]),[^,]*+,(?P<machine>[^,]*+),\d++,\d*+,[^,]*+,[^,]*+,"
+        r"(?(newest)\d*+,\d*+,)"
+    )
     rates = ",".join(
         rf"(?P<{name}>[\d.]*+)\+*+,(?P<{name}_cpu>[\d.]*+)\+*+"
         for name in ("putc", "put", "rewrite", "getc", "get", "seek")
@@ -49,7 +52,7 @@ BONNIE = figures_format(
         [
             rule(r"Version\s++[\d.]++\w?\s++-{2,20}Sequential Output-", begins=True),
             rule(
-                r"\S{1,60}+\s++\d{1,9}+[KMGT]?(?::\S++)?\s++"
+                r"(?P<machine>\S{1,60}+)\s++\d{1,9}+[KMGT]?(?::\S++)?\s++"
                 + r"\s++".join(_CELLS.format(name) for name in (*BONNIE_RATES, "seek")),
                 absent=TOO_SHORT,
                 **_BONNIE_BLOCKS,
@@ -144,6 +147,7 @@ DD = figures_format(
     words=("records in", "records out", "bytes", "copied"),
     titled=True,
     rules=[
+        rule(r"\d++\+\d++ [^\s\d]", counts=True),
         rule(r"(?:[^#$]{0,80}[#$] ?)?(?:(?:sudo|time) ){0,2}dd (?P<workload>\w+=\S.{0,120}?)\s*+$"),
         rule(
             _DD_COPIED,
@@ -327,6 +331,16 @@ IOPING = figures_format(
             size=of("bytes"),
             iops=of("iops"),
             rate=of("rate_bytes_per_s"),
+        ),
+        # Versions up to 0.6.
+        rule(
+            rf"{_figure('count')}\srequests completed in {NUMBER} ms, {_figure('iops')} iops, {NUMBER} mb/s",
+            count=of("ops"),
+            iops=of("iops"),
+        ),
+        rule(
+            rf"min/avg/max/mdev = {_figure('min')}/{_figure('mean')}/{_figure('max')}/{_figure('stddev')} ms",
+            **{name: of(f"latency_ns_{name}", MS) for name in ("min", "mean", "max", "stddev")},
         ),
         rule(
             "min/avg/max/mdev = "

@@ -94,7 +94,7 @@ class _Reader(OutputReader):
                 mean = sums[op] / len(chosen.times) if op in sums else None
                 row.add("rate_bytes_per_s", mean, op=op, absent="not accessible to pidstat")
         if len(busiest) > PROCESSES_MAX:
-            self.results.problem(f"{len(busiest) - PROCESSES_MAX} processes with the fewest bytes are left out")
+            self.results.problem(f"all but the {PROCESSES_MAX} processes with the most bytes are left out")
 
 
 def _parse(source: Source, results: Results) -> None:

@@ -25,6 +25,10 @@ METRICS = {
     "stddev_latency": ("latency_ns_stddev", 1e9),
     "max_latency": ("latency_ns_max", 1e9),
     "min_latency": ("latency_ns_min", 1e9),
+    # ceph tell osd.N bench.
+    "elapsed_sec": ("elapsed_s", 1.0),
+    "bytes_per_sec": ("rate_bytes_per_s", 1.0),
+    "iops": ("iops", 1.0),
 }
 """By key without unit: the metric, and what the number is multiplied by."""
 _OF_CBT = re.compile(r"json_output\.\d+\.[^/]+$")
@@ -34,7 +38,7 @@ AT_ONCE = (
 )
 _BEGINS = re.compile(r"\{")
 _UNIT = re.compile(r"\s*\([^)]*\)|:")
-_RECOGNISED = re.compile(r'"(?:Total time run|total_time_run)"\s*:')
+_RECOGNISED = re.compile(r'"(?:Total time run|total_time_run)"\s*:|"bytes_written"\s*:\s*\d+,\s*"blocksize"\s*:')
 
 
 def _objects(text: str, name: str) -> Iterator[tuple[int, dict[str, object]]]:
@@ -65,7 +69,7 @@ def _parse(source: Source, results: Results) -> None:
 
 FORMAT = Format(
     name="rados-json",
-    help="rados bench --format=json, and json_output of cbt's radosbench",
+    help="rados bench --format=json, json_output of cbt's radosbench, ceph tell osd.N bench",
     recognises=lambda source: bool(_RECOGNISED.search(source.head)),
     parse=_parse,
     words=("total_time_run", "Total time run", "average_iops", "average_latency"),

@@ -113,7 +113,7 @@ class Source:
     @cached_property
     def _raw_lines(self) -> list[str]:
         text = self._head_bytes[self.begin :].decode(errors="replace")
-        return [line.rstrip("\r") for line in text.split("\n")]
+        return [_as_shown(line) for line in text.split("\n")]
 
     @cached_property
     def _posting(self) -> Posting:
@@ -190,7 +190,7 @@ class Source:
                     if is_long:
                         problem(f"the line is longer than {LINE_BYTES_MAX >> 10} KiB, left out", number)
                         continue
-                    yield number, line.decode(errors="replace").rstrip("\r\n")
+                    yield number, _as_shown(line.decode(errors="replace").rstrip("\n"))
 
     def whole(self) -> str:
         """All of it as text. InputError above 256 MiB."""
@@ -207,6 +207,11 @@ class Source:
             where=self.name,
             remedy="split it",
         )
+
+
+def _as_shown(line: str) -> str:
+    """The line as a terminal shows it: what a carriage return writes over, such as a progress meter, is not there."""
+    return line.rstrip("\r").rpartition("\r")[2]
 
 
 VALUES_MAX = 10_000_000

@@ -26,6 +26,8 @@ _FAULTS = re.compile(
     r"\s*+(?P<inputs>\d{1,15}+)inputs\+(?P<outputs>\d{1,15}+)outputs "
     r"\((?P<major>\d{1,15}+)major\+(?P<minor>\d{1,15}+)minor\)"
 )
+_PROMPT = re.compile(r"(?:\S{0,80}?[#$%>]\s)?\s*+(?:sudo )?time\s++(?!-p\s*+$)(?P<command>\w\S*+ \S.{0,120}?)\s*+$")
+"""The line above what bash and zsh print."""
 _EXIT = re.compile(r"\s*+(?:Command exited with non-zero status|Exit status:)\s++(?P<status>\d{1,9}+)\s*+$")
 _METRICS = {
     "User time (seconds)": ("cpu_user_s", 1.0),
@@ -50,6 +52,8 @@ class _Reader:
         self.row: Row | None = None
         self.seconds: dict[str, float] = {}
         self.exit_status = 0
+        self.command = WORKLOAD
+        """What the shell was given last."""
 
     def read(self, line: Line) -> None:
         if found := _COMMAND.match(line.text):
@@ -62,6 +66,8 @@ class _Reader:
             self._default(line, found)
         elif found := _FAULTS.match(line.text):
             self._faults(found)
+        elif found := _PROMPT.match(line.text):
+            self.command = found["command"]
         elif self.row and (found := _FIELD.match(line.text)):
             self._field(self.row, found["name"], found["value"])
 
@@ -82,7 +88,7 @@ class _Reader:
     def _simple(self, line: Line, name: str, minutes: str | None, seconds: str) -> None:
         self.seconds[name] = 60 * float(minutes or 0) + float(seconds.replace(",", "."))
         if self.seconds.keys() == {"real", "user", "sys"}:
-            row = self._begin(line)
+            row = self._begin(line, self.command)
             real, user, system = (self.seconds[key] for key in ("real", "user", "sys"))
             row.add("elapsed_s", real)
             row.add("cpu_user_s", user)
@@ -91,7 +97,7 @@ class _Reader:
             self.seconds = {}
 
     def _default(self, line: Line, found: re.Match[str]) -> None:
-        row = self._begin(line)
+        row = self._begin(line, self.command)
         row.add("elapsed_s", _clock_s(found["elapsed"]), absent="no time")
         row.add("cpu_user_s", number(found["user"]))
         row.add("cpu_system_s", number(found["system"]))

@@ -56,8 +56,9 @@ class Titles:
         """By line of each table, the title in force there that a colon or a heading marks; None before the first."""
         found = [(line, title) for line, text in self._lines if (title := title_of(text))]
         count = Counter(title for _, title in found)
-        # What stands below the last table too is the tool's own.
+        # What stands below the last table too is the tool's own, and what stands above each.
         own = {title for line, title in found if line > max(tables) and count[title] > 1}
+        own |= {title for title, often in count.items() if often >= max(2, len(tables))}
         return _in_force([one for one in found if one[1] not in own], tables)
 
     def bare(self, tables: Sequence[int], outputs: int) -> dict[int, str | None]:

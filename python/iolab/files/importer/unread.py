@@ -48,7 +48,11 @@ UNREAD = tuple(
         ("perf stat's CSV", r"^[\d.]+,[^,]*,[\w:/.-]+,\d+,\d+\.\d+,", COUNTS),
         ("perf bench's report", r"^# Running '[\w/-]+' benchmark", INTO_CSV),
         ("pg_test_timing's report", r"^Per loop time including overhead", INTO_CSV),
-        ("smartctl's report", r"^smartctl \d", "what a drive counts since it was made is no measurement"),
+        (
+            "smartctl's report",
+            r"^smartctl \d|^Data Units Written:|^SMART/Health Information",
+            "what a drive counts since it was made is no measurement",
+        ),
         (
             "nvme's log",
             r"\b(?:percentage_used\b|data_units_(?:read|written)\b)",
@@ -89,6 +93,7 @@ UNREAD = tuple(
         ("iotop's report", r"\bDISK READ\s+DISK WRITE\b", "run pidstat -d in its place"),
         ("zpool iostat's histograms or queues", r"\b(?:total_wait|syncq_read|sync_queue)\b", "run zpool iostat -lv"),
         ("ezFio's table", r"^-+\s*Sustained Multi-Threaded|^ezFio test parameters", "give the CSV file that it writes"),
+        ("winsat's report", r"^(?:> )?Disk\s+(?:Random|Sequential) [\d.]+ (?:Read|Write)\s", INTO_CSV),
         ("iperf's report", r"^\[ *(?:ID|SUM)\] Interval\s+Transfer", INTO_CSV),
     )
 )
