@@ -605,3 +605,48 @@ def test_more_figures_of_what_people_post(
     path = tmp_path / "posted.txt"
     path.write_text(text)
     assert value(open_run(path), "posted", workload, metric) == pytest.approx(expected, rel=1e-4)
+
+
+def test_what_posting_adds_to_each_line_is_taken_off(tmp_path: Path) -> None:
+    """Colours of a terminal, the plus signs of a review, a page of HTML."""
+    path = tmp_path / "posted.txt"
+    for text in (
+        ETCD.replace("write:", "\x1b[1;32mwrite\x1b[0m:").replace("mytest: (groupid", "\x1b[0mmytest: (groupid"),
+        "@@ -0,0 +1,14 @@\n" + "".join(f"+{line}\n" for line in ETCD.splitlines()),
+        f"<html><body><pre>\nHi,\n{ETCD.replace('<', '&lt;')}</pre></body></html>\n",
+    ):
+        path.write_text(text)
+        run = open_run(path)
+        assert value(run, "posted", "mytest", "write.iops") == pytest.approx(500, rel=0.01), text
+        assert value(run, "posted", "mytest", "sync.latency_ns_mean") == 1.97 * MS
+
+
+def test_a_job_without_rates_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "cut.txt"
+    path.write_text("\n".join(line for line in ETCD.splitlines() if "IOPS=" not in line))
+    assert any("no rates are below the line of job mytest" in one for one in open_run(path).problems)
+
+
+def test_sums_of_fio_after_the_name_of_their_file(tmp_path: Path) -> None:
+    """What `grep -E 'READ:|WRITE:' *.txt` prints, and such lines alone."""
+    line = (
+        "{}   {}: bw=95.9MiB/s (101MB/s), 95.9MiB/s-95.9MiB/s (101MB/s-101MB/s), io={}MiB (1MB), run=10000-10000msec\n"
+    )
+    path = tmp_path / "grep.txt"
+    path.write_text(
+        "".join(line.format(f"{name}:", way, n) for name, n in (("bfq", 10), ("none", 20)) for way in ("READ", "WRITE"))
+    )
+    run = open_run(path)
+    assert run.settings == ["bfq", "none"] and run.state.rounds == 1
+    assert value(run, "none", "fio", "write.rate_bytes_per_s") == 2 * MIB
+    path.write_text(line.format("", "READ", 10) + line.format("", "READ", 30))
+    run = open_run(path)
+    assert [value(run, "grep", "fio", "rate_bytes_per_s", round=one) for one in (0, 1)] == [MIB, 3 * MIB]
+
+
+def test_summaries_of_dbench_after_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "issue.txt"
+    path.write_text("".join(f"{name}: {DBENCH.splitlines()[1]}\n" for name in ("Bare metal", "virtiofs")))
+    run = open_run(path)
+    assert run.settings == ["Bare metal", "virtiofs"]
+    assert value(run, "virtiofs", "dbench-summary", "random/write.iops") == 59700

@@ -14,9 +14,12 @@ from iolab.files.importer.source import Source
 
 WORKLOAD = "fio"
 
+NO_GROUP = -1
+"""The group of lines without a heading of fio's, as grep prints them."""
 _GROUP = re.compile(r"\s*+Run status group (?P<group>\d{1,9}+)\b")
 _TOTAL = re.compile(
-    r"\s*+(?P<way>READ|WRITE|TRIM|MIXED): .{0,120}?\bio=\s*+(?P<size>[\d.]{1,20}+ ?[KMGTP]?i?[Bb]?)"
+    r"\s*+(?:(?P<label>[^\s:][^:]{0,80}):\s*+)?(?P<way>READ|WRITE|TRIM|MIXED): "
+    r".{0,120}?\bio=\s*+(?P<size>[\d.]{1,20}+ ?[KMGTP]?i?[Bb]?)"
     r"(?P<old>, aggrb=)?.{0,120}?\b(?:run|maxt)=(?:\d{1,15}+-)?(?P<ms>\d{1,15}+)\s?msec"
 )
 _OPS = {"READ": "read", "WRITE": "write", "TRIM": "discard"}
@@ -31,15 +34,17 @@ class _Run:
 
 def _parse(source: Source, results: Results) -> None:
     runs: list[_Run] = []
-    heading, group = Heading(), 0
+    heading, group = Heading(), NO_GROUP
     for line in source.lines(results.problem):
         if found := _GROUP.match(line.text):
             group, title = int(found["group"]), heading.take()
             if title or not runs or group in runs[-1].groups:
                 runs.append(_Run(line.number, title))
             runs[-1].groups[group] = []
-        elif runs and (found := _TOTAL.match(line.text)):
-            runs[-1].groups[group].append(found)
+        elif found := _TOTAL.match(line.text):
+            if group == NO_GROUP or found["label"]:
+                _begin_alone(runs, line.number, found, heading)
+            runs[-1].groups.setdefault(group, []).append(found)
         else:
             heading.read(line.text)
     results.problem("only fio's summary was read: no operations, latencies or CPU time stand in it")
@@ -49,6 +54,16 @@ def _parse(source: Source, results: Results) -> None:
         for number, totals in groups.items():
             phase = MAIN if len(groups) == 1 else f"group_{number}"
             _add(table.row(run.heading or source.stem_without_round, WORKLOAD, phase), totals)
+
+
+def _begin_alone(runs: list[_Run], line: int, found: re.Match[str], heading: Heading) -> None:
+    """Begins a run if the line, which stands below no group, is not of the last one: it is called otherwise, or that
+    has this direction already."""
+    title = found["label"] or heading.take()
+    same = bool(runs) and (not title or title == runs[-1].heading)
+    known = [one["way"] for totals in runs[-1].groups.values() for one in totals] if runs else []
+    if not same or found["way"] in known:
+        runs.append(_Run(line, title or (runs[-1].heading if runs else None)))
 
 
 def _add(row: Row, totals: list[re.Match[str]]) -> None:
@@ -70,8 +85,8 @@ def _add_rate(row: Row, size: float, milliseconds: int, op: str) -> None:
 
 FORMAT = Format(
     name="fio-summary",
-    help="the end of fio's output, from `Run status group` on, if nothing else is there; each heading is a setting",
-    recognises=lambda source: source.has_line(_GROUP) and source.has_line(_TOTAL) and not FIO_TEXT.recognises(source),
+    help="the end of fio's output, or lines of it, if nothing else is there; each heading is a setting",
+    recognises=lambda source: source.has_line(_TOTAL) and not FIO_TEXT.recognises(source),
     parse=_parse,
     words=("Run status group", "READ: bw=", "WRITE: bw=", "aggrb="),
 )

@@ -20,7 +20,7 @@ from iolab.files.importer.fio_sequence import Heading, Member, Sequence
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.text import number
+from iolab.files.importer.text import QUOTED_MAX, number
 from iolab.files.importer.titles import DETAILS
 
 NS = {"nsec": 1.0, "usec": 1e3, "msec": 1e6, "sec": 1e9}
@@ -201,6 +201,8 @@ class _Reader:
         """What stood above the job."""
         self.is_nameless = False
         """Whether the job's first lines are not in the text."""
+        self.without_rates: list[tuple[int, str]] = []
+        """Lines and names of jobs below which no rates stand."""
         self.label = ""
         """What stood before the last rates on their line."""
         self.failure = ""
@@ -250,6 +252,8 @@ class _Reader:
         if job is not None:
             raw = job.finished(self.banners.get(str(job.raw["jobname"])))
             identity = (raw.get("hostname"), raw["jobname"], job.pid) if job.pid else None
+            if not raw.get("error") and not raw.keys() & {"read", "write", "trim", "mixed"}:
+                self.without_rates.append((self.line, str(raw["jobname"])))
             self.runs.add(Member(self.line, raw, job.shares, identity), self.title)
 
 
@@ -282,6 +286,8 @@ def _parse(source: Source, results: Results) -> None:
         if not terse.read(line):
             reader.read(line)
     reader.finish_job()
+    for place, name in reader.without_rates:
+        results.problem(f"no rates are below the line of job {name[:QUOTED_MAX]}: are its lines whole?", place)
     found = reader.runs.finished(results) or terse.runs.finished(results)
     if not found and reader.failure:
         raise InputError(f"fio printed no figures: {reader.failure}", where=source.name)

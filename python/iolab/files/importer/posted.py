@@ -34,6 +34,8 @@ LOG_PREFIXES = tuple(
         r" ?[|:]? ?(?:\[\w{1,20}+\] ?)?+",
         # Remarks of scripts and programs.
         r"(?:#|//|;|\*(?!\*)|--) ?",
+        # Lines that a change adds, as a review shows them.
+        r"@@ [-+,\d ]{3,40}+@@.*|\+(?![\d+])",
     )
 )
 

@@ -257,24 +257,25 @@ def _ways(name: str, metric: str, scale: float = 1.0) -> dict[str, Figure]:
 _RATES = (
     rf"{_figure('rate_read')}(?P<rate_read_unit>[KMGT]iB)/s / {_figure('rate_write')}(?P<rate_write_unit>[KMGT]iB)/s"
 )
+_LABEL = r"(?:(?P<setting>[A-Za-z][\w .-]{0,40}): )?"
 DBENCH_SUMMARY = figures_format(
     "dbench-summary",
     "the summary of the container image dbench, which runs fio: reads and writes of each test",
-    recognised_by=r"= Dbench Summary =|(?:Mixed )?Random Read/Write IOPS: [\d.]++k?/",
+    recognised_by=rf"= Dbench Summary =|{_LABEL}(?:Mixed )?Random Read/Write IOPS: [\d.]++k?/",
     words=("Dbench Summary", "Random Read/Write IOPS", "Average Latency (usec) Read/Write", "Sequential Read/Write"),
     titled=True,
     rules=[
         rule(r"= Dbench Summary =", begins=True),
         rule(
-            rf"(?P<phase>Random|Sequential|Mixed Random) Read/Write IOPS: {_pair('iops')}(?:\. BW: {_RATES})?",
+            rf"{_LABEL}(?P<phase>Random|Sequential|Mixed Random) Read/Write IOPS: {_pair('iops')}(?:\. BW: {_RATES})?",
             **_ways("iops", "iops"),
             **_ways("rate", "rate_bytes_per_s"),
         ),
         rule(
-            rf"(?P<phase>Average Latency) \(usec\) Read/Write: {_pair('mean')}",
+            rf"{_LABEL}(?P<phase>Average Latency) \(usec\) Read/Write: {_pair('mean')}",
             **_ways("mean", "latency_ns_mean", US),
         ),
-        rule(rf"(?P<phase>Sequential) Read/Write: {_RATES}", **_ways("rate", "rate_bytes_per_s")),
+        rule(rf"{_LABEL}(?P<phase>Sequential) Read/Write: {_RATES}", **_ways("rate", "rate_bytes_per_s")),
     ],
 )
 

@@ -34,6 +34,8 @@ TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+_COLOURS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
+"""Sequences that set colours or move the cursor (ECMA-48)."""
 _ROUND_NUMBER = re.compile(r"(?<=.)[-_.](?:round|run|r|iteration|iter)[-_.]?\d+$", re.IGNORECASE)
 
 
@@ -210,8 +212,10 @@ class Source:
 
 
 def _as_shown(line: str) -> str:
-    """The line as a terminal shows it: what a carriage return writes over, such as a progress meter, is not there."""
-    return line.rstrip("\r").rpartition("\r")[2]
+    """The line as a terminal shows it: without colours, and what a carriage return writes over, such as a progress
+    meter."""
+    shown = line.rstrip("\r").rpartition("\r")[2]
+    return _COLOURS.sub("", shown) if "\x1b" in shown else shown
 
 
 VALUES_MAX = 10_000_000
