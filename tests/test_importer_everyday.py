@@ -6,6 +6,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
 from pathlib import Path
 
 import pytest
@@ -377,6 +378,8 @@ def test_what_unpacks_to_too_much_or_in_part_is_one_line(tmp_path: Path, monkeyp
         ("c;iops\na;1 234 567\nb;834 567\n", "iops", 1234567, "spaces in numbers"),
         ("c;iops\na;1\u202f234\u202f567,5\nb;834\u202f567,5\n", "iops", 1234567.5, "spaces in numbers"),
         ("c;iops\na;1'234'567\nb;834'567\n", "iops", 1234567, "' in numbers"),
+        ("c;ms;iops\na;1,2;12.345\nb;1,1;9.456\n", "iops", 12345, "points in numbers are taken as separators"),
+        ("c,read_lat_us\na,12.5\nb,13\n", "read.latency_ns_mean", 12500, ""),
         ('c,bw\na,"12,5"\nb,"13,75"\n', "bw", 12.5, "commas in numbers are taken as decimal signs"),
         ("c,IOPS (k)\na,12.5\nb,13\n", "iops", 12500, ""),
         ("c,lat (µs)\na,12.5\nb,13\n", "latency_ns_mean", 12500, ""),
@@ -650,3 +653,35 @@ def test_summaries_of_dbench_after_a_name(tmp_path: Path) -> None:
     run = open_run(path)
     assert run.settings == ["Bare metal", "virtiofs"]
     assert value(run, "virtiofs", "dbench-summary", "random/write.iops") == 59700
+
+
+def test_outputs_of_sysbench_below_titles_are_settings(tmp_path: Path) -> None:
+    output = (
+        "Running the test with following options:\nNumber of threads: 4\n\nDoing random r/w test\n\nFile operations:\n"
+        "    reads/s:                      {}.00\n\nGeneral statistics:\n    total time:               10.0030s\n\n"
+    )
+    path = tmp_path / "mail.txt"
+    path.write_text("".join(f"{name}:\n{output.format(n)}" for name, n in (("XFS", 1000), ("ZFS", 500))))
+    run = open_run(path)
+    assert run.settings == ["XFS", "ZFS"]
+    assert value(run, "ZFS", "sysbench fileio rndrw[threads=4]", "read.iops") == 500
+
+
+def test_how_it_was_accessed_is_no_setting(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("bs,rw,iops\n4k,randread,100\n4k,randwrite,90\n")
+    run = open_run(path)
+    assert run.settings == ["t"]
+    assert run.workloads == ["csv[bs=4k,rw=randread]", "csv[bs=4k,rw=randwrite]"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["elbencho-3.txt", "ior-4.txt", "iozone-489-throughput.txt", "mdtest.txt", "stress-ng-0.15.06.txt", "diskspd.txt"],
+)
+def test_outputs_before_and_after_a_change_are_no_rounds(name: str, tmp_path: Path) -> None:
+    before = (Path(__file__).parent / "imported" / name).read_text()
+    after = re.sub(r"(?<=\d)7(?=\d*\b)", "8", before)
+    path = tmp_path / "mail.txt"
+    path.write_text(f"Before:\n\n{before}\n\nAfter:\n\n{after}\n")
+    assert open_run(path).settings == ["Before", "After"]

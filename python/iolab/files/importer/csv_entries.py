@@ -53,6 +53,7 @@ class Notation(NamedTuple):
 
 
 PLAIN = Notation()
+GERMAN = Notation(",", ".")
 
 
 def _grouped(notation: Notation) -> re.Pattern[str]:
@@ -62,7 +63,7 @@ def _grouped(notation: Notation) -> re.Pattern[str]:
 
 _GROUPED = {
     notation: _grouped(notation)
-    for notation in (Notation(",", "."), Notation(".", ","), Notation(".", " "), Notation(",", " "), Notation(".", "'"))
+    for notation in (GERMAN, Notation(".", ","), Notation(".", " "), Notation(",", " "), Notation(".", "'"))
 }
 _CERTAIN = re.compile(
     r"[-+]?[1-9]\d{0,2}(?:\.\d{3}(?:(?:\.\d{3})++(?:,\d++)?|,\d++)|,\d{3}(?:(?:,\d{3})++(?:\.\d++)?|\.\d++)"
@@ -121,6 +122,12 @@ def is_parameter(name: str) -> bool:
     return parameter.plain(name) in PARAMETERS
 
 
+def is_access(name: str) -> bool:
+    """Whether such a column states how it was accessed, which is no setting: `rw`, `bs`. A device or a filesystem may
+    be one."""
+    return is_parameter(name) and parameter.plain(name) not in ("device", "disk", "dev", "filesystem", "fs")
+
+
 def kind_of(name: str, entries: Sequence[str]) -> Kind:
     """What a column of text holds. Names distinguish rows, and come again; what is distinct may be a remark."""
     present = [entry.strip() for entry in _present(entries)]
@@ -154,7 +161,10 @@ def notation(source: Source, columns: Mapping[str, Sequence[str]]) -> Notation:
     if fitting:
         return max(fitting, key=lambda one: sum(number(entry, one) is not None for entry in every))
     commas = list(filter(_COMMA, every))
-    if not commas or any(map(_POINT, every)):
+    points = list(filter(_POINT, every))
+    if commas and points and not all(map(_THOUSANDS, commas)) and all(map(_GROUPED[GERMAN].fullmatch, points)):
+        return GERMAN
+    if not commas or points:
         return PLAIN
     if all(map(_THOUSANDS, commas)):
         name = next(name for name, column in entries.items() if commas[0] in column)

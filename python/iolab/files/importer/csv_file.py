@@ -20,13 +20,14 @@ from iolab.files.importer import pieces
 from iolab.files.importer.csv_layout import Layout, is_table, layout_of
 from iolab.files.importer.csv_rows import BATCHES, Group, batched, groups
 from iolab.files.importer.format import Format
-from iolab.files.importer.quantity_cell import Quantity, unit_of
+from iolab.files.importer.quantity_cell import Quantity, quantity, unit_of
 from iolab.files.importer.results import Results, Row
 from iolab.files.importer.source import Source
 
 WORKLOAD = "csv"
 """The workload of a table that names none, if the file's name is its setting's."""
 SECOND_NS = 1e9
+_ENDS = re.compile(r"(?P<bare>.+)[ _](?P<unit>us|usec|ms|msec)")
 TRIAL_COLUMNS = frozenset(
     ("trial", "round", "position", "workload", "setting", "status", "seed", "attempt", "started_unix_ns", "duration_ns")
 )
@@ -104,7 +105,12 @@ def _with_unit(column: str) -> tuple[str, str, str, float] | None:
     """`Read lat (µs)` -> `read.latency_ns_mean`, `IOPS [k]` -> `iops`; None without such a unit."""
     found = unit_of(column)
     if found is None:
-        return None
+        # `p99_us`, as programs write it.
+        ends = _ENDS.fullmatch(column)
+        one_of = quantity(f"1 {ends['unit']}") if ends else None
+        meant = _measured(ends["bare"], one_of) if ends and one_of else None
+        is_latency = meant is not None and meant[2].startswith("latency_ns_")
+        return (*meant, one_of.value) if is_latency and meant and one_of else None
     bare, one = found
     if one.metric == "ns" and one.value < SECOND_NS:
         return *_measured(bare, one), one.value

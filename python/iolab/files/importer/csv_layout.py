@@ -122,6 +122,7 @@ def layout_of(source: Source) -> Layout:
                 if kinds[name] not in ("dates", "numbers with units")
                 and name not in operations
                 and name.lower() not in NO_SETTING
+                and not csv_entries.is_access(name)
             ),
             None,
         )

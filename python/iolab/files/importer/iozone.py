@@ -236,6 +236,7 @@ FORMAT = Format(
     name="iozone",
     help="iozone: the matrix, the throughput mode, CPU utilisation",
     recognises=_recognises,
+    titled=True,
     parse=parser(_Reader),
     words=("iozone", "reclen", "rewrite", "reread", "Children see throughput", "Record Size", "CPU utilization"),
 )

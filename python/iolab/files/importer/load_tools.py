@@ -114,6 +114,7 @@ STRESS_NG = figures_format(
     "stress-ng --metrics or --metrics-brief: bogus operations, CPU time, the stressors' own rates",
     recognised_by=r"stress-ng: (?:metrc|info): .*\bbogo ops\b",
     words=("stress-ng", "bogo ops", "stressor", "usr time"),
+    titled=True,
     rules=[
         rule(
             rf"stress-ng: (?:metrc|info): +\[\d++\] (?P<workload>\w[\w-]*+)\s++"
@@ -187,6 +188,7 @@ MDTEST = figures_format(
     "mdtest's summary of rates: the mean over its own iterations, and their spread",
     recognised_by=r"SUMMARY rate:? ?\(.*of \d++ iterations",
     words=("SUMMARY rate", "mdtest", "Directory creation", "File creation", "Tree creation"),
+    titled=True,
     rules=[
         rule(r"SUMMARY rate", begins=True),
         rule(r"SUMMARY time", ends=True),
@@ -207,6 +209,7 @@ IOR = figures_format(
     "IOR's table: rates of writes and reads; each iteration is a round",
     recognised_by=r"access\s++bw\(MiB/s\)\s",
     words=("access", "bw(MiB/s)", "block(KiB)", "wr/rd(s)", "Max Write"),
+    titled=True,
     rules=[
         *(
             rule(
@@ -277,6 +280,7 @@ ELBENCHO = figures_format(
     "elbencho's table: each phase, with the figures at the end of its last thread",
     recognised_by=r"OPERATION\s++RESULT TYPE\s++FIRST DONE\s++LAST DONE",
     words=("OPERATION", "RESULT TYPE", "FIRST DONE", "LAST DONE", "Throughput MiB/s"),
+    titled=True,
     rules=list(_elbencho_rules()),
 )
 

@@ -250,5 +250,6 @@ FORMAT = Format(
     help="sysbench's reports: fileio, cpu, memory, threads and SQL tests",
     recognises=_recognises,
     parse=lambda source, results: _Reader(source, results).read(),
+    titled=True,
     words=("sysbench", "Number of threads", "General statistics", "Latency (ms)", "Threads fairness"),
 )
