@@ -15,8 +15,9 @@ import time
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from iolab.machines.system import tracefs
+from iolab.machines.system import driver_tags, tracefs
 from iolab.machines.system.action import RemoveTraceInstance
+from iolab.machines.system.block import device_in
 
 from support.devices import loops_backed_under
 
@@ -133,12 +134,9 @@ def _controllers() -> list[str]:
 
 
 def _tunables_of_free_loops() -> list[tuple[str, str]]:
-    return [
-        (str(queue / name), _read(queue / name))
-        for queue in Path("/sys/block").glob("loop*/queue")
-        if not (queue.parent / "loop").exists()
-        for name in LASTING_TUNABLES
-    ]
+    queues = [queue for queue in Path("/sys/block").glob("loop*/queue") if not (queue.parent / "loop").exists()]
+    shown = [(str(queue / name), _read(queue / name)) for queue in queues for name in LASTING_TUNABLES]
+    return shown + [(str(queue / "tags"), str(driver_tags.of(device_in(queue.parent.resolve())))) for queue in queues]
 
 
 def processes_with(state_dir: Path) -> dict[int, str]:
