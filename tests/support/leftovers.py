@@ -151,6 +151,15 @@ def processes_with(state_dir: Path) -> dict[int, str]:
     return found
 
 
+def has_files(pid: int) -> bool:
+    """Whether a thread of the process may have files open: one is neither gone nor merely waited for."""
+    for thread in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):
+            if thread.read_text().rpartition(")")[2].split()[0] not in "ZX":
+                return True
+    return False
+
+
 def processes_in(directory: Path) -> list[str]:
     """The command lines of processes whose current directory it is: a process has another number in its own namespace
     than here."""

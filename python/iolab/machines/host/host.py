@@ -129,7 +129,8 @@ class _Run:
         with _naming_the_setting(self.trial.setting):
             self.applied = control.apply(amended.controls, *contexts)
         self.notes += [note for change in self.applied.values() for note in change.notes]
-        self.notes += driver_tags.notes(disks.values())
+        if self.trial.trial == 0 or amended.controls.keys() & driver_tags.CHANGED_BY:  # a look takes a millisecond
+            self.notes += driver_tags.notes(disks.values())
         phases = site.place(where, control.place(amended.phases, self.applied), undo)
         self.observed = describe.site([(place.path, place.device) for place in where.places])
         self._run_phases(where, phases, undo, groups.made(phases, where.places, undo))

@@ -18,6 +18,8 @@ from pathlib import Path
 from iolab.machines.system import detached_mount
 from iolab.machines.system.block import BlockDevice, shown
 
+CHANGED_BY = frozenset({"scheduler", "nr_requests"})
+"""The controls that change the tags or what is shown of them."""
 TAGS = re.compile(r"^nr_tags=(\d+)$.*?^bitmap_tags:$.*?^depth=(\d+)$", re.MULTILINE | re.DOTALL)
 
 
