@@ -599,6 +599,7 @@ def test_diskspd_below_headings(tmp_path: Path) -> None:
             "latency_ns_mean",
             16.1 * MS,
         ),
+        ("Throughput 40.89 MB/sec (sync open) (sync dirs) 5 procs\n", "dbench 5 procs", "rate_bytes_per_s", 40.89e6),
         ("read : io=3071.7MB, bw=98.3MB/s, iops=25151 , runt= 31252msec\n", "fio", "iops", 25151),
     ],
 )

@@ -86,6 +86,12 @@ DBENCH = figures_format(
             max=of("latency_ns_max", MS),
             closes=True,
         ),
+        # Version 3.
+        rule(
+            rf"Throughput {_figure('rate')} MB/sec.{{0,40}}?(?P<workload>\d++ procs)",
+            rate=of("rate_bytes_per_s", MB),
+            closes=True,
+        ),
     ],
 )
 
