@@ -384,3 +384,12 @@ def test_stored_answers_are_of_asks_that_there_are() -> None:
         page = table.markdown(claim)
         assert all(finding.answer in page for finding in asked.values())
         json.loads(path.read_text())
+
+
+def test_each_disagreement_states_its_cause_and_nothing_else_does() -> None:
+    for claim in library.stated():
+        disagree = {one.ask for one in claim.findings.findings if one.answer == "disagrees"}
+        stated = {name for name, ask in claim.published.effects.asks.items() if ask.cause is not None}
+        assert stated == disagree, claim.published.name
+        page = " ".join(table.markdown(claim).split())
+        assert all(" ".join(claim.published.effects.asks[name].cause.split()) in page for name in stated)

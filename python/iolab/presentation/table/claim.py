@@ -115,6 +115,8 @@ def _lines(claim: Claim) -> Iterator[str]:
         yield from _filled(f"Claimed, {name}: {effect.text} ({claimed(effect)})")
     for finding in claim.findings.findings:
         yield from _filled(f"{_MARKS[finding.answer]} {_answer(finding)}")
+    for name, cause in _causes(claim):
+        yield from _filled(f"Cause of the disagreement, {name}: {cause}")
     asked = {one.ask for one in claim.findings.findings}
     for name, ask in published.effects.asks.items():
         if name not in asked:
@@ -123,6 +125,14 @@ def _lines(claim: Claim) -> Iterator[str]:
         yield from _filled(f"Not by {place}: {why}")
     if not published.effects.claimed:
         yield from _filled(f"Figures for models: {_state(claim)}; iolab reproduce {published.name}")
+
+
+def _causes(claim: Claim) -> Iterator[tuple[str, str]]:
+    """Why its answers disagree, by ask, as far as its file states it."""
+    for finding in claim.findings.findings:
+        ask = claim.published.effects.asks.get(finding.ask)
+        if finding.answer == "disagrees" and ask is not None and ask.cause is not None:
+            yield finding.ask, ask.cause
 
 
 def _sourced(claim: Claim) -> str:
@@ -178,6 +188,8 @@ def markdown(claim: Claim) -> str:
             (one.answer, one.by, one.what, measured(one).removesuffix("."), f"said {one.expected}") for one in findings
         ]
         parts += ["## Asked\n\n" + markdown_table(("answer", "by", "what", "measured", "claim"), rows).rstrip()]
+        causes = [_item(f"Cause ({name}): {cause}") for name, cause in _causes(claim)]
+        parts += ["\n".join(causes)] if causes else []
     whys = [_item(f"By {ask.by} ({name}): {ask.why}") for name, ask in published.effects.asks.items()]
     whys += [
         _item(f"Confounded ({name}): {ask.confounded}")
