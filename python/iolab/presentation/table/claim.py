@@ -49,6 +49,30 @@ def claims_in_words(claims: Sequence[Claim]) -> str:
     return f"{said}; {counted(others, 'further table')} of figures, which models are asked."
 
 
+SCORE = ("asked by", "answers", "agree", "disagree", "undecided", "of the decided, agree", "the same, not confounded")
+
+
+def score(claims: Sequence[Claim]) -> str:
+    """How many answers agree, by place, as a Markdown table."""
+    found = [finding for one in claims for finding in one.findings.findings if finding.answer != "not measured"]
+    places = [(place, [one for one in found if one.by == place]) for place in PLACES]
+    rows = [_scored(place, answers) for place, answers in [*places, ("all", found)] if answers]
+    return markdown_table(SCORE, rows)
+
+
+def _scored(place: str, answers: Sequence[Finding]) -> tuple[str, ...]:
+    words = ("agrees", "disagrees", "undecided")
+    counts = [str(sum(one.answer == word for one in answers)) for word in words]
+    clean = [one for one in answers if one.confounded is None]
+    return place, str(len(answers)), *counts, _agreeing(answers), _agreeing(clean)
+
+
+def _agreeing(answers: Sequence[Finding]) -> str:
+    decided = [one for one in answers if one.answer in ("agrees", "disagrees")]
+    agree = sum(one.answer == "agrees" for one in decided)
+    return f"{agree} of {len(decided)}" + (f", {100 * agree / len(decided):.0f} %" if decided else "")
+
+
 def _count(state: str, said: str, claims: Sequence[Claim]) -> str:
     of_state = [one for one in claims if one.state == state]
     confounded = sum(is_confounded(one.findings.findings) for one in of_state)
