@@ -183,6 +183,20 @@ def test_the_state_is_a_word_for_all_answers(answers: list[str], state: str) -> 
     assert state_of(found.findings) == state
 
 
+def test_the_score_counts_answers_by_place_and_the_clean_ones_apart(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(CLAIM)
+    claim = library.load(str(tmp_path / "mine.toml"))
+    answers = [{}, {"confounded": "two years"}, {"answer": "disagrees"}, {"answer": "undecided", "by": "model"}]
+    answers.append({"answer": "not measured"})
+    claim.store(Findings(claim="mine", findings=cast(Any, [finding(**one) for one in answers])))
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in table.score([claim]).splitlines()[2:]]
+    assert cells == [
+        ["count", "3", "2", "1", "0", "2 of 3, 67 %", "1 of 2, 50 %"],
+        ["model", "1", "0", "0", "1", "0 of 0", "0 of 0"],
+        ["all", "4", "2", "1", "1", "2 of 3, 67 %", "1 of 2, 50 %"],
+    ]
+
+
 def test_damaged_answers_are_named(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(CLAIM)
@@ -384,3 +398,12 @@ def test_stored_answers_are_of_asks_that_there_are() -> None:
         page = table.markdown(claim)
         assert all(finding.answer in page for finding in asked.values())
         json.loads(path.read_text())
+
+
+def test_each_disagreement_states_its_cause_and_nothing_else_does() -> None:
+    for claim in library.stated():
+        disagree = {one.ask for one in claim.findings.findings if one.answer == "disagrees"}
+        stated = {name for name, ask in claim.published.effects.asks.items() if ask.cause is not None}
+        assert stated == disagree, claim.published.name
+        page = " ".join(table.markdown(claim).split())
+        assert all(" ".join(claim.published.effects.asks[name].cause.split()) in page for name in stated)

@@ -152,6 +152,8 @@ def test_each_queue_control_takes_effect_and_is_restored(loop_device: Path, stat
         "read_ahead_kb": 512,
         "max_sectors_kb": 256,
         "rotational": 0,
+        "iostats": 0,
+        "add_random": 1,
     }
     before = {
         path.name: path.read_text() for path in device.queue.iterdir() if path.is_file() and os.access(path, os.R_OK)

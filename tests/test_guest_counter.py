@@ -17,6 +17,7 @@ BOOTED = """
 .globl _start
 _start:
     cld
+{before}
     .byte 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x01, 0x4c, 0x4f, 0x49
 {program}
     .byte 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x02, 0x4c, 0x4f, 0x49
@@ -25,9 +26,21 @@ _start:
     hlt
 """
 """A multiboot kernel: marks, a program between them, and the end of the machine."""
+WAIT = """
+    rdtsc
+    mov %eax, %ebx
+    xor %ecx, %ecx
+wait: inc %ecx
+    pause
+    rdtsc
+    sub %ebx, %eax
+    cmp ${ns}, %eax
+    jb wait
+"""
+"""Spins for a time, as a kernel does that measures a clock; ECX has the number of its turns then."""
 
 
-def count(program: str, directory: Path, *options: str) -> counter_output.Window:
+def count(program: str, directory: Path, *options: str, before: str = "") -> counter_output.Window:
     """What was counted of the program, the mark of its end included."""
     try:
         emulator, counter = programs.qemu(), programs.counter()
@@ -36,7 +49,7 @@ def count(program: str, directory: Path, *options: str) -> counter_output.Window
     if command.find("as") is None or command.find("ld") is None:
         pytest.skip("binutils is not installed")
     source, kernel, counts = directory / "a.s", directory / "kernel", directory / "counts"
-    source.write_text(BOOTED.format(program=program))
+    source.write_text(BOOTED.format(program=program, before=before))
     (directory / "functions").write_text("")
     subprocess.run(["as", "--32", "-o", directory / "a.o", source], check=True)
     subprocess.run(["ld", "-melf_i386", "-N", "-Ttext=0x100000", "-o", kernel, directory / "a.o"], check=True)
@@ -168,3 +181,13 @@ def test_a_program_without_a_drive_counts_the_same_if_drives_complete_at_a_fixed
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     assert total(count(program, tmp_path / "a")) == total(count(program, tmp_path / "b", "completion=own"))
+
+
+def test_a_wait_of_the_boot_takes_few_instructions_and_one_of_the_load_takes_its_time(tmp_path: Path) -> None:
+    (tmp_path / "boot").mkdir()
+    (tmp_path / "load").mkdir()
+    turns = "again: loop again\n"
+    of_boot = total(count(turns, tmp_path / "boot", before=WAIT.format(ns=100_000_000)))
+    assert 1_000 < of_boot < 11_000, "the clock leaps by 10 us with each turn"
+    of_load = total(count(WAIT.format(ns=1_000_000), tmp_path / "load"))
+    assert 990_000 < of_load < 1_010_000, "an instruction takes a nanosecond"

@@ -258,6 +258,10 @@ def _claims() -> str:
     return markdown_table(("claim", "date", "asked by", "state"), rows)
 
 
+def _claim_score() -> str:
+    return claim.score(library.stated())
+
+
 def _claim_counts() -> str:
     return _filled(claim.claims_in_words([library.load(name) for name in library.names()]))
 
@@ -373,6 +377,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "published-null": _published_table("NullOptions"),
     "claims": _claims,
     "claim-counts": _claim_counts,
+    "claim-score": _claim_score,
     "published-effects": _published_table("EffectOptions"),
     "published-asks": _published_table("AskOptions"),
     **{f"machine-keys-{name}": _machine_keys(belongs) for name, belongs in MACHINE_KEYS.items()},

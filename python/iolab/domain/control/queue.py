@@ -207,4 +207,18 @@ CONTROLS: tuple[Control, ...] = (
         example="0",
         tried=(0, 1),
     ),
+    QueueFile(
+        "iostats",
+        "Whether the queue counts its I/O and their times (iostat, /proc/diskstats): 1 yes, 0 no.",
+        values="0 or 1",
+        at_most=1,
+        example="0",
+    ),
+    QueueFile(
+        "add_random",
+        "Whether the times of completions go into the kernel's pool of random numbers: 1 yes, 0 no.",
+        values="0 or 1",
+        at_most=1,
+        example="0",
+    ),
 )

@@ -49,6 +49,30 @@ def claims_in_words(claims: Sequence[Claim]) -> str:
     return f"{said}; {counted(others, 'further table')} of figures, which models are asked."
 
 
+SCORE = ("asked by", "answers", "agree", "disagree", "undecided", "of the decided, agree", "the same, not confounded")
+
+
+def score(claims: Sequence[Claim]) -> str:
+    """How many answers agree, by place, as a Markdown table."""
+    found = [finding for one in claims for finding in one.findings.findings if finding.answer != "not measured"]
+    places = [(place, [one for one in found if one.by == place]) for place in PLACES]
+    rows = [_scored(place, answers) for place, answers in [*places, ("all", found)] if answers]
+    return markdown_table(SCORE, rows)
+
+
+def _scored(place: str, answers: Sequence[Finding]) -> tuple[str, ...]:
+    words = ("agrees", "disagrees", "undecided")
+    counts = [str(sum(one.answer == word for one in answers)) for word in words]
+    clean = [one for one in answers if one.confounded is None]
+    return place, str(len(answers)), *counts, _agreeing(answers), _agreeing(clean)
+
+
+def _agreeing(answers: Sequence[Finding]) -> str:
+    decided = [one for one in answers if one.answer in ("agrees", "disagrees")]
+    agree = sum(one.answer == "agrees" for one in decided)
+    return f"{agree} of {len(decided)}" + (f", {100 * agree / len(decided):.0f} %" if decided else "")
+
+
 def _count(state: str, said: str, claims: Sequence[Claim]) -> str:
     of_state = [one for one in claims if one.state == state]
     confounded = sum(is_confounded(one.findings.findings) for one in of_state)
@@ -115,6 +139,8 @@ def _lines(claim: Claim) -> Iterator[str]:
         yield from _filled(f"Claimed, {name}: {effect.text} ({claimed(effect)})")
     for finding in claim.findings.findings:
         yield from _filled(f"{_MARKS[finding.answer]} {_answer(finding)}")
+    for name, cause in _causes(claim):
+        yield from _filled(f"Cause of the disagreement, {name}: {cause}")
     asked = {one.ask for one in claim.findings.findings}
     for name, ask in published.effects.asks.items():
         if name not in asked:
@@ -123,6 +149,14 @@ def _lines(claim: Claim) -> Iterator[str]:
         yield from _filled(f"Not by {place}: {why}")
     if not published.effects.claimed:
         yield from _filled(f"Figures for models: {_state(claim)}; iolab reproduce {published.name}")
+
+
+def _causes(claim: Claim) -> Iterator[tuple[str, str]]:
+    """Why its answers disagree, by ask, as far as its file states it."""
+    for finding in claim.findings.findings:
+        ask = claim.published.effects.asks.get(finding.ask)
+        if finding.answer == "disagrees" and ask is not None and ask.cause is not None:
+            yield finding.ask, ask.cause
 
 
 def _sourced(claim: Claim) -> str:
@@ -178,6 +212,8 @@ def markdown(claim: Claim) -> str:
             (one.answer, one.by, one.what, measured(one).removesuffix("."), f"said {one.expected}") for one in findings
         ]
         parts += ["## Asked\n\n" + markdown_table(("answer", "by", "what", "measured", "claim"), rows).rstrip()]
+        causes = [_item(f"Cause ({name}): {cause}") for name, cause in _causes(claim)]
+        parts += ["\n".join(causes)] if causes else []
     whys = [_item(f"By {ask.by} ({name}): {ask.why}") for name, ask in published.effects.asks.items()]
     whys += [
         _item(f"Confounded ({name}): {ask.confounded}")

@@ -119,6 +119,9 @@ class AskOptions(Options):
     why: str = option(..., "How the measure stands for the effect.")
     expect: Direction | None = option(None, "How the measure changes if the claim holds.", default_is="the effect's")
     confounded: str | None = option(None, "What else differs between the two sides.", default_is="nothing known")
+    cause: str | None = option(
+        None, "Why the answer disagrees, once it does; said nowhere else.", default_is="not known, or it agrees"
+    )
     statement: str | None = option(None, "By the model: the claim of this file, [claims.NAME], that asks it.")
     path: str | None = option(None, "By count: the path of iolab cost (iolab list paths), under two kernels.")
     base: str | None = option(None, "With path: the kernel without the change.")

@@ -96,6 +96,7 @@ static void begin(unsigned vcpu, void *unused) {
     contexts_begin();
     chains_begin();
     memory_begin();
+    waits_end();
 }
 
 static void end(unsigned vcpu, void *unused) {
@@ -162,6 +163,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     for (size_t i = 0; i < n; i++) memory_watch(qemu_plugin_tb_get_insn(tb, i));
     for (size_t i = 0; completion_on && start >> 63 && i < n; i++)
         completion_watch(qemu_plugin_tb_get_insn(tb, i));
+    for (size_t i = 0; i < n; i++) waits_watch(qemu_plugin_tb_get_insn(tb, i));
     if (start >> 63) return;
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
@@ -206,6 +208,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
         else if (!strncmp(argv[i], "functions=", 10) && !read_functions(argv[i] + 10)) return -1;
     }
     if (!out) return -1;
+    if (!several) waits_make(id);
     qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
     return 0;
 }

@@ -18,6 +18,7 @@ enum { QEMU_PLUGIN_INLINE_ADD_U64 = 0, QEMU_PLUGIN_CB_NO_REGS = 0 };
 enum { QEMU_PLUGIN_MEM_RW = 3 };
 typedef void (*vcpu_udata_cb)(unsigned vcpu, void *udata);
 typedef void (*vcpu_mem_cb)(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata);
+void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, unsigned vcpu));
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, struct qemu_plugin_tb *));
 void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *, int op, void *ptr, uint64_t imm);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, vcpu_udata_cb, int flags, void *udata);
@@ -96,5 +97,10 @@ void memory_watch(struct qemu_plugin_insn *);
 extern bool completion_on;
 bool completion_make(void);
 void completion_watch(struct qemu_plugin_insn *);
+
+/* waits.c: of a machine with one virtual CPU, until its load begins. */
+void waits_make(qemu_plugin_id_t);
+void waits_end(void);
+void waits_watch(struct qemu_plugin_insn *);
 
 #endif
