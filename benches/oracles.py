@@ -1,7 +1,8 @@
 """What searches need that are told what iolab has to find out: the figures that causes.toml cites.
 
 benches/oracles.py bisect     runs until one commit of 1,024 is named, for a search that is given the noise and that
-                              there is one change, but not the levels
+                              there is one change, but not the levels; and for iolab's own, on the searches of
+                              `bisect_simulation`, if it is given less and less of this
 benches/oracles.py history    steps that a test finds in 60 runs which is given what the noise may be
 benches/oracles.py tune       shortfall from the best, for searches of `tune_simulation` that are given which keys
                               interact and how much values vary, from trials drawn evenly and without drift
@@ -9,17 +10,21 @@ benches/oracles.py tune       shortfall from the best, for searches of `tune_sim
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from unittest import mock
 
 import numpy as np
 import tune_simulation
+from bisect_simulation import FEW, SEED, UNBUILDABLE, History, ours
+from iolab.domain.bisect import posterior
 from iolab.domain.tune.space import Point
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
 COMMITS, CONFIDENCE, RUNS_MAX = 1024, 0.95, 1000
-SEARCHES = 60
+SEARCHES, OF_IOLAB = 60, 20
 RUNS, STEP_SD, MACHINE_AT, CORRELATION = 60, 1.5, 20, 0.5
 HISTORIES, NULL_HISTORIES = 1000, 3000
 LANDSCAPES = 100
@@ -59,6 +64,31 @@ def runs_until_named(effect: float, seed: int) -> int:
             return runs
         measure(int(_variances(chances, before_mean, 1 / number, after_mean, 1 / later).argmax()))
     return RUNS_MAX
+
+
+UNTOLD: dict[str, dict[str, object]] = {
+    "the noise is white and Gaussian, and there is one change": {},
+    "the noise is white and Gaussian, and there are no more than three changes": {"PRIOR_OF_COUNT": None},
+    "there are no more than three changes": {"PRIOR_OF_COUNT": None, "DRIFTS": None, "weights_of": None},
+    "nothing": {"PRIOR_OF_COUNT": None, "DRIFTS": None, "weights_of": None, "PRIOR_CREEP": None},
+}
+"""What is told, and what of iolab's posterior is as it ships then; the rest is what is told."""
+TOLD = {
+    "PRIOR_OF_COUNT": (1e-9, 1.0, 1e-9, 1e-9),
+    "PRIOR_CREEP": 1e-9,
+    "DRIFTS": ((0.0, 0.0),),
+    "weights_of": lambda residuals: np.ones(len(residuals)),
+}
+
+
+def runs_of_iolab(effect: float, number: int, told: str, spread: int) -> int:
+    """Under Gaussian noise. `spread`: of how many parts of the range a version has to be measured."""
+    known = {name: what for name, what in TOLD.items() if name not in UNTOLD[told]}
+    with contextlib.ExitStack() as stack:
+        for name, what in known.items():
+            stack.enter_context(mock.patch.object(posterior, name, what))
+        history = History([number, SEED], "Gaussian", (effect,), UNBUILDABLE)
+        return ours(history, effect, spread=spread).runs
 
 
 def _variances(chances: Array, before: Array, before_variance: Array, after: Array, after_variance: Array) -> Array:
@@ -195,7 +225,11 @@ def main() -> None:
     if sys.argv[1:] == ["bisect"]:
         for effect in (1.0, 2.0, 5.0):
             runs = [runs_until_named(effect, seed) for seed in range(SEARCHES)]
-            print(f"{effect:g} SD: {np.median(runs):.0f} runs in the median of {SEARCHES} searches")
+            print(f"{effect:g} SD: {np.median(runs):.0f} runs in the median of {SEARCHES} searches", flush=True)
+        for told in UNTOLD:
+            for spread in (0, FEW):
+                runs = [runs_of_iolab(2.0, number, told, spread) for number in range(OF_IOLAB)]
+                print(f"2 SD: iolab, told that {told}, {spread} parts: {np.median(runs):.0f} runs", flush=True)
     elif sys.argv[1:] == ["history"]:
         for told, correlations in (("white", (0.0,)), (f"white or {CORRELATION:g} correlated", (0.0, CORRELATION))):
             for after, machine in (("", False), (", after a known step", True)):

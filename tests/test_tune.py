@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.base.toml import parse, write
-from iolab.domain.tune.estimate import EncodedPoints, Estimate, _pairs
+from iolab.domain.tune.estimate import EncodedPoints, Estimate, _heredity, _together
 from iolab.domain.tune.keys import Reduction
 from iolab.domain.tune.search import Block, Search
 from iolab.domain.tune.space import Parameter, Point, Requirement, Space, flat, nested
@@ -194,10 +194,9 @@ def test_a_difference_of_two_candidates_is_known_better_than_what_each_gains() -
 def test_keys_that_matter_are_the_likelier_ones_to_matter_together() -> None:
     keys = np.ones((3, 1, 2))
     keys[0, 0, 1] = 0.0  # the first key's values differ between the two columns
-    alike = _pairs(keys)
-    assert alike == pytest.approx(np.asarray([[1, 1 / 3]]))
-    assert _pairs(keys, np.asarray([1.0, 1.0, 0.0]))[0, 1] < 0.25
-    assert _pairs(keys, np.asarray([0.0, 1.0, 1.0]))[0, 1] > 0.6
+    assert _together(_heredity(np.ones(3)), keys) == pytest.approx(np.asarray([[1, 1 / 3]]))
+    assert _together(_heredity(np.asarray([1.0, 1.0, 0.0])), keys)[0, 1] < 0.25
+    assert _together(_heredity(np.asarray([0.0, 1.0, 1.0])), keys)[0, 1] > 0.6
 
 
 def test_pairs_explain_nothing_that_keys_do_alone() -> None:
@@ -208,7 +207,7 @@ def test_pairs_explain_nothing_that_keys_do_alone() -> None:
     assert np.abs(keys.sum(axis=1)).max() < 1e-9
     assert encoded.alike_itself() == pytest.approx(np.diagonal(keys, axis1=1, axis2=2))
     one_key_alone = np.array([float(point["a"]) for point in points])
-    assert np.abs(_pairs(keys) @ one_key_alone).max() < 1e-9
+    assert np.abs(_together(_heredity(np.ones(3)), keys) @ one_key_alone).max() < 1e-9
     assert np.abs(EncodedPoints(space, [{"a": 1}]).alike(encoded)[1]).max() == 0  # what is out of force has no effect
 
 
@@ -223,6 +222,21 @@ def test_keys_lend_one_another_their_size() -> None:
     alone, together = (Estimate(space, points, trials, prior_freedom=freedom).variances.keys for freedom in (0.0, 1.5))
     assert alone.min() < 0.01 * alone.mean()
     assert together.min() > 0.1 * together.mean()
+
+
+def test_a_pair_that_matters_stands_out_among_all_pairs() -> None:
+    space = Space(tuple(ordered(name, 6) for name in "abcdefgh"))
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        points = [{one.key: int(random.integers(6)) for one in space.parameters} for _ in range(50)]
+        trials = [
+            (place // 5, place, (point["b"] - 2.5) * (point["e"] - 2.5) / 10 + 0.05 * float(random.normal()))
+            for place, point in enumerate(points)
+        ]
+        pairs = Estimate(space, points, trials).variances.pairs
+        assert pairs == pytest.approx(pairs.T) and not pairs.diagonal().any()
+        others = [pairs[one, other] for one in range(8) for other in range(one) if (one, other) != (4, 1)]
+        assert pairs[4, 1] > 10 * max(others)
 
 
 def test_the_smaller_setting_keeps_what_it_is_not_sure_to_do_without() -> None:

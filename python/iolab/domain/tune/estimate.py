@@ -1,7 +1,7 @@
 """How good each candidate is, from single noisy trials in blocks: a mixed linear model.
 
 The logarithm of a trial's value is the level of its block, the effect of its candidate, and noise. A candidate's effect
-is a sum of random effects: one of each key, alike for near values of a range; one of all pairs of keys; one of its own.
+is a sum of random effects: one of each key, alike for near values of a range; one of each pair of keys; one of its own.
 So a trial of one candidate is evidence on all that share values with it. A key's effects sum to nothing over its
 values, so that pairs explain nothing that keys alone do (the orthogonal kernels of Lu, Boukouvalas and Hensman, ICML
 2022).
@@ -9,7 +9,10 @@ values, so that pairs explain nothing that keys alone do (the orthogonal kernels
 The variances are estimated by restricted maximum likelihood with the multiplicative steps of Zhou, Hu, Zhou and Lange
 (J. Comput. Graph. Stat. 28, 2019), which never leave the allowed range; a variance that data don't call for goes to
 zero. Those of keys have a prior that they share: an inverse chi-squared around their mean, which few trials of a key do
-not outweigh. Its terms enter the same steps (derived here: the prior's logarithm is bounded by its tangent).
+not outweigh. Those of pairs have one that few pairs leave, and these by far: the standard deviation of a pair is
+half-Cauchy (Carvalho, Polson and Scott, Biometrika 97, 2010) around its usual one, which follows from its keys' own. As
+long as no pair stands out, there is one variance of all pairs. The terms of both priors enter the same steps (derived
+here: a prior's logarithm is bounded by its tangent).
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ OUTLIER_SD = 3.0
 KEYS_SHARE, PAIRS_SHARE, OWN_SHARE, BLOCKS_SHARE, NOISE_SHARE = 0.4, 0.1, 0.05, 0.2, 0.25
 """The shares of the values' variance with which the search begins."""
 HEREDITY = 0.8
-"""How far a pair's variance goes with its keys' own; the rest is the same for all pairs. Chosen."""
+"""How far a pair's usual variance goes with its keys' own; the rest is the same for all pairs. Chosen."""
 SPREAD_LEAST = 1e-18
 """Variance of logarithms: simulated values that nothing changes are equal, and equations need some. No value is so
 exact that a ratio of 1 + 1e-9 differs from 1."""
@@ -45,6 +48,10 @@ TAKEN_UP = 1e-9
 """The share of a part of the values that is left without the fixed effects; below this one, it is rounding."""
 PRIOR_FREEDOM = 1.5
 """The degrees of freedom of the prior of a key's variance: how many effects' worth of evidence it is. Chosen."""
+PAIRS_EVERY = 3
+"""Pairs take part in every third step, to save time."""
+PAIR_LEAST = 1e-9
+"""No pair's variance gets smaller than this share of the usual one of all."""
 LEAST = 1e-7
 """No variance gets smaller than this share of the values', so that equations can be solved."""
 
@@ -87,11 +94,12 @@ def _likeness(count: int, ordered: bool) -> Array:
 
 @dataclass(frozen=True)
 class Variances:
-    """The variances of each key's effects, of all pairs' effects, of candidates by themselves, of blocks, and of the
-    noise."""
+    """The variances of each key's effects, of each pair's, of candidates by themselves, of blocks, and of the noise.
+    `pairs`: shape (keys, keys), symmetric, without a diagonal; `usual`: their sum, if no pair stood out."""
 
     keys: Array
-    pairs: float
+    pairs: Array
+    usual: float
     own: float
     blocks: float
     noise: float
@@ -133,16 +141,11 @@ class Estimate:
         keys = alike * (self._there[:, None] * self._there[None, :])
         own = self._of_candidate(self._candidate)
         in_block = (blocks[:, None] == blocks[None, :]).astype(np.float64)
-        self._parts = np.stack([*keys, _pairs(keys), own, in_block, np.eye(len(values))])
+        self._parts = np.stack([*keys, own, in_block, np.eye(len(values))])
         self._fixed = np.column_stack([np.ones(len(values)), is_default.astype(np.float64)])
-        self._weights = self._fitted(start)
-        self._now = self._solved(self._weights)
-
-    @property
-    def variances(self) -> Variances:
-        """The variances of the effects, from which an estimate of more trials starts."""
-        *keys, pairs, own, blocks, noise = self._weights.tolist()
-        return Variances(np.asarray(keys), pairs, own, blocks, noise)
+        self.variances = self._fitted(start)
+        """From which an estimate of more trials starts."""
+        self._now = self._solved(_weights(self.variances), _together(self.variances.pairs, keys))
 
     def gains(self, points: Sequence[Point], *, measured: Sequence[int] | None = None) -> tuple[Array, Array]:
         """By point, the logarithm of its ratio to the default, and that estimate's standard deviation. `measured`:
@@ -160,7 +163,7 @@ class Estimate:
         each one's own."""
         variances = self.variances
         alike = EncodedPoints(self._encoded.space, points).alike(EncodedPoints(self._encoded.space, [other]))
-        near = np.tensordot(variances.keys, alike, axes=1) + variances.pairs * _pairs(alike, variances.keys)
+        near = np.tensordot(variances.keys, alike, axes=1) + _together(variances.pairs, alike)
         before = self._before(points) + self._before([other]) - 2 * near[:, 0]
         covariance = self._covariance(points) - self._covariance([other])
         return self._effects(covariance, np.zeros((len(points), 2)), before)
@@ -169,15 +172,14 @@ class Estimate:
         """The variance of the points' effects of keys and pairs before any trial: shape (points,)."""
         variances = self.variances
         itself = EncodedPoints(self._encoded.space, points).alike_itself()
-        return np.asarray(variances.keys @ itself + variances.pairs * _pairs(itself[:, :, None], variances.keys)[:, 0])
+        return np.asarray(variances.keys @ itself + _together(variances.pairs, itself))
 
     def _covariance(self, points: Sequence[Point]) -> Array:
         """The covariance of the points' effects of keys and pairs with the values of all trials: shape (points,
         trials)."""
         variances = self.variances
         between = EncodedPoints(self._encoded.space, points).alike(self._encoded)[:, :, self._row] * self._there
-        pairs = variances.pairs * _pairs(between, variances.keys)
-        return np.asarray(np.tensordot(variances.keys, between, axes=1) + pairs)
+        return np.asarray(np.tensordot(variances.keys, between, axes=1) + _together(variances.pairs, between))
 
     def _effects(self, covariance: Array, contrast: Array, before: Array) -> tuple[Array, Array]:
         """What the trials show of effects: of each its covariance with the values, what it holds of the fixed effects,
@@ -195,37 +197,55 @@ class Estimate:
         same = places[:, None] == self._candidate[None, :]
         return np.asarray(same & (places >= 0)[:, None], dtype=np.float64)
 
-    def _fitted(self, start: Variances | None) -> Array:
-        keys = len(self._parts) - 4
+    def _fitted(self, start: Variances | None) -> Variances:
+        keys = len(self._parts) - 3
         spread = max(float(np.var(self._values)), SPREAD_LEAST)
         if start is None:
-            shares = [KEYS_SHARE / keys] * keys + [PAIRS_SHARE, OWN_SHARE, BLOCKS_SHARE, NOISE_SHARE]
-            now = spread * np.asarray(shares)
+            now = spread * np.asarray([KEYS_SHARE / keys] * keys + [OWN_SHARE, BLOCKS_SHARE, NOISE_SHARE])
+            usual = PAIRS_SHARE * spread
+            pairs = usual * _heredity(now[:keys])
         else:
             # A share of what is new, so that nothing stays at zero for good.
-            now = np.asarray([*start.keys, start.pairs, start.own, start.blocks, start.noise]) + 1e-3 * spread / keys
-        for _ in range(STEPS if start is not None else STEPS_AT_FIRST):
-            self._weigh_pairs(now)
-            solved = self._solved(now)
-            forms = self._parts @ solved.alpha @ solved.alpha
-            parts = self._parts.reshape(len(now), -1)
-            traces = parts @ solved.free.ravel()
+            now = _weights(start) + 1e-3 * spread / keys
+            pairs, usual = start.pairs, start.usual
+        flat = self._parts.reshape(len(now), -1)
+        together = _together(pairs, self._parts[:keys])
+        for step in range(STEPS if start is not None else STEPS_AT_FIRST):
+            solved = self._solved(now, together)
+            squares = np.outer(solved.alpha, solved.alpha).ravel()
+            free = solved.free.ravel()
+            forms, traces, whole = (flat @ np.column_stack([squares, free, solved.inverse.ravel()])).T
             # What the fixed effects take up, such as the level of a single block, or all of two trials, is unknown.
-            identified = traces > TAKEN_UP * np.maximum(traces[-1], parts @ solved.inverse.ravel())
+            identified = traces > TAKEN_UP * np.maximum(traces[-1], whole)
             traces = np.where(identified, traces, 1.0)
             forms = np.maximum(forms, 0.0)
             forms[:keys] += self._prior_freedom * now[:keys].mean() / now[:keys] ** 2
             traces[:keys] += self._prior_freedom / now[:keys]
+            if keys > 1 and step % PAIRS_EVERY == 0:
+                pairs, usual = self._pairs_after_a_step(now[:keys], pairs, usual, squares, free, LEAST * spread)
+                together = _together(pairs, self._parts[:keys])
             now = np.maximum(np.where(identified, now * np.sqrt(forms / traces), now), LEAST * spread)
-        self._weigh_pairs(now)
-        return np.asarray(now)
+        *of_keys, own, blocks, noise = now.tolist()
+        return Variances(np.asarray(of_keys), pairs, usual, own, blocks, noise)
 
-    def _weigh_pairs(self, weights: Array) -> None:
-        keys = len(self._parts) - 4
-        self._parts[keys] = _pairs(self._parts[:keys], weights[:keys])
+    def _pairs_after_a_step(
+        self, keys: Array, pairs: Array, usual: float, squares: Array, free: Array, least: float
+    ) -> tuple[Array, float]:
+        """The variances of pairs and their usual sum, `least` or more: first all by one factor, then each by itself."""
+        flat = self._parts[: len(keys)].reshape(len(keys), -1)
+        forms, traces = np.maximum((flat * squares) @ flat.T, 0.0), np.maximum((flat * free) @ flat.T, 0.0)
+        identified = float((pairs * traces).sum())
+        if identified > TAKEN_UP:
+            step = max(float(np.sqrt((pairs * forms).sum() / identified)), least / usual)
+            pairs, usual = pairs * step, usual * step
+        expected = usual * _heredity(keys)
+        now = np.maximum(pairs, PAIR_LEAST * usual)
+        after = now * np.sqrt((forms + 1 / now) / (traces + 2 / (expected + now)))
+        return after * ~np.eye(len(keys), dtype=bool), usual
 
-    def _solved(self, weights: Array) -> _Solution:
-        inverse = np.linalg.inv(np.tensordot(weights, self._parts, axes=1))
+    def _solved(self, weights: Array, together: Array) -> _Solution:
+        covariance = np.tensordot(weights, self._parts, axes=1) + together
+        inverse = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
         half = inverse @ self._fixed
         free = inverse - half @ np.linalg.pinv(self._fixed.T @ half) @ half.T
         alpha = free @ self._values
@@ -238,14 +258,21 @@ class Estimate:
         return _Solution(inverse, free, drawn_in, free @ drawn_in)
 
 
-def _pairs(keys: Array, weights: Array | None = None) -> Array:
-    """How alike the effects of all pairs of keys are: the mean of the products of two keys' likenesses, each pair with
-    the product of its keys' weights. Keys that matter by themselves are the likelier ones to matter together."""
-    count = len(keys)
-    shares = np.full(count, 1 / count)
-    if weights is not None:
-        shares = (1 - HEREDITY) * shares + HEREDITY * weights / weights.sum()
-    weighed = shares[:, None, None] * keys
-    total = weighed.sum(axis=0)
-    whole = 1 - float(shares @ shares)
-    return np.asarray((total * total - (weighed * weighed).sum(axis=0)) / (whole or 1.0))
+def _weights(variances: Variances) -> Array:
+    """Of all that is not of pairs, in the order of an estimate's parts."""
+    return np.asarray([*variances.keys, variances.own, variances.blocks, variances.noise])
+
+
+def _together(pairs: Array, alike: Array) -> Array:
+    """How alike the effects of all pairs of keys are: the products of two keys' likenesses, each with its variance."""
+    flat = alike.reshape(len(alike), -1)
+    return np.asarray(((pairs @ flat) * flat).sum(axis=0).reshape(alike.shape[1:]) / 2)
+
+
+def _heredity(keys: Array) -> Array:
+    """The usual share of each pair in the variance of all, by its keys' own: shape (keys, keys), without a diagonal.
+    Keys that matter by themselves are the likelier ones to matter together."""
+    shares = (1 - HEREDITY) / len(keys) + HEREDITY * keys / keys.sum()
+    both = np.outer(shares, shares)
+    np.fill_diagonal(both, 0.0)
+    return np.asarray(2 * both / (both.sum() or 1.0))

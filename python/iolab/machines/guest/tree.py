@@ -138,7 +138,8 @@ def _build(tree: Repository, revision: str, wanted: Configuration, place: Path, 
     clone = clone_of(tree, place)
     source, made = clone.path, place / f"build-{built.image.name.rpartition('-')[2]}"
     clone.check_out(revision)
-    made.mkdir(exist_ok=True)
+    if not made.exists():
+        _begin(made)
     make = ["make", f"O={made}", "KBUILD_BUILD_TIMESTAMP=2020-01-01", "KBUILD_BUILD_USER=iolab"]
     make += ["KBUILD_BUILD_HOST=iolab"]
     _configure(make, wanted, made, source, name)
@@ -154,6 +155,24 @@ def _build(tree: Repository, revision: str, wanted: Configuration, place: Path, 
     beside = built.image.with_suffix(".new")
     shutil.copyfile(made / "arch" / "x86" / "boot" / "bzImage", beside)
     beside.rename(built.image)
+
+
+def _begin(objects: Path) -> None:
+    """A configuration's objects begin as a copy of those that were made last under another one: `make` compiles again
+    what the options decide that differ, and links anew."""
+    others = objects.parent.glob("build-" + "[0-9a-f]" * 8)
+    last = max(others, key=lambda one: one.stat().st_mtime, default=None)
+    if last is None:
+        objects.mkdir()
+        return
+    beside = objects.with_suffix(".new")
+    shutil.rmtree(beside, ignore_errors=True)  # of a copy that was stopped
+    shutil.copytree(last, beside, symlinks=True)
+    # The kernel's own tools were made by commands that name the directory. Others would make them again, and with
+    # objtool each object.
+    for made_by in beside.glob("tools/**/.*.cmd"):
+        made_by.write_bytes(made_by.read_bytes().replace(bytes(last), bytes(objects)))
+    beside.rename(objects)
 
 
 def _configure(make: Sequence[str], wanted: Configuration, objects: Path, source: Path, name: str) -> None:
