@@ -9,6 +9,7 @@ use crate::TaskId;
 use crate::tag_bits::{TagBits, TagCounts};
 use crate::tag_waiters::TagWaiters;
 use events::time::Time;
+use kernels::hardware_queue::TagWakeRule;
 use kernels::queue::{PoolRules, WakeRule};
 
 /// The requests of one class: of a direction, or of sync or async I/O.
@@ -62,9 +63,14 @@ impl Pool {
             WakeRule::Tags(_) => rules.requests,
             _ => 0,
         });
+        // 4.18 to 4.20 are taken as later kernels.
+        let defers = matches!(
+            rules.waking,
+            WakeRule::Tags(TagWakeRule::BatchOfOne | TagWakeRule::Batch)
+        );
         Pool {
             rules,
-            tags: TagBits::new(counts),
+            tags: TagBits::new(counts, defers),
             last_taken: 0,
             allocated: 0,
             congested: false,
@@ -134,6 +140,13 @@ impl Pool {
     pub(super) fn wait(&mut self, task: TaskId, workers: u16) {
         if self.waiters.count(task) < usize::from(workers.max(1)) {
             self.waiters.sleeps(task);
+        }
+    }
+
+    /// A task that was woken has taken a tag (`blk_mq_get_tag`).
+    pub(super) fn has_looked_again(&mut self) {
+        if let Waiters::OfTags(waiters) = &mut self.waiters {
+            waiters.has_looked_again();
         }
     }
 
@@ -263,7 +276,6 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use events::time::MILLISECOND;
-    use kernels::hardware_queue::TagWakeRule;
 
     use super::*;
 

@@ -45,14 +45,22 @@ impl TagCounts {
 pub(crate) struct TagBits {
     counts: TagCounts,
     taken: Vec<u64>,
+    /// Those of the taken bits that have been given back since their word was looked through in vain; from 5.0 on
+    /// (`sbitmap_deferred_clear`). So the bits of a word go out in turn.
+    cleared: Vec<u64>,
+    defers: bool,
     hint: u32,
 }
 
 impl TagBits {
-    pub(crate) fn new(counts: TagCounts) -> TagBits {
+    /// `defers`: bits that are given back count as taken until their word is exhausted.
+    pub(crate) fn new(counts: TagCounts, defers: bool) -> TagBits {
+        let words = counts.all.div_ceil(counts.word) as usize;
         TagBits {
             counts,
-            taken: vec![0; counts.all.div_ceil(counts.word) as usize],
+            taken: vec![0; words],
+            cleared: vec![0; words],
+            defers,
             hint: 0,
         }
     }
@@ -67,7 +75,11 @@ impl TagBits {
                 0 if of_word < self.counts.word => self.hint % self.counts.word,
                 _ => 0,
             };
-            self.free_in(word, from, of_word)
+            self.free_in(word, from, of_word).or_else(|| {
+                let cleared = std::mem::take(&mut self.cleared[word as usize]);
+                self.taken[word as usize] &= !cleared;
+                self.free_in(word, from, of_word).filter(|_| cleared != 0)
+            })
         });
         match found {
             None => self.hint = 0,
@@ -85,17 +97,24 @@ impl TagBits {
     /// The next is looked for from here on (`sbitmap_update_cpu_hint`).
     pub(crate) fn give_back(&mut self, tag: u32) {
         self.hint = tag;
-        let word = &mut self.taken[(tag / self.counts.word) as usize];
+        let word = (tag / self.counts.word) as usize;
         let bit = 1 << (tag % self.counts.word);
-        debug_assert!(*word & bit != 0, "tag {tag} was free");
-        *word &= !bit;
+        debug_assert!(self.in_use(word) & bit != 0, "tag {tag} was free");
+        match self.defers {
+            true => self.cleared[word] |= bit,
+            false => self.taken[word] &= !bit,
+        }
+    }
+
+    fn in_use(&self, word: usize) -> u64 {
+        self.taken[word] & !self.cleared[word]
     }
 
     /// Some tag that is in use; 0 if none is.
     #[cfg(test)]
     pub(crate) fn any_taken(&self) -> u32 {
         let in_use = |tag: &u32| {
-            self.taken[(tag / self.counts.word) as usize] & (1 << (tag % self.counts.word)) != 0
+            self.in_use((tag / self.counts.word) as usize) & (1 << (tag % self.counts.word)) != 0
         };
         (0..self.counts.all).find(in_use).unwrap_or(0)
     }
@@ -125,7 +144,7 @@ mod tests {
 
     #[test]
     fn who_is_limited_gets_the_first_bits_of_each_word() {
-        let mut bits = TagBits::new(TagCounts::of(8));
+        let mut bits = TagBits::new(TagCounts::of(8), false);
         let limited: Vec<u32> = std::iter::from_fn(|| bits.take(1)).collect();
         assert_eq!(limited.len(), 4);
         assert!(limited.iter().all(|tag| tag % 2 == 0));
@@ -137,9 +156,32 @@ mod tests {
     }
 
     #[test]
+    fn bits_of_a_word_go_out_in_turn_from_5_0_on() {
+        let taken = |defers| {
+            let mut bits = TagBits::new(TagCounts::of(16), defers);
+            let mut one = || {
+                let tag = bits.take(u32::MAX).expect("it is free");
+                bits.give_back(tag);
+                tag
+            };
+            (0..6).map(|_| one()).collect::<Vec<u32>>()
+        };
+        assert_eq!(taken(false), [0; 6]);
+        assert_eq!(taken(true), [0, 1, 2, 3, 0, 1]);
+        let mut bits = TagBits::new(TagCounts::of(8), true);
+        let limited: Vec<u32> = std::iter::from_fn(|| bits.take(1)).collect();
+        bits.give_back(limited[1]);
+        assert_eq!(
+            bits.take(1),
+            Some(limited[1]),
+            "it is free for who is limited"
+        );
+    }
+
+    #[test]
     fn of_two_tags_a_share_of_the_word_limits_nobody() {
         let counts = TagCounts::of(2);
-        let mut bits = TagBits::new(counts);
+        let mut bits = TagBits::new(counts, false);
         assert_eq!(std::iter::from_fn(|| bits.take(counts.word / 2)).count(), 2);
     }
 
@@ -155,8 +197,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_tag_is_given_out_twice(all in 1_u32..300, calls in prop::collection::vec((any::<bool>(), 1_u32..70), 1..200)) {
-            let mut bits = TagBits::new(TagCounts::of(all));
+        fn no_tag_is_given_out_twice(defers: bool, all in 1_u32..300, calls in prop::collection::vec((any::<bool>(), 1_u32..70), 1..200)) {
+            let mut bits = TagBits::new(TagCounts::of(all), defers);
             let mut taken: Vec<u32> = Vec::new();
             for (takes, of_word) in calls {
                 if takes {

@@ -59,6 +59,14 @@ impl TagWaiters {
         }
     }
 
+    /// Who is woken chooses the next wait queue before it looks for a tag (`bt_wait_ptr` in `blk_mq_get_tag`), and has
+    /// found one: the next to sleep does so one queue further on.
+    pub(super) fn has_looked_again(&mut self) {
+        if self.waking != TagWakeRule::All {
+            self.sleeps_on = (self.sleeps_on + 1) % QUEUES;
+        }
+    }
+
     /// A tag is free: appends who is woken.
     pub(super) fn freed(&mut self, woken: &mut Vec<TaskId>) {
         if self.queues.iter().all(VecDeque::is_empty) {
@@ -189,6 +197,17 @@ mod tests {
         waiters.sleeps(1);
         (0..9).for_each(|_| waiters.freed(&mut woken));
         assert_eq!(woken, [1, 2, 3, 4, 5, 6, 7, 8, 9, 1]);
+    }
+
+    #[test]
+    fn a_wait_that_ends_well_takes_two_places() {
+        let mut waiters = TagWaiters::new(TagWakeRule::Batch, batch_of(8));
+        let mut woken = Vec::new();
+        waiters.sleeps(1);
+        waiters.freed(&mut woken);
+        waiters.has_looked_again();
+        waiters.sleeps(2);
+        assert!(waiters.queues[2].contains(&2), "1 slept on the first");
     }
 
     #[test]

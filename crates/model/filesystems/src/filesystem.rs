@@ -68,9 +68,12 @@ pub trait Filesystem: Allocator + Component<Effect = Effect> {
     /// The drive's cache is on the medium.
     fn flushed(&mut self, now: Time, number: FlushNumber);
 
-    /// The load's file is to be on the drive, with the times of its last write if they have changed: the task waits
-    /// until it is unblocked. False: its metadata are.
-    fn force_for_load(&mut self, task: TaskId, file: FileId, times: bool) -> bool;
+    /// The times of the load's file change.
+    fn times_change(&mut self, file: FileId);
+
+    /// The load's file is to be on the drive, with its times: the task waits until it is unblocked. False: its metadata
+    /// are.
+    fn force_for_load(&mut self, task: TaskId, file: FileId) -> bool;
 
     /// Who has left a CPU for whom, in the filesystem's own numbers of tasks.
     fn scheduled(&mut self, event: &SchedulerEvent);

@@ -151,12 +151,12 @@ impl RequestQueue {
 
     /// Takes a bio in, if there is a request for it.
     pub fn submit(&mut self, now: Time, bio: Bio) -> SubmitOutcome {
-        self.come(now, bio, true)
+        self.come(now, bio, false)
     }
 
     /// The same of a bio that there was no request for, when its task has been woken.
     pub fn submit_again(&mut self, now: Time, bio: Bio) -> SubmitOutcome {
-        self.come(now, bio, self.rules.pool.merges_after_waiting)
+        self.come(now, bio, true)
     }
 
     /// The same into the plug of the bio's task (`blk_mq_submit_bio`): it joins a queued request, or gets one of its own,
@@ -167,12 +167,11 @@ impl RequestQueue {
         mut bio: Bio,
         has_waited: bool,
     ) -> AllocateOutcome {
-        let merges = !has_waited || self.rules.pool.merges_after_waiting;
-        let found = merges.then(|| self.find_merge(&bio)).flatten();
+        let found = self.find_merge_of(&bio, has_waited);
         if found.is_none() && self.is_let_in(now, &bio) && self.allocate(now, &bio) {
             let class = self.class_of(bio.direction, bio.sync, bio.cpu);
             bio.allocated = Some(self.pools[class].last_taken());
-            self.took(now, &bio);
+            self.took(now, &bio, has_waited);
             return AllocateOutcome::Plugged(bio);
         }
         if self.tap.is_on() {
@@ -186,19 +185,19 @@ impl RequestQueue {
         AllocateOutcome::MustWait(bio)
     }
 
-    fn come(&mut self, now: Time, bio: Bio, merges: bool) -> SubmitOutcome {
+    fn come(&mut self, now: Time, bio: Bio, has_waited: bool) -> SubmitOutcome {
         self.emit_plug(now, false, None);
         if self.tap.is_on() {
             self.tap.came(now, &bio);
         }
-        let submitted = self.take_in(now, bio, merges);
+        let submitted = self.take_in(now, bio, has_waited);
         self.emit_messages();
         submitted
     }
 
     /// `__make_request`.
-    fn take_in(&mut self, now: Time, bio: Bio, merges: bool) -> SubmitOutcome {
-        let found = merges.then(|| self.find_merge(&bio)).flatten();
+    fn take_in(&mut self, now: Time, bio: Bio, has_waited: bool) -> SubmitOutcome {
+        let found = self.find_merge_of(&bio, has_waited);
         if let Some((request, side)) = found {
             self.joins(now, request, side, bio);
             return SubmitOutcome::Merged(request, side);
@@ -208,7 +207,7 @@ impl RequestQueue {
                 self.waits(now, &bio);
                 return SubmitOutcome::MustWait;
             }
-            self.took(now, &bio);
+            self.took(now, &bio, has_waited);
         }
         self.station.enter(now);
         self.counts.bios += 1;
@@ -234,17 +233,29 @@ impl RequestQueue {
         self.merge(now, request, side, bio);
     }
 
-    /// There is no request for the bio.
+    /// What the bio can join; one that has waited looks again in some kernels only.
+    fn find_merge_of(&mut self, bio: &Bio, has_waited: bool) -> Option<(RequestId, Side)> {
+        let looks = !has_waited || self.rules.pool.merges_after_waiting;
+        looks.then(|| self.find_merge(bio)).flatten()
+    }
+
+    /// There is no request for the bio. A task that is about to sleep for a tag has the queue run (`blk_mq_get_tag`).
     fn waits(&mut self, now: Time, bio: &Bio) {
         if self.tap.is_on() {
             self.tap.must_wait(now, bio);
         }
+        self.runs |= self.has_tags();
         self.plug.unplug();
         self.emit_plug(now, false, None);
     }
 
-    /// The bio has got a request.
-    fn took(&mut self, now: Time, bio: &Bio) {
+    /// The bio has got a request. A task that was woken for it has had the queue run before (`blk_mq_get_tag`).
+    fn took(&mut self, now: Time, bio: &Bio, has_waited: bool) {
+        if has_waited && self.has_tags() {
+            self.runs = true;
+            let class = self.class_of(bio.direction, bio.sync, bio.cpu);
+            self.pools[class].has_looked_again();
+        }
         if let Some(wbt) = self.wbt.as_mut().filter(|_| bio.writeback) {
             wbt.took(now);
         }
@@ -532,6 +543,11 @@ impl RequestQueue {
         self.emit_request(now, EventKind::Insert, id);
         self.emit_plug(now, false, None);
         id
+    }
+
+    /// Whether its requests are tags of blk-mq.
+    pub fn has_tags(&self) -> bool {
+        matches!(self.rules.pool.waking, WakeRule::Tags(_))
     }
 
     /// The pool of such a request: the tags of blk-mq are for all I/O of the CPUs that share a hardware queue.

@@ -178,7 +178,9 @@ impl Filesystem for Ext {
     }
 
     /// The journal of loads is the page cache's.
-    fn force_for_load(&mut self, _task: TaskId, _file: FileId, _times: bool) -> bool {
+    fn times_change(&mut self, _file: FileId) {}
+
+    fn force_for_load(&mut self, _task: TaskId, _file: FileId) -> bool {
         false
     }
 

@@ -52,8 +52,12 @@ impl Filesystem for Xfs {
         Xfs::flushed(self, now, number);
     }
 
-    fn force_for_load(&mut self, task: TaskId, file: FileId, times: bool) -> bool {
-        Xfs::force_for_load(self, task, file, times)
+    fn times_change(&mut self, file: FileId) {
+        Xfs::times_change(self, file);
+    }
+
+    fn force_for_load(&mut self, task: TaskId, file: FileId) -> bool {
+        Xfs::force_for_load(self, task, file)
     }
 
     fn scheduled(&mut self, event: &SchedulerEvent) {

@@ -24,6 +24,8 @@ pub(super) struct LoadFiles {
 #[derive(Clone, Debug, Default)]
 struct LoadFile {
     inode: u64,
+    /// The checkpoint with the last change of its times.
+    changed_in: Option<u64>,
     map: FileMap,
     mapped: u64,
     /// Behind the last block that it got: group and block.
@@ -106,18 +108,35 @@ impl LoadFile {
 }
 
 impl Xfs {
-    /// The file's changes are to be on the drive: the task waits until it is unblocked. False: they are. `times`: those of
-    /// its last write have changed, which is in the log then (`xfs_vn_update_time`).
-    pub fn force_for_load(&mut self, task: TaskId, file: FileId, times: bool) -> bool {
+    /// The file's times change, which is in the log then (`xfs_vn_update_time`): once for each checkpoint.
+    pub fn times_change(&mut self, file: FileId) {
+        let next = self.log.next_checkpoint();
+        let Some(file) = self.loads.files.get_mut(&file) else {
+            return;
+        };
+        if file.changed_in.replace(next) != Some(next) {
+            let blocks = self.volume.inode_blocks(file.inode);
+            self.commit_to_log(blocks.to_vec());
+        }
+    }
+
+    /// The file's changes are to be on the drive: the task waits until it is unblocked. False: they are. What has changed
+    /// of others since is not its business (`xfs_fsync_seq`, `xlog_cil_force_seq` of 6.1).
+    pub fn force_for_load(&mut self, task: TaskId, file: FileId) -> bool {
         let Some(file) = self.loads.files.get(&file) else {
             return false;
         };
-        let blocks = self.volume.inode_blocks(file.inode);
-        if times {
-            self.commit_to_log(blocks.to_vec());
+        let waiter = Waiter::Load(task);
+        match file.changed_in {
+            Some(checkpoint) if checkpoint < self.log.next_checkpoint() => {
+                self.wait_for_checkpoint(checkpoint, waiter)
+            }
+            _ => {
+                let blocks = self.volume.inode_blocks(file.inode);
+                let is_pinned = blocks.into_iter().any(|block| self.log.pins(block));
+                is_pinned && self.force_for(waiter)
+            }
         }
-        let is_pinned = blocks.into_iter().any(|block| self.log.pins(block));
-        is_pinned && self.force_for(Waiter::Load(task))
     }
 
     /// Allocates the `missing` blocks, and more behind them if the file continues (`goes_on`) and there is room.

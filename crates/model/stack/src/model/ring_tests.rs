@@ -127,8 +127,8 @@ fn beside_eight(kernel: &str) -> (u64, u64) {
 fn who_has_the_cpu_takes_the_tag_that_its_own_read_gave_back() {
     for kernel in ["4.9", "4.14", "5.10", "6.1", "6.12"] {
         let (one, eight) = beside_eight(kernel);
-        // 497 reads of 2.01 ms: it never waits for a tag.
-        assert!((480..=500).contains(&one), "{kernel}: {one}");
-        assert!((1_480..1_510).contains(&eight), "{kernel}: {eight}");
+        // 497 reads of 2.01 ms: it never waits for a tag, but at first, being made first (`START_DEBIT`).
+        assert!((440..=500).contains(&one), "{kernel}: {one}");
+        assert!((1_480..1_560).contains(&eight), "{kernel}: {eight}");
     }
 }

@@ -142,6 +142,8 @@ impl World {
                 self.with_filesystem(now, usize::from(drive), |xfs| xfs.worked(now, actor, cpu));
             }
             Origin::Sorting(task) => self.sorting_worked(now, task),
+            Origin::Retry(task) => self.tries_again(now, task),
+            Origin::Journal(drive) => self.journal_goes_on(now, usize::from(drive)),
         }
     }
 
@@ -173,13 +175,25 @@ impl World {
         drive: usize,
         task: TaskId,
         file: FileId,
-        times: bool,
     ) -> bool {
         self.vfs.has_filesystem(drive)
             && self.with_filesystem(now, drive, |xfs| {
                 xfs.advance(now);
-                xfs.force_for_load(task, file, times)
+                xfs.force_for_load(task, file)
             })
+    }
+
+    /// The file's times change, in the log of its filesystem.
+    pub(super) fn times_change(&mut self, now: Time, file: FileId) {
+        let drive = self.vfs.file(file).drive;
+        if self.vfs.has_filesystem(drive) {
+            self.with_filesystem(now, drive, |xfs| {
+                xfs.advance(now);
+                xfs.times_change(file);
+            });
+        } else {
+            self.vfs.inode_changes(drive, file);
+        }
     }
 
     /// Calls the allocator of the drive; None: it has none.

@@ -1,6 +1,7 @@
 //! Commits of the journals of ext3 and ext4 that a load's fsync waits for: their writes and flushes on the drive.
 
 use super::World;
+use super::cpus::Origin;
 use super::filesystem_calls::OF_FILESYSTEM;
 use super::vfs::{JournalWrite, LoadJournal, NextStep, SyncDemand};
 use crate::key_reader::KeyReader;
@@ -34,7 +35,9 @@ impl World {
         }
         self.touched
             .insert(KeyReader::MetadataJournal(drive as u16));
-        self.begin_commit(now, drive);
+        if !self.vfs.journal_mut(drive).commits() {
+            self.wake_journal(now, drive);
+        }
         true
     }
 
@@ -43,7 +46,29 @@ impl World {
         let drive = self.vfs.file(file).drive;
         self.vfs.has_journal(drive)
             && self.vfs.syncs().would_change(now, file)
-            && self.vfs.journal_mut(drive).keeps_out(task)
+            && self.vfs.journal_mut(drive).keeps_out(task, file)
+    }
+
+    /// kjournald is woken: it continues when it has had a CPU, on simple ones.
+    fn wake_journal(&mut self, now: Time, drive: usize) {
+        if !self.vfs.journal_mut(drive).wakes() {
+            return;
+        }
+        let task = self.journal_task(drive);
+        if !self.works_as_kernel_thread(now, task, Origin::Journal(drive as u16)) {
+            self.journal_goes_on(now, drive);
+        }
+    }
+
+    /// With the step that is done, or with a commit that somebody waits for.
+    pub(super) fn journal_goes_on(&mut self, now: Time, drive: usize) {
+        let journal = self.vfs.journal_mut(drive);
+        journal.goes_on();
+        if journal.commits() {
+            self.next_step(now, drive);
+        } else {
+            self.begin_commit(now, drive);
+        }
     }
 
     fn begin_commit(&mut self, now: Time, drive: usize) {
@@ -54,10 +79,12 @@ impl World {
 
     fn write_journal(&mut self, now: Time, drive: usize, write: JournalWrite) {
         let task = self.journal_task(drive);
+        // `submit_bio_noacct` takes the flush away for a drive without a volatile cache (`block/blk-core.c` of 6.1).
+        let behind_flush = write.behind_flush && self.io[drive].flushes();
         for place in write.places {
             let bio = Bio {
                 metadata: true,
-                behind_flush: write.behind_flush,
+                behind_flush,
                 ..self.bio(now, task, Direction::Write, true, place, OF_FILESYSTEM)
             };
             self.submit(now, drive, bio);
@@ -70,7 +97,7 @@ impl World {
     /// A bio of the journal has ended.
     pub(super) fn journal_bio_done(&mut self, now: Time, drive: usize) {
         if self.vfs.journal_mut(drive).bio_done() {
-            self.next_step(now, drive);
+            self.wake_journal(now, drive);
         }
     }
 

@@ -26,7 +26,7 @@ mod tasks;
 mod tests;
 mod vfs;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kernels::files::FileReads;
 use kernels::submission::SyncWrites;
@@ -37,7 +37,8 @@ use block_layer::{KERNEL_TASKS, QueueEvent, TaskId, TaskPlug};
 use clock::{Clock, Event};
 pub(crate) use cpus::CALL_NS_MAX;
 pub use cpus::{
-    CallCycles, CpuSpec, Cpus, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Origin, Tag,
+    CallCycles, CpuSpec, Cpus, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Origin, RunnerNumber,
+    Tag,
 };
 use events::slab::Slab;
 use events::smp::{Processors, SchedulerEvent};
@@ -78,6 +79,8 @@ pub struct World {
     /// The parts that have been used since the machine was made.
     touched: BTreeSet<KeyReader>,
     stop_poll: StopPoll,
+    /// Kernel threads whose turns on the CPU count, as runners.
+    threads: BTreeMap<TaskId, RunnerNumber>,
     kept: ScratchLists,
 }
 
@@ -115,6 +118,7 @@ impl World {
             phase: Phase::default(),
             touched: BTreeSet::new(),
             stop_poll: StopPoll::default(),
+            threads: BTreeMap::new(),
             kept: ScratchLists::default(),
         }
     }

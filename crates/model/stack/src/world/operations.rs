@@ -15,6 +15,9 @@ impl World {
     pub(super) fn start(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
         let path = self.tasks[number].path();
         let file = self.phase.file(op.file);
+        if op.kind == OpKind::Read && self.vfs.read(now, file) {
+            self.times_change(now, file);
+        }
         if self.vfs.syncs_mut().take_flushed(number) {
             self.sync_is_over(now, number, file);
             self.succeeded(now, number, job, &op);
@@ -216,7 +219,7 @@ impl World {
             .syncs_mut()
             .take_changes(file, !takes_all_metadata, running);
         let commits = changes.is_some_and(|changes| {
-            self.forces_log(now, drive, number, file, changes.times)
+            self.forces_log(now, drive, number, file)
                 || self.commits_for(now, drive, number, changes)
         });
         let waits =
@@ -258,7 +261,10 @@ impl World {
     /// Where the blocks of a write go, now or when they are written back.
     fn make_room(&mut self, number: TaskId, path: Path, file: FileId, op: &Op) -> Result<(), Full> {
         let (offset, bytes) = (op.offset, u64::from(op.bytes));
-        self.vfs.written(self.clock.now(), file, offset, bytes);
+        let now = self.clock.now();
+        if self.vfs.written(now, file, offset, bytes) {
+            self.times_change(now, file);
+        }
         let spec = self.vfs.file(file);
         let drive = spec.drive;
         let is_delayed = path == Path::Buffered && self.vfs.delays_allocation(drive);

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::World;
+use super::cpus::{Cost, Origin, WorkItem};
 use super::io_path::{PlugOutcome, RetryOutcome};
 use super::task::State;
-use block_layer::{Bio, TaskId, TaskPlug};
+use block_layer::{Bio, KERNEL_TASKS, TaskId, TaskPlug};
+use events::smp::Context;
 use events::time::Time;
 
 impl World {
@@ -101,7 +103,8 @@ impl World {
     }
 
     /// The task is woken because there may be a request for it. One of a load tries again when it has a CPU, and a task
-    /// that has one meanwhile may be faster; the CPU time of others is not simulated here, so that they try at once.
+    /// that has one meanwhile may be faster; so does a kernel thread that waits for a tag. The CPU time of others is not
+    /// simulated here, so that they try at once.
     pub(super) fn may_have_request(&mut self, now: Time, task: TaskId) {
         let state = self.tasks.get(task).map(|task| task.state());
         let waits = self.io.waits(task);
@@ -114,10 +117,38 @@ impl World {
                 self.tasks[task].is_to_retry();
             }
             Some(State::Polling(..) | State::Gone) | None => {
-                self.retry(now, task);
-                self.flush_submission(now, task);
+                if !waits || !self.retries_on_a_cpu(now, task) {
+                    self.retry(now, task);
+                    self.flush_submission(now, task);
+                }
             }
         }
+    }
+
+    /// Whether the task is a kernel thread, which tries again when it has had a CPU.
+    fn retries_on_a_cpu(&mut self, now: Time, task: TaskId) -> bool {
+        task >= KERNEL_TASKS && self.works_as_kernel_thread(now, task, Origin::Retry(task))
+    }
+
+    /// Whether a kernel thread does it when it has had a CPU: on simple CPUs, before a drive with tags, of which it gets none
+    /// if another is faster.
+    pub(super) fn works_as_kernel_thread(&mut self, now: Time, task: TaskId, of: Origin) -> bool {
+        if !self.io.has_tags() {
+            return false;
+        }
+        let Some(resume_ns) = self.cpus.resume_ns() else {
+            return false;
+        };
+        let add = || self.cpus.add_simple_runner();
+        let runner = *self.threads.entry(task).or_insert_with(add);
+        let item = WorkItem {
+            cost: Cost::Ns(resume_ns),
+            context: Context::KernelThread,
+            lock: None,
+            of: Some(of),
+        };
+        self.give(now, runner, None, item);
+        true
     }
 
     /// The task has had its time on the CPU since it was woken.

@@ -14,6 +14,7 @@ impl Bfq {
         if request.sync {
             let queue = &self.queues[queue_id];
             if queue.queued == 0 && queue.dispatched == 0 {
+                self.look_for_waker(queue_id);
                 self.begin_measuring(queue_id);
             }
             self.queues[queue_id].judge_intensity(self.now);

@@ -1,8 +1,8 @@
 //! Injection: while a queue is idled for, as many requests of others are sent as do not delay its own.
 //!
 //! Source: `bfq_update_inject_limit`, `bfq_choose_bfqq_for_injection`, `bfq_reset_inject_limit` and `bfq_add_request`
-//! in `block/bfq-iosched.c` of 6.x (by measured service times since 5.3). Left out: a queue that another one waits for
-//! (`waker_bfqq`), and async requests of the task that is idled for, which are injected without a limit there.
+//! in `block/bfq-iosched.c` of 6.x (by measured service times since 5.3). Left out: async requests of the task that is
+//! idled for, which are injected without a limit there.
 
 use crate::scheduler::bfq::{Bfq, QueueId};
 use crate::{RequestId, Requests};

@@ -16,6 +16,7 @@ mod service;
 mod soft_real_time;
 mod tree;
 mod tunables;
+mod wakers;
 mod weight_raising;
 
 use std::collections::BTreeMap;
@@ -60,6 +61,8 @@ pub struct Bfq {
 
     queued: u32,
     in_driver: u32,
+    /// The queue whose request completed last, if that is of one task, and when.
+    last_completed: (Option<QueueId>, Time),
     last_position: Sector,
     /// Busy queues by class.
     busy: [u32; 3],
@@ -129,6 +132,7 @@ impl Bfq {
             kicked: None,
             queued: 0,
             in_driver: 0,
+            last_completed: (None, 0),
             last_position: 0,
             busy: [0; 3],
             busy_queues: Vec::new(),
@@ -328,7 +332,12 @@ impl Scheduler for Bfq {
         };
         let queue = &mut self.queues[id];
         queue.tasks -= 1;
-        if queue.tasks == 0 {
+        let is_last = queue.tasks == 0;
+        if is_last {
+            self.forget_waker(id);
+        }
+        let queue = &mut self.queues[id];
+        if is_last {
             queue.exited = true;
             queue.judge_think(self.tunables.slice_idle_ns);
             self.leave_line(id);

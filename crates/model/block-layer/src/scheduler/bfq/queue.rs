@@ -5,6 +5,7 @@ use crate::scheduler::bfq::hierarchy::GroupId;
 use crate::scheduler::bfq::inject::Injection;
 use crate::scheduler::bfq::soft_real_time::Pace;
 use crate::scheduler::bfq::tree::EntityId;
+use crate::scheduler::bfq::wakers::Waker;
 use crate::scheduler::bfq::weight_raising::WeightRaise;
 use crate::scheduler::mean::Mean;
 use crate::{IoClass, Priority, Request, RequestId, Sector};
@@ -48,6 +49,7 @@ pub(super) struct Queue {
     /// It has never been busy.
     pub(super) is_new: bool,
     pub(super) injection: Injection,
+    pub(super) waker: Waker,
     pub(super) made_at: Time,
     /// Its task continues with that queue when this one has reached a certain age.
     pub(super) merges_into: Option<QueueId>,
@@ -104,6 +106,7 @@ impl Queue {
             idle_ns: 0,
             is_new: true,
             injection: Injection::default(),
+            waker: Waker::default(),
             made_at: now,
             merges_into: None,
             tasks: 1,

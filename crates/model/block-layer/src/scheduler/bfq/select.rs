@@ -48,7 +48,9 @@ impl Bfq {
             }
             let in_flight = queue.dispatched > 0;
             if self.idle_timer.is_some() || (in_flight && self.better_to_idle(active)) {
-                return self.choose_for_injection(requests);
+                return self
+                    .waker_or_woken(requests, active)
+                    .or_else(|| self.choose_for_injection(requests));
             }
             self.expire(requests, Reason::NoMoreRequests);
         }

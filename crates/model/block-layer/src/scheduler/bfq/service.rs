@@ -87,6 +87,8 @@ impl Bfq {
         let queue = &mut self.queues[queue_id];
         queue.dispatched -= 1;
         queue.last_end = self.now;
+        self.note_completion(queue_id);
+        let queue = &self.queues[queue_id];
         let drained = queue.dispatched == 0;
         self.judge_pace_late(queue_id);
         self.count(queue_id);

@@ -50,6 +50,11 @@ impl Log {
         self.space.pins(block)
     }
 
+    /// The number of the checkpoint that has what is committed now.
+    pub(super) fn next_checkpoint(&self) -> u64 {
+        self.space.next_checkpoint()
+    }
+
     /// The block has been written in place.
     pub(super) fn is_in_place(&mut self, block: u64) {
         self.space.is_in_place(block);

@@ -191,6 +191,10 @@ impl LogSpace {
                 .any(|checkpoint| checkpoint.blocks.contains(&block))
     }
 
+    pub(super) fn next_checkpoint(&self) -> u64 {
+        self.next_number
+    }
+
     /// Bytes that may still be committed while this number of transactions is open.
     pub(super) fn free_bytes(&self, transactions: u64) -> u64 {
         let end = self.head + self.left_bytes() + self.pending_bytes;

@@ -143,6 +143,15 @@ impl Xfs {
         true
     }
 
+    /// Whoever it is waits until the checkpoint, which has begun, is on the drive. False: it is.
+    pub(in crate::xfs) fn wait_for_checkpoint(&mut self, checkpoint: u64, waiter: Waiter) -> bool {
+        let waits = !self.log.space.is_written(checkpoint);
+        if waits {
+            self.log.waits.written.push((checkpoint, waiter));
+        }
+        waits
+    }
+
     /// Nobody waits for it.
     pub(in crate::xfs) fn force_for_nobody(&mut self) {
         if self.log.space.begin_checkpoint().is_some() {

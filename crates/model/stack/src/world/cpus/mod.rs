@@ -12,6 +12,8 @@ mod simple_cpus;
 mod spec;
 mod time_queue;
 
+use std::ops::Range;
+
 use base::usage::Usage;
 use block_layer::completion::Counters;
 use block_layer::scheduler::hooks::Hooks;
@@ -167,8 +169,17 @@ impl Cpus {
 impl Cpus {
     /// The tasks of a phase, each with the CPUs that it may use (None: any) and the one where it begins.
     pub(super) fn begin_phase(&mut self, tasks: impl Iterator<Item = (Option<CpuSet>, u16)>) {
-        if let Form::Detailed(cpus) = &mut self.0 {
-            cpus.begin_phase(tasks);
+        match &mut self.0 {
+            Form::Simple(cpus) => cpus.begin_phase(tasks.count()),
+            Form::Detailed(cpus) => cpus.begin_phase(tasks),
+        }
+    }
+
+    /// In which of these all of the phase's tasks begin that are woken at once.
+    pub(super) fn first_turns(&self, tasks: Range<TaskId>) -> Vec<TaskId> {
+        match &self.0 {
+            Form::Simple(cpus) => cpus.first_turns(tasks),
+            Form::Detailed(_) => tasks.collect(),
         }
     }
 
@@ -309,6 +320,22 @@ impl Cpus {
         match &mut self.0 {
             Form::Simple(cpus) => cpus.add_runner(),
             Form::Detailed(cpus) => cpus.add_runner(spec),
+        }
+    }
+
+    /// How long a kernel thread that goes on has a CPU; None: detailed CPUs do not count it.
+    pub(super) fn resume_ns(&self) -> Option<Time> {
+        match &self.0 {
+            Form::Simple(cpus) => Some(cpus.resume_ns()),
+            Form::Detailed(_) => None,
+        }
+    }
+
+    /// The same on simple CPUs.
+    pub(super) fn add_simple_runner(&mut self) -> RunnerNumber {
+        match &mut self.0 {
+            Form::Simple(cpus) => cpus.add_runner(),
+            Form::Detailed(_) => unreachable!("asked of simple CPUs alone"),
         }
     }
 

@@ -30,6 +30,23 @@ impl RunQueue {
         }
     }
 
+    /// A thread makes these tasks, one after the other, and continues meanwhile. On several CPUs each new task goes to one
+    /// that is idle.
+    pub(super) fn fork(&mut self, tasks: impl Iterator<Item = TaskId>) {
+        if let RunQueue::OfTimes(queue) = self {
+            for (before, task) in tasks.enumerate() {
+                queue.forks(task, before + 1);
+            }
+        }
+    }
+
+    /// By who runs first, if all are woken at once.
+    pub(super) fn sort(&self, tasks: &mut [TaskId]) {
+        if let RunQueue::OfTimes(queue) = self {
+            tasks.sort_by_key(|&task| queue.place(task));
+        }
+    }
+
     /// The task wakes up; `waits`: there is no CPU for it.
     pub(super) fn wakes(&mut self, now: Time, task: TaskId, waits: bool) {
         match self {

@@ -42,6 +42,10 @@ pub enum Origin {
     Filesystem(u16, Actor),
     /// One of the processes that sort, or their daemon.
     Sorting(TaskId),
+    /// A kernel thread that tries again to get a request.
+    Retry(TaskId),
+    /// The journal of the drive with that number, for loads.
+    Journal(u16),
 }
 
 impl Cost {

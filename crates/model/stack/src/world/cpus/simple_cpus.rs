@@ -1,6 +1,7 @@
 //! Processors, simply: tasks that want one wait in line, and keep it until they sleep or their time slice is over.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use serde::Deserialize;
 
@@ -127,6 +128,18 @@ impl SimpleCpus {
 
     pub(super) fn count(&self) -> u16 {
         self.spec.count
+    }
+
+    pub(super) fn begin_phase(&mut self, tasks: usize) {
+        if self.spec.count == 1 {
+            self.ready.fork(0..tasks as TaskId);
+        }
+    }
+
+    pub(super) fn first_turns(&self, tasks: Range<TaskId>) -> Vec<TaskId> {
+        let mut tasks: Vec<TaskId> = tasks.collect();
+        self.ready.sort(&mut tasks);
+        tasks
     }
 
     pub(super) fn remind(&mut self, reminder: Reminder) {
@@ -264,6 +277,10 @@ impl SimpleCpus {
     pub(super) fn add_runner(&mut self) -> RunnerNumber {
         self.runners.push(Runner::default());
         self.runners.len() as RunnerNumber - 1
+    }
+
+    pub(super) fn resume_ns(&self) -> Time {
+        self.cost_ns(Call::Resume)
     }
 
     pub(super) fn add_lock(&mut self) -> LockNumber {

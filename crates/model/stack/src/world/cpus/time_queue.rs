@@ -10,6 +10,9 @@ use events::time::{MILLISECOND, Time};
 
 /// Half of `sysctl_sched_latency` on one CPU: a sleeper's credit (`GENTLE_FAIR_SLEEPERS`).
 const SLEEPER_CREDIT_NS: Time = 3 * MILLISECOND;
+/// `sysctl_sched_latency` and `sysctl_sched_min_granularity` on one CPU.
+const LATENCY_NS: Time = 6 * MILLISECOND;
+const SLICE_NS_MIN: Time = MILLISECOND * 3 / 4;
 /// `sysctl_sched_wakeup_granularity` on one CPU.
 const PREEMPTS_BEYOND_NS: Time = MILLISECOND;
 
@@ -48,6 +51,13 @@ impl TimeQueue {
         self.ready.is_empty()
     }
 
+    /// The task is made beside so many that want the one CPU, and begins behind them by the slice that it would have
+    /// (`task_fork_fair`, `START_DEBIT`).
+    pub(super) fn forks(&mut self, task: TaskId, beside: usize) {
+        let slice_ns = SLICE_NS_MIN.max(LATENCY_NS / (beside as Time + 1));
+        self.had_ns.insert(task, self.floor_ns + slice_ns);
+    }
+
     /// The task wakes up (`place_entity`).
     pub(super) fn wakes(&mut self, task: TaskId) {
         let least = self.floor_ns.saturating_sub(SLEEPER_CREDIT_NS);
@@ -83,8 +93,7 @@ impl TimeQueue {
 
     /// Who is awake waits for a CPU.
     pub(super) fn push(&mut self, task: TaskId) {
-        let key = if self.by_time { self.had(task) } else { 0 };
-        self.ready.insert((key, self.came), task);
+        self.ready.insert((self.place(task), self.came), task);
         self.came += 1;
     }
 
@@ -114,6 +123,11 @@ impl TimeQueue {
         self.giving_way.contains(&running)
             || self.by_time
                 && first.is_some_and(|first| self.had(running) > first + PREEMPTS_BEYOND_NS)
+    }
+
+    /// Who has the least is first.
+    pub(super) fn place(&self, task: TaskId) -> Time {
+        if self.by_time { self.had(task) } else { 0 }
     }
 
     fn had(&self, task: TaskId) -> Time {
@@ -147,6 +161,16 @@ mod tests {
         let had = [(1, 30_000), (2, 10_000), (3, 20_000)];
         assert_eq!(order_of(&mut waiting(true, &had)), [2, 3, 1]);
         assert_eq!(order_of(&mut waiting(false, &had)), [1, 2, 3]);
+    }
+
+    #[test]
+    fn who_is_made_first_is_the_furthest_behind() {
+        let mut queue = TimeQueue::new(true);
+        (0..8).for_each(|task| queue.forks(task, task as usize + 1));
+        (0..8).for_each(|task| queue.push(task));
+        assert_eq!(order_of(&mut queue), [6, 7, 5, 4, 3, 2, 1, 0]);
+        let had_ms = [0, 1, 6].map(|task| queue.place(task) as f64 / MILLISECOND as f64);
+        assert_eq!(had_ms, [3.0, 2.0, 6.0 / 8.0]);
     }
 
     #[test]

@@ -187,7 +187,12 @@ impl Drive {
         bio: Bio,
         has_waited: bool,
     ) -> AllocateOutcome {
-        self.queue.allocate_for_plug(now, bio, has_waited)
+        let outcome = self.queue.allocate_for_plug(now, bio, has_waited);
+        // Who waits for a tag has the queue run.
+        if has_waited || matches!(outcome, AllocateOutcome::MustWait(_)) {
+            self.told_at = Some(now);
+        }
+        outcome
     }
 
     /// A task waits.
@@ -224,6 +229,11 @@ impl Drive {
     /// From now on fsync waits for the device's cache.
     pub(super) fn set_flushes(&mut self, flushes: bool) {
         self.flushes = flushes;
+    }
+
+    /// Whether it has a volatile cache, which the kernel knows of.
+    pub(in crate::world) fn flushes(&self) -> bool {
+        self.flushes
     }
 
     /// The task's fsync waits until what the device has acknowledged is on the medium. False: it is. Those who come while a

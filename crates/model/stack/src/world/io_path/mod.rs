@@ -103,6 +103,11 @@ impl IoPath {
         self.drives.iter_mut().map(|drive| &mut **drive)
     }
 
+    /// Any of their queues has tags.
+    pub(super) fn has_tags(&self) -> bool {
+        self.drives.iter().any(|drive| drive.queue().has_tags())
+    }
+
     pub(super) fn drive_numbers(&self) -> std::ops::Range<usize> {
         0..self.drives.len()
     }

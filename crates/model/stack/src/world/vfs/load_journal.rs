@@ -6,8 +6,12 @@
 //! the next. A block that is being written to the log is not changed meanwhile. Commits that no task waits for write no blocks
 //! here.
 
+use std::collections::BTreeSet;
+
 use block_layer::{SECTOR_BYTES, TaskId};
 use filesystems::allocator::BLOCK_BYTES;
+
+use memory::cache::FileId;
 
 use super::file::FileExtent;
 use super::syncs::SyncDemand;
@@ -23,6 +27,8 @@ pub struct LoadJournal {
     head: u32,
     barrier: bool,
     step: Option<CommitStep>,
+    /// Its thread is about to go on.
+    is_awake: bool,
     /// Bios of the step that are in flight.
     left: u32,
     committing: Vec<TaskId>,
@@ -31,7 +37,11 @@ pub struct LoadJournal {
     kept_out: Vec<TaskId>,
     /// The number of the transaction that changes go to.
     running: u64,
-    /// What the next commit changes.
+    /// Blocks of inodes that the running transaction changes, and those of the transaction that commits.
+    inodes: BTreeSet<u64>,
+    committing_inodes: BTreeSet<u64>,
+    inodes_in_block: u64,
+    /// What else the next commit changes.
     metadata_blocks: u32,
 }
 
@@ -60,6 +70,12 @@ pub(in crate::world) struct JournalWrite {
     pub(in crate::world) behind_flush: bool,
 }
 
+/// Of a filesystem below this size mke2fs makes blocks of 1 KiB (`small` in mke2fs.conf of e2fsprogs 1.47), each of four inodes.
+const SMALL_BYTES: u64 = 512 << 20;
+const INODE_BYTES: u64 = 256;
+/// The first inode of a file (`EXT2_GOOD_OLD_FIRST_INO` has lost+found), counted from 0.
+const FIRST_INODE: u64 = 11;
+
 const SECTORS_PER_BLOCK: u64 = BLOCK_BYTES / SECTOR_BYTES;
 
 impl LoadJournal {
@@ -73,11 +89,18 @@ impl LoadJournal {
             head: 0,
             barrier,
             step: None,
+            is_awake: false,
             left: 0,
             committing: Vec::new(),
             waiting: Vec::new(),
             kept_out: Vec::new(),
             running: 1,
+            inodes: BTreeSet::new(),
+            committing_inodes: BTreeSet::new(),
+            inodes_in_block: match filesystem_blocks * BLOCK_BYTES < SMALL_BYTES {
+                true => 1024 / INODE_BYTES,
+                false => BLOCK_BYTES / INODE_BYTES,
+            },
             metadata_blocks: 0,
         }
     }
@@ -107,7 +130,7 @@ impl LoadJournal {
     pub(in crate::world) fn wait(&mut self, task: TaskId, demand: SyncDemand) -> bool {
         if demand.transaction == self.running {
             self.waiting.push(task);
-            self.metadata_blocks += demand.metadata_blocks;
+            self.metadata_blocks += demand.metadata_blocks - 1;
             return true;
         }
         let commits = self.step.is_some() && demand.transaction + 1 == self.running;
@@ -117,10 +140,21 @@ impl LoadJournal {
         commits
     }
 
-    /// The task changes an inode's times. True: it waits, because the inode's block is being written to the log
-    /// (`BH_Shadow` in `do_get_write_access`). That the inodes of a load share a block is a simplification: 16 do.
-    pub(in crate::world) fn keeps_out(&mut self, task: TaskId) -> bool {
-        let keeps = self.step == Some(CommitStep::Log);
+    /// The file's times change.
+    pub(super) fn inode_changes(&mut self, file: FileId) {
+        self.inodes.insert(self.inode_block(file));
+    }
+
+    /// Files are made one after the other.
+    fn inode_block(&self, file: FileId) -> u64 {
+        (FIRST_INODE + u64::from(file)) / self.inodes_in_block
+    }
+
+    /// The task changes the file's times. True: it waits, because the inode's block is being written to the log
+    /// (`BH_Shadow` in `do_get_write_access`).
+    pub(in crate::world) fn keeps_out(&mut self, task: TaskId, file: FileId) -> bool {
+        let is_logged = self.committing_inodes.contains(&self.inode_block(file));
+        let keeps = self.step == Some(CommitStep::Log) && is_logged;
         if keeps {
             self.kept_out.push(task);
         }
@@ -143,8 +177,25 @@ impl LoadJournal {
         self.committing = std::mem::take(&mut self.waiting);
         self.step = Some(CommitStep::Log);
         self.running += 1;
-        let count = 1 + std::mem::take(&mut self.metadata_blocks);
+        self.committing_inodes = std::mem::take(&mut self.inodes);
+        let inodes = self.committing_inodes.len().max(1) as u32;
+        let count = 1 + inodes + std::mem::take(&mut self.metadata_blocks);
         Some(self.write(count))
+    }
+
+    /// Its thread is woken. False: it was before.
+    pub(in crate::world) fn wakes(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_awake, true)
+    }
+
+    /// Its thread goes on.
+    pub(in crate::world) fn goes_on(&mut self) {
+        self.is_awake = false;
+    }
+
+    /// A commit is under way.
+    pub(in crate::world) fn commits(&self) -> bool {
+        self.step.is_some()
     }
 
     /// A bio has ended. True: it was the last of its step.
@@ -226,13 +277,15 @@ mod tests {
     #[test]
     fn a_block_on_its_way_to_the_log_is_not_changed() {
         let mut journal = LoadJournal::new(10_000, 100, false);
-        assert!(!journal.keeps_out(1));
+        assert!(!journal.keeps_out(1, 0));
+        journal.inode_changes(0);
         journal.wait(2, demand(journal.running()));
         journal.begin_commit();
-        assert!(journal.keeps_out(1));
+        assert!(journal.keeps_out(1, 0));
+        assert!(!journal.keeps_out(3, 1), "its inode is in the next block");
         assert!(journal.take_let_in().is_empty());
         assert!(matches!(journal.next_step(), NextStep::Write(_)));
         assert_eq!(journal.take_let_in(), [1]);
-        assert!(!journal.keeps_out(1));
+        assert!(!journal.keeps_out(1, 0));
     }
 }

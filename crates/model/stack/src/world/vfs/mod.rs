@@ -157,10 +157,10 @@ impl Vfs {
         self.allocators[drive].take()
     }
 
-    /// The range of the file is written to: what of it a sync has to commit.
-    pub(super) fn written(&mut self, now: Time, file: FileId, offset: u64, bytes: u64) {
+    /// The range of the file is written to: what of it a sync has to commit. True: its times change.
+    pub(super) fn written(&mut self, now: Time, file: FileId, offset: u64, bytes: u64) -> bool {
         let Some(allocator) = self.allocator(self.file(file).drive) else {
-            return;
+            return false;
         };
         let end = (offset + bytes).div_ceil(BLOCK_BYTES);
         let mut at = offset / BLOCK_BYTES;
@@ -170,7 +170,21 @@ impl Vfs {
             at += run;
         }
         let running = self.running_transaction(self.file(file).drive);
-        self.syncs.written(now, file, at < end, running);
+        self.syncs.written(now, file, at < end, running)
+    }
+
+    /// The file is read. True: its times change.
+    pub(super) fn read(&mut self, now: Time, file: FileId) -> bool {
+        let spec = self.file(file);
+        let running = self.running_transaction(spec.drive);
+        spec.is_allocated() && self.syncs.read(now, file, running)
+    }
+
+    /// The file's inode is part of the transaction that runs.
+    pub(super) fn inode_changes(&mut self, drive: usize, file: FileId) {
+        if let Some(journal) = self.journals.get_mut(&drive) {
+            journal.inode_changes(file);
+        }
     }
 
     /// Of the drive's journal; 0: it has none.

@@ -28,6 +28,8 @@ pub(in crate::world) struct Syncs {
 struct Changes {
     /// The tick of its last write, from 1.
     written_in: u64,
+    /// The tick that its time of access is of.
+    read_in: u64,
     /// The times of its last write and change.
     times: bool,
     /// The journal's transaction in which those changed.
@@ -95,21 +97,35 @@ impl Syncs {
         written_in != Some(self.tick(now))
     }
 
-    /// The file is written to, while that transaction of its journal runs.
+    /// The file is written to, while that transaction of its journal runs. True: that changes its times.
     pub(in crate::world) fn written(
         &mut self,
         now: Time,
         file: FileId,
         gets_blocks: bool,
         running: u64,
-    ) {
+    ) -> bool {
         let tick = self.tick(now);
         let changes = self.changes.entry(file).or_default();
-        if changes.written_in != tick {
+        let is_changed = changes.written_in != tick;
+        if is_changed {
             (changes.times, changes.transaction) = (true, running);
         }
         changes.written_in = tick;
         changes.blocks |= gets_blocks;
+        is_changed
+    }
+
+    /// The same of a read: the time of access follows that of the last write (`relatime_need_update` in fs/inode.c, 6.1).
+    pub(in crate::world) fn read(&mut self, now: Time, file: FileId, running: u64) -> bool {
+        let tick = self.tick(now);
+        let changes = self.changes.entry(file).or_default();
+        let is_changed = changes.written_in >= changes.read_in && changes.read_in != tick;
+        if is_changed {
+            (changes.times, changes.transaction) = (true, running);
+            changes.read_in = tick;
+        }
+        is_changed
     }
 
     fn tick(&self, now: Time) -> u64 {
@@ -138,5 +154,26 @@ impl Syncs {
             (changes.blocks, changes.times) = (false, false);
         }
         commits.then_some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_change_with_the_tick_and_the_time_of_access_once_after_a_write() {
+        let mut syncs = Syncs::default();
+        syncs.set_tick(4);
+        assert!(syncs.written(0, 7, false, 1));
+        assert!(!syncs.written(3, 7, false, 1));
+        assert!(syncs.read(3, 7, 1));
+        assert!(syncs.read(9, 7, 1), "it was no later than the write");
+        assert!(!syncs.read(13, 7, 1), "nothing was written since");
+        assert!(syncs.written(17, 7, false, 2));
+        assert!(syncs.read(21, 7, 3));
+        let demand = syncs.take_changes(7, false, 4).expect("its times");
+        assert_eq!(demand.transaction, 3);
+        assert_eq!(syncs.take_changes(7, false, 4), None);
     }
 }
