@@ -399,6 +399,19 @@ def test_what_a_guest_has_not_is_told_on_its_line(more: str, what: str) -> None:
     assert what in str(error.value)
 
 
+def test_commands_of_nvme_go_to_a_drive_of_nvme_alone(tmp_path: Path) -> None:
+    for name in ("null_blk", "nvme"):
+        (tmp_path / f"{name}.ko").write_bytes(b"\x7fELF\0depends=\0")
+    text = EXPERIMENT.replace("psync", "io_uring_cmd")
+    trials = [Plan(loads(text + more, "guest.toml"), 1).round(0)[0] for more in ("", "[guest]\ndrive = 'nvme'\n")]
+    with pytest.raises(InputError, match="NVMe") as error:
+        plan.make(trials[0], modules.Modules(tmp_path))
+    assert error.value.remedy is not None and 'drive = "nvme"' in error.value.remedy
+    loads_of = [step["phase"] for step in plan.make(trials[1], modules.Modules(tmp_path)).steps if step["do"] == "load"]
+    engines = [group["engine"] for phase in loads_of for group in json.loads(json.dumps(phase))["groups"]]
+    assert engines == ["io_uring", "io_uring_cmd"], "a layout's commands would be too large"
+
+
 @pytest.mark.parametrize(
     ("has", "filesystem", "loaded"),
     [(["ext4"], "ext3", ["ext4"]), (["ext2", "ext4"], "ext2", ["ext2"]), (["xfs"], "xfs", ["xfs"])],
