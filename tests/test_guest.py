@@ -609,15 +609,17 @@ def test_only_a_guest_counts_instructions() -> None:
 
 
 @pytest.mark.parametrize("split", [False, True])
-def test_a_kernel_in_one_package_or_in_three_is_found(
+def test_a_kernel_in_one_package_or_in_four_is_found(
     split: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Debian's from version 7 on depend on two others, for the image and for the modules, which lies beside them."""
+    """Debian's from version 7.2 on depend on three others: for the image, which lies beside the modules, for these, and
+    for the configuration and the list of what is built in."""
     release = "7.3.4-amd64"
     if split:
         holds = {
             "binary": [f"usr/lib/modules/{release}/vmlinuz"],
             "modules": [f"usr/lib/modules/{release}/kernel/a.ko"],
+            "base": [f"usr/lib/modules/{release}/{name}" for name in ("config", "modules.builtin")],
         }
     else:
         holds = {"image": [f"boot/vmlinuz-{release}", f"lib/modules/{release}/kernel/a.ko"]}
@@ -641,7 +643,8 @@ def test_a_kernel_in_one_package_or_in_three_is_found(
     found = kernel.find("7.3.4")
     assert found.image.name.startswith("vmlinuz") and found.image.is_file()
     assert found.modules is not None and (found.modules / "kernel" / "a.ko").is_file()
-    parts = ["linux-binary-7.3.4-amd64", "linux-modules-7.3.4-amd64"] if split else []
+    assert not split or (found.config is not None and found.config.is_file())
+    parts = [f"linux-{part}-7.3.4-amd64" for part in ("binary", "modules", "base")] if split else []
     assert asked == ["linux-image-7.3.4-amd64", *parts]
 
 
