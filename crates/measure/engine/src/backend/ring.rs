@@ -7,6 +7,7 @@ use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
 use io_uring::{Builder, EnterFlags, IoUring, Submitter, cqueue, opcode, squeue};
 use workload::phase::GroupSpec;
 
+use crate::backend::WAIT_MAX_NS;
 use crate::buffers::Buffers;
 
 pub struct Ring<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> {
@@ -14,7 +15,18 @@ pub struct Ring<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'stat
     queues: ManuallyDrop<Queues<S, C>>,
     ring: *mut IoUring<S, C>,
     sqpoll: bool,
+    alarm: Alarm,
     unsubmitted: u32,
+}
+
+/// Ends a wait for one completion that none ends, since a timer of each wait costs a virtual machine two exits: an
+/// operation of the ring that completes by itself after the longest wait, and is then queued again.
+#[derive(PartialEq)]
+enum Alarm {
+    /// A ring that polls for completions takes no such operation.
+    Refused,
+    Wanted,
+    Set,
 }
 
 struct Queues<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> {
@@ -23,8 +35,10 @@ struct Queues<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static
     completions: io_uring::CompletionQueue<'static, C>,
 }
 
-/// Marks the completion of a cancellation, which no slot waits for.
+/// Mark the completions of a cancellation and of the alarm, which no slot waits for.
 const NO_SLOT: u64 = u64::MAX;
+const ALARM: u64 = NO_SLOT - 1;
+static ALARM_AFTER: Timespec = Timespec::new().nsec(WAIT_MAX_NS as u32);
 
 impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S, C> {
     /// To be called on the thread that will use it. What was asked for and refused is added to `notes`.
@@ -35,11 +49,11 @@ impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S,
         notes: &mut Vec<String>,
     ) -> io::Result<Ring<S, C>> {
         let (ring, sqpoll) = build(slots, poll, spec, notes)?;
-        Ring::of(ring, sqpoll)
+        Ring::of(ring, sqpoll, poll)
     }
 
-    /// `sqpoll`: whether its kernel thread submits.
-    pub fn of(ring: IoUring<S, C>, sqpoll: bool) -> io::Result<Ring<S, C>> {
+    /// `sqpoll`: whether its kernel thread submits. `poll`: whether it polls for completions.
+    pub fn of(ring: IoUring<S, C>, sqpoll: bool, poll: bool) -> io::Result<Ring<S, C>> {
         if !ring.params().is_feature_ext_arg() {
             return Err(io::Error::from_raw_os_error(libc::ENOSYS));
         }
@@ -57,6 +71,7 @@ impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S,
             queues,
             ring: pointer,
             sqpoll,
+            alarm: if poll { Alarm::Refused } else { Alarm::Wanted },
             unsubmitted: 0,
         })
     }
@@ -84,6 +99,27 @@ impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S,
         self.unsubmitted += 1;
     }
 
+    /// Whether the alarm ends a wait in time.
+    #[inline(always)]
+    fn is_alarmed(&mut self, want: u32, timeout_ns: u64) -> bool {
+        if want > 1 || timeout_ns < WAIT_MAX_NS || self.alarm == Alarm::Refused {
+            return false;
+        }
+        if self.alarm == Alarm::Wanted {
+            self.set_alarm();
+        }
+        true
+    }
+
+    #[cold]
+    fn set_alarm(&mut self) {
+        let entry = opcode::Timeout::new(&raw const ALARM_AFTER)
+            .build()
+            .user_data(ALARM);
+        self.push(&entry.into());
+        self.alarm = Alarm::Set;
+    }
+
     /// Only a polling kernel thread falls behind: without it the queue is emptied by each submit.
     #[cold]
     fn wait_for_room(&mut self) {
@@ -94,10 +130,11 @@ impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S,
     /// As `IoQueue::submit`.
     #[inline]
     pub fn submit(&mut self, want: u32, timeout_ns: u64) -> io::Result<()> {
+        let is_alarmed = self.is_alarmed(want, timeout_ns);
         self.queues.submissions.sync();
         // The kernel counts what lies unclaimed in the queue as arrived, so it has to see what was reaped.
         self.queues.completions.sync();
-        let mut flags = EnterFlags::EXT_ARG | EnterFlags::GETEVENTS;
+        let mut flags = EnterFlags::GETEVENTS;
         if self.sqpoll && self.queues.submissions.need_wakeup() {
             flags |= EnterFlags::SQ_WAKEUP;
         }
@@ -105,11 +142,15 @@ impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S,
             .sec(timeout_ns / 1_000_000_000)
             .nsec((timeout_ns % 1_000_000_000) as u32);
         let arguments = SubmitArgs::new().timespec(&time);
+        let submitter = &self.queues.submitter;
         // SAFETY: `arguments` is what EXT_ARG announces, and it and `time` outlive the call.
         let entered = unsafe {
-            self.queues
-                .submitter
-                .enter(self.unsubmitted, want, flags.bits(), Some(&arguments))
+            if is_alarmed {
+                submitter.enter::<libc::sigset_t>(self.unsubmitted, want, flags.bits(), None)
+            } else {
+                flags |= EnterFlags::EXT_ARG;
+                submitter.enter(self.unsubmitted, want, flags.bits(), Some(&arguments))
+            }
         };
         self.queues.completions.sync();
         match entered {
@@ -139,8 +180,10 @@ impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S,
     pub fn reap(&mut self) -> Option<C> {
         loop {
             let entry = self.queues.completions.next()?;
-            if entry.user_data() != NO_SLOT {
-                return Some(entry);
+            match entry.user_data() {
+                ALARM => self.alarm = Alarm::Wanted,
+                NO_SLOT => {}
+                _ => return Some(entry),
             }
         }
     }
@@ -230,12 +273,12 @@ fn attempt<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static>(
     mode: impl Fn(&mut Builder<S, C>) -> &mut Builder<S, C>,
 ) -> io::Result<IoUring<S, C>> {
     let mut builder = IoUring::builder();
-    // One entry for a cancellation.
+    // Two entries for a cancellation and the alarm.
     mode(&mut builder);
     if poll {
         builder.setup_iopoll();
     }
-    builder.build((entries + 1).next_power_of_two())
+    builder.build((entries + 2).next_power_of_two())
 }
 
 fn granted(answer: io::Result<()>, what: &str, notes: &mut Vec<String>) -> bool {

@@ -80,7 +80,7 @@ impl Uring {
         notes: &mut Vec<String>,
     ) -> io::Result<Uring> {
         let ring = if poll && spec.hybrid_poll {
-            Ring::of(hybrid_polled((slots + 1).next_power_of_two())?, false)?
+            Ring::of(hybrid_polled((slots + 2).next_power_of_two())?, false, true)?
         } else {
             Ring::new(spec, slots, poll, notes)?
         };
