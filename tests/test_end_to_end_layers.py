@@ -9,6 +9,7 @@ import pytest
 from iolab.files.store import read
 from support.command_line import CommandLine
 from support.guests import kernel_or_skip
+from support.traced_guest import traced
 
 
 @pytest.fixture(scope="module")
@@ -139,3 +140,31 @@ layers = [{ kind = "crypt" }, { kind = "raid", level = 5, members = 3 }, { kind 
     assert (
         kernel_instructions(found["raid5"]) > kernel_instructions(found["raid1"]) > kernel_instructions(found["raid0"])
     )
+
+
+@pytest.mark.long
+def test_a_trace_shows_that_a_delay_is_the_layers_own_time(
+    iolab: CommandLine, tmp_path: Path, kernel_name: str
+) -> None:
+    """dm-delay holds a bio for 10 ms, and up to two ticks of 4 ms; null_blk is done at once."""
+    experiment = f"""
+machine = "guest:{kernel_name}"
+[target]
+kind = "scratch"
+size = "32MiB"
+filesystem = "none"
+layers = [{{ kind = "delay", delay = "10ms" }}]
+[guest]
+memory = "512MiB"
+[workloads.job]
+operations = 50
+block_size = "4KiB"
+file_size = "4MiB"
+"""
+    iolab.write("trace.txt", traced(experiment, tmp_path))
+    figures = iolab("trace", "trace.txt", "--json").json()
+    (layer,) = [device["layer"] for device in figures["devices"] if device["layer"]]
+    assert (layer["own_ns"]["count"], layer["below_ns"]["count"], layer["unknown"]) == (50, 50, 0)
+    assert 10e6 <= layer["own_ns"]["min"] <= layer["own_ns"]["max"] <= 18.5e6
+    assert layer["below_ns"]["max"] < 1e6
+    assert "itself" in iolab("trace", "trace.txt").text

@@ -135,6 +135,8 @@ IO_PROBLEMS = [
     ("atomic_writes = true\nread_percent = 0\nblock_size = '12KiB'", "block_size", "power of two"),
     ("poll = true\ndirect = false", "poll", "direct"),
     ("hybrid_poll = true", "hybrid_poll", "poll = true"),
+    ("engine = 'io_uring_cmd'\ndirect = false", "direct", "page cache"),
+    ("engine = 'io_uring_cmd'\nnowait_reads = true", "nowait_reads", "only with engines"),
     ("hybrid_poll = true\npoll = true\nengine = 'pvsync'", "hybrid_poll", "engine io_uring"),
     ("nowait_reads = true\nengine = 'libaio'", "nowait_reads", "io_uring and pvsync"),
     ("nowait_reads = true\nread_percent = 0", "nowait_reads", "only writes"),

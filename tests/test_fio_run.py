@@ -399,11 +399,11 @@ def test_the_page_says_of_fios_examples_what_is_true() -> None:
 @NEEDS_EXAMPLES
 @pytest.mark.long
 def test_fios_examples_run_where_the_page_says_so(iolab: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Made small: a few mebibytes, half a second, in a directory."""
+    """Made small: a few mebibytes, half a second, in a directory, where no drive takes commands."""
     for variable, text in {"FIO_RW": "randread", "FIO_IODEPTH": "4", "FIO_BS": "4k"}.items():
         monkeypatch.setenv(variable, text)
     tool = survey_tool()
-    names = [example.name for example in tool.survey() if not example.on_engine]
+    names = [example.name for example in tool.survey() if not example.on_engine and "uring-cmd" not in example.name]
     experiment = 'rounds = 1\n[target]\nkind = "directory"\npath = "."\n'
     for name in names:
         small = 'size = "4m", runtime = "500ms", loops = 1'

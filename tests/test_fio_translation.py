@@ -451,3 +451,19 @@ def test_a_mix_of_which_one_direction_has_a_rate_is_fios_alone() -> None:
     told = the_problem("size=1m\nrw=randrw\nrate_iops=300,")
     assert told.startswith("job.fio:4: rate_iops: writes of the mix have no rate, as many as fit in; give both, or ")
     assert planned("[a]\nsize=1m\nrw=randrw\nrate_iops=300,\n", "fio")
+
+
+def test_commands_of_nvme_go_to_the_block_device_of_their_character_device() -> None:
+    text = "[a]\nioengine=io_uring_cmd\ncmd_type=nvme\nfilename=/dev/ng0n1\nsize=1m\nrw=randwrite\nsqthread_poll=1\n"
+    found = planned(text)
+    assert found.named_paths == ["/dev/nvme0n1"]
+    [load] = measured(text)
+    assert [(group["engine"], group["direct"], group["sqpoll"]) for group in load["groups"]] == [
+        ("io_uring_cmd", True, True)
+    ]
+    assert "character device" in the_problem("ioengine=io_uring_cmd\nsize=1m", "fio")
+
+
+def test_zones_are_written_in_sequence() -> None:
+    assert the_job("zonemode=zbd\nrw=write\ndirect=1")["pattern"] == {"kind": "sequential"}
+    assert "in sequence" in the_problem("zonemode=zbd\nrw=randwrite\ndirect=1\nsize=1m")

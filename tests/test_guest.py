@@ -399,6 +399,19 @@ def test_what_a_guest_has_not_is_told_on_its_line(more: str, what: str) -> None:
     assert what in str(error.value)
 
 
+def test_commands_of_nvme_go_to_a_drive_of_nvme_alone(tmp_path: Path) -> None:
+    for name in ("null_blk", "nvme"):
+        (tmp_path / f"{name}.ko").write_bytes(b"\x7fELF\0depends=\0")
+    text = EXPERIMENT.replace("psync", "io_uring_cmd")
+    trials = [Plan(loads(text + more, "guest.toml"), 1).round(0)[0] for more in ("", "[guest]\ndrive = 'nvme'\n")]
+    with pytest.raises(InputError, match="NVMe") as error:
+        plan.make(trials[0], modules.Modules(tmp_path))
+    assert error.value.remedy is not None and 'drive = "nvme"' in error.value.remedy
+    loads_of = [step["phase"] for step in plan.make(trials[1], modules.Modules(tmp_path)).steps if step["do"] == "load"]
+    engines = [group["engine"] for phase in loads_of for group in json.loads(json.dumps(phase))["groups"]]
+    assert engines == ["io_uring", "io_uring_cmd"], "a layout's commands would be too large"
+
+
 @pytest.mark.parametrize(
     ("has", "filesystem", "loaded"),
     [(["ext4"], "ext3", ["ext4"]), (["ext2", "ext4"], "ext2", ["ext2"]), (["xfs"], "xfs", ["xfs"])],
@@ -596,15 +609,17 @@ def test_only_a_guest_counts_instructions() -> None:
 
 
 @pytest.mark.parametrize("split", [False, True])
-def test_a_kernel_in_one_package_or_in_three_is_found(
+def test_a_kernel_in_one_package_or_in_four_is_found(
     split: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Debian's from version 7 on depend on two others, for the image and for the modules, which lies beside them."""
+    """Debian's from version 7.2 on depend on three others: for the image, which lies beside the modules, for these, and
+    for the configuration and the list of what is built in."""
     release = "7.3.4-amd64"
     if split:
         holds = {
             "binary": [f"usr/lib/modules/{release}/vmlinuz"],
             "modules": [f"usr/lib/modules/{release}/kernel/a.ko"],
+            "base": [f"usr/lib/modules/{release}/{name}" for name in ("config", "modules.builtin")],
         }
     else:
         holds = {"image": [f"boot/vmlinuz-{release}", f"lib/modules/{release}/kernel/a.ko"]}
@@ -628,7 +643,8 @@ def test_a_kernel_in_one_package_or_in_three_is_found(
     found = kernel.find("7.3.4")
     assert found.image.name.startswith("vmlinuz") and found.image.is_file()
     assert found.modules is not None and (found.modules / "kernel" / "a.ko").is_file()
-    parts = ["linux-binary-7.3.4-amd64", "linux-modules-7.3.4-amd64"] if split else []
+    assert not split or (found.config is not None and found.config.is_file())
+    parts = [f"linux-{part}-7.3.4-amd64" for part in ("binary", "modules", "base")] if split else []
     assert asked == ["linux-image-7.3.4-amd64", *parts]
 
 

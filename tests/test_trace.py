@@ -28,6 +28,7 @@ from iolab.studies.trace import export, study, trace_of
 from iolab.studies.trace.export import frames
 
 TRACES = Path(__file__).parent / "traces"
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def figures_of(name: str) -> dict[str, Any]:
@@ -675,3 +676,21 @@ def test_a_trace_without_sizes_states_none(capsys: pytest.CaptureFixture[str]) -
     assert not any(word in stated for word in ("0B", "0 B", "written", "sector ", "reads"))
     assert invoke(["trace", str(TRACES / "blkparse.txt")]) == 0
     assert "written" in capsys.readouterr().out
+
+
+def test_a_stack_of_layers_is_split_by_layer() -> None:
+    """RAID 1 over two dm-delays of 10 ms over null_blk, recorded in a guest: every time below a delay is short."""
+    figures = study(trace_of([ROOT / "docs/samples/layers-tracefs.txt"]))
+    layers = {device["device"]: device["layer"] for device in figures["devices"] if device["layer"]}
+    assert {name: layer["lower"] for name, layer in layers.items()} == {
+        "9:512": ["252:0", "252:1"],
+        "252:0": ["254:0"],
+        "252:1": ["254:1"],
+    }
+    assert [layer["unknown"] for layer in layers.values()] == [0, 0, 0]
+    for name, layer in layers.items():
+        assert layer["own_ns"] is not None and layer["below_ns"] is not None
+        longer, shorter = (
+            (layer["below_ns"], layer["own_ns"]) if name == "9:512" else (layer["own_ns"], layer["below_ns"])
+        )
+        assert longer["min"] > 10e6 and shorter["max"] < 20e3

@@ -837,6 +837,15 @@ class Quantiles(TypedDict):
     p99_99: int
 
 
+class LayerFigures(TypedDict):
+    """A device that sends bios on to others, such as device mapper or md."""
+
+    below_ns: Quantiles | None
+    lower: list[str]
+    own_ns: Quantiles | None
+    unknown: int
+
+
 class GroupFigures(TypedDict):
     """A group in the form of the report."""
 
@@ -866,6 +875,7 @@ class DeviceFigures(TypedDict):
     fua: int
     idle_ns: Quantiles | None
     idle_share: float | None
+    layer: LayerFigures | None
     merges: int
     name: str | None
     others: int
@@ -1260,7 +1270,7 @@ class DriveSpec(TypedDict):
     scheduler: NotRequired[SchedulerTable | None]
 
 
-EngineKind = Literal["io_uring", "libaio", "psync", "pvsync", "mmap", "null"]
+EngineKind = Literal["io_uring", "io_uring_cmd", "libaio", "psync", "pvsync", "mmap", "null"]
 """The interface through which a group submits I/O."""
 
 
@@ -1344,6 +1354,7 @@ class RingFeatures(TypedDict):
     fixed_io: bool
     hybrid_poll: bool
     min_timeout: bool
+    passthrough: bool
     single_issuer: bool
     sqpoll: bool
     unusable_because: str | None

@@ -1,6 +1,6 @@
 //! What this kernel lets the engine use.
 
-use io_uring::{Builder, IoUring, Probe, opcode};
+use io_uring::{Builder, IoUring, Probe, cqueue, opcode, squeue};
 use serde::Serialize;
 
 use crate::clock::tsc_unusable_because;
@@ -36,6 +36,8 @@ pub struct RingFeatures {
     pub coop_taskrun: bool,
     /// IORING_SETUP_HYBRID_IOPOLL: a polling ring sleeps first.
     pub hybrid_poll: bool,
+    /// IORING_SETUP_SQE128 and IORING_SETUP_CQE32: entries that hold a command of NVMe.
+    pub passthrough: bool,
     /// IORING_SETUP_SQPOLL.
     pub sqpoll: bool,
     /// Reads from and writes to registered buffers (IORING_OP_READ_FIXED).
@@ -93,6 +95,9 @@ fn ring_features() -> RingFeatures {
         defer_taskrun: grants(|builder| builder.setup_single_issuer().setup_defer_taskrun()),
         coop_taskrun: grants(|builder| builder.setup_coop_taskrun()),
         hybrid_poll: hybrid_polled(2).is_ok(),
+        passthrough: IoUring::<squeue::Entry128, cqueue::Entry32>::builder()
+            .build(2)
+            .is_ok(),
         sqpoll: grants(|builder| builder.setup_sqpoll(10)),
         fixed_io: probed && probe.is_supported(opcode::ReadFixed::CODE),
         min_timeout: ring.params().is_feature_min_timeout(),

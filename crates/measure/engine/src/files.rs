@@ -12,6 +12,8 @@ use workload::spec::JobSpec;
 use crate::beneath::{self, Root};
 use crate::call_flags::check_flags;
 use crate::error::StartError;
+use crate::namespace::Namespace;
+use crate::queue::queue_attribute;
 
 #[derive(Debug)]
 pub struct OpenFile {
@@ -24,6 +26,8 @@ pub struct OpenFile {
     /// A block device.
     pub is_device: bool,
     pub on_tmpfs: bool,
+    /// What takes commands past the block layer, if the group sends such.
+    pub namespace: Option<Namespace>,
 }
 
 impl OpenFile {
@@ -132,6 +136,10 @@ fn open(spec: &FileSpec, group: &GroupSpec, writes: bool) -> Result<OpenFile, St
         leave_access_time(&file);
     }
     check_flags(&file, &spec.path, group)?;
+    let namespace = match group.engine {
+        EngineKind::IoUringCmd => Some(Namespace::of(&file, &spec.path, group)?),
+        _ => None,
+    };
     let device = if kind.is_block_device() {
         metadata.rdev()
     } else {
@@ -146,6 +154,7 @@ fn open(spec: &FileSpec, group: &GroupSpec, writes: bool) -> Result<OpenFile, St
         device,
         is_device: kind.is_block_device(),
         on_tmpfs,
+        namespace,
     })
 }
 
@@ -177,6 +186,7 @@ fn open_nothing(spec: &FileSpec) -> Result<OpenFile, StartError> {
         device: 0,
         is_device: false,
         on_tmpfs: false,
+        namespace: None,
     })
 }
 
@@ -290,16 +300,6 @@ fn logical_block_bytes(file: &OpenFile) -> Option<u64> {
     queue_attribute(file.device, "logical_block_size")?
         .parse()
         .ok()
-}
-
-/// One attribute of the request queue under a file or device; None if there is none (btrfs, tmpfs, ...).
-pub fn queue_attribute(device: u64, name: &str) -> Option<String> {
-    let (major, minor) = (libc::major(device), libc::minor(device));
-    let disk = format!("/sys/dev/block/{major}:{minor}");
-    let read = |path: String| std::fs::read_to_string(path).ok();
-    let text =
-        read(format!("{disk}/queue/{name}")).or_else(|| read(format!("{disk}/../queue/{name}")))?;
-    Some(text.trim().to_owned())
 }
 
 /// A job may have more files than the usual soft limit; the hard one is ours to use.

@@ -21,6 +21,7 @@ use crate::io_log::IoLog;
 use crate::progress::{Counts, PhaseState};
 use crate::sleep::Sleeper;
 use crate::usage::sample;
+use crate::zones::Zones;
 
 pub struct Group {
     pub index: usize,
@@ -28,6 +29,8 @@ pub struct Group {
     /// Slot index = buffer index; each job owns a range of slots.
     pub slots: Vec<Slot>,
     pub contents: Contents,
+    /// Zones that are emptied before they are written anew; None: there are none.
+    pub zones: Option<Box<Zones>>,
     pub buffers: Rc<Buffers>,
     /// The paths of the phase's files, for error records.
     pub paths: Vec<String>,
@@ -237,7 +240,7 @@ impl Group {
                 match running.job.next(now) {
                     JobStep::Io(op) => {
                         wake_at = now;
-                        self.contents.prepare(&op, &self.buffers, SLOT);
+                        self.prepare(&op, SLOT);
                         let result = backend.execute(&op);
                         now = clock.now();
                         self.record(job, SLOT, &op, result, now);
@@ -302,9 +305,9 @@ impl Group {
         backend: &mut B,
     ) {
         const SLOT: u32 = 0;
-        let running = &mut self.jobs[job];
         while let JobStep::Io(op) = next {
-            self.contents.prepare(&op, &self.buffers, SLOT);
+            self.prepare(&op, SLOT);
+            let running = &mut self.jobs[job];
             let result = backend.execute(&op);
             running.job.completed(now, &op, Ok(op.bytes));
             if result != op.bytes as i32 {
@@ -441,8 +444,17 @@ impl Group {
     #[inline(always)]
     fn push<B: IoQueue>(&mut self, slot: u32, op: &Op, backend: &mut B) {
         self.slots[slot as usize].keep(op);
-        self.contents.prepare(op, &self.buffers, slot);
+        self.prepare(op, slot);
         backend.push(slot, op);
+    }
+
+    /// Before an operation starts.
+    #[inline(always)]
+    fn prepare(&mut self, op: &Op, slot: u32) {
+        if let Some(zones) = &self.zones {
+            zones.prepare(op);
+        }
+        self.contents.prepare(op, &self.buffers, slot);
     }
 
     #[cold]

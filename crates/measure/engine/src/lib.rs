@@ -31,12 +31,15 @@ mod contents;
 mod files;
 mod group;
 mod io_log;
+mod namespace;
 mod outcome;
 mod progress;
+mod queue;
 mod setup;
 mod sleep;
 mod usage;
 mod worker;
+mod zones;
 
 pub use build::BUILD_PROFILE;
 pub use clock::calibrate as calibrate_clock;

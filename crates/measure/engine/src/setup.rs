@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use base::time::Time;
 use base::usage::Samples;
+use io_uring::{IoUring, cqueue, squeue};
 use workload::check_phase::check_phase;
 use workload::job::Job;
 use workload::measure::Measure;
@@ -16,12 +17,14 @@ use workload::spec::JobSpec;
 use crate::buffers::Buffers;
 use crate::contents::{Contents, check_verifiable};
 use crate::error::{StartError, errno_name};
-use crate::files::{OpenFile, open_all, queue_attribute, reads, writes};
+use crate::files::{OpenFile, open_all, reads, writes};
 use crate::group::{Group, RunningJob, Slot, State};
 use crate::hybrid_poll::hybrid_polled;
 use crate::io_log::IoLog;
 use crate::memory::Memory;
 use crate::progress::PhaseState;
+use crate::queue::queue_attribute;
+use crate::zones::{Zones, check_zones};
 
 /// Everything of a group but its thread's own things: buffers and rings are made on the thread that uses them.
 pub struct PreparedGroup {
@@ -97,13 +100,22 @@ fn prepare_group(
         .collect();
     let jobs = jobs?;
     let files = open_all(phase, &spec)?;
+    check_zones(&files, &spec)?;
     if spec.engine == EngineKind::IoUring && files.iter().flatten().any(|file| file.on_tmpfs) {
         notes.push(
             "tmpfs hands a ring's operations to worker threads; psync is faster on it".into(),
         );
     }
-    let polls = matches!(spec.engine, EngineKind::IoUring | EngineKind::Pvsync);
+    let polls = spec.engine.is_ring() || spec.engine == EngineKind::Pvsync;
     let poll = polls && spec.poll && can_poll(&spec, &files, &mut notes);
+    if spec.engine == EngineKind::IoUringCmd
+        && let Err(error) = IoUring::<squeue::Entry128, cqueue::Entry32>::builder().build(2)
+    {
+        return Err(StartError::spec(format!(
+            "group {:?}: no rings with room for commands ({error}): they take Linux 5.19; take engine = \"io_uring\"",
+            spec.name
+        )));
+    }
     if spec.hybrid_poll
         && let Err(error) = hybrid_polled(2)
     {
@@ -188,6 +200,7 @@ impl PreparedGroup {
             jobs,
             slots,
             contents: self.contents,
+            zones: Zones::of(&self.files),
             buffers: Rc::new(buffers),
             paths: self.paths,
             batch: self.spec.batch,
@@ -217,7 +230,7 @@ fn make_serial(spec: &mut GroupSpec, notes: &mut Vec<String>) {
 fn can_poll(spec: &GroupSpec, files: &[Option<OpenFile>], notes: &mut Vec<String>) -> bool {
     let obstacle = if !spec.direct {
         Some("it needs direct I/O".to_owned())
-    } else if spec.engine == EngineKind::IoUring
+    } else if spec.engine.is_ring()
         && spec
             .jobs
             .iter()

@@ -13,6 +13,7 @@ use crate::affinity;
 use crate::backend::libaio::Libaio;
 use crate::backend::mmap::Mmap;
 use crate::backend::null::Null;
+use crate::backend::passthrough::Passthrough;
 use crate::backend::serial::{Psync, Pvsync};
 use crate::backend::uring::Uring;
 use crate::backend::{IoQueue, Serial, Target};
@@ -119,10 +120,14 @@ pub fn run(
     let flags = CallFlags::of_group(&spec);
     match spec.engine {
         EngineKind::IoUring => {
-            let mut notes = std::mem::take(&mut group.notes);
-            let ring = Uring::new(&spec, slots, poll, targets, buffers, &mut notes);
-            group.notes = notes;
+            let notes = &mut group.notes;
+            let ring = Uring::new(&spec, slots, poll, targets, buffers, notes);
             worker.run_queued(group, ring, "io_uring");
+        }
+        EngineKind::IoUringCmd => {
+            let notes = &mut group.notes;
+            let ring = Passthrough::new(&spec, slots, poll, &worker.files, buffers, notes);
+            worker.run_queued(group, ring, "io_uring_cmd");
         }
         EngineKind::Libaio => {
             let context = Libaio::new(slots, targets, buffers, flags);

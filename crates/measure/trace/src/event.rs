@@ -15,9 +15,8 @@ pub struct TraceEvent {
     pub sectors: u32,
     /// The disk; of a bio on a partition, the partition.
     pub device: Device,
-    /// How many microseconds a request had waited when the driver got it, in [`Step::DeviceDone`]; [`WAIT_UNKNOWN`] in
-    /// others.
-    pub waited_us: u32,
+    /// The step's other number; see [`Step`]. [`NO_DETAIL`]: it has none.
+    pub detail: u32,
     /// The task that ran: the submitter's own until the request is formed, anybody afterwards.
     pub pid: u32,
     /// Where it happened.
@@ -60,7 +59,7 @@ pub enum Step {
     BioComplete,
     /// A bio was too large; the argument is the sector where its second part begins.
     Split,
-    /// A bio was sent on to another device; the argument is its sector on the one before.
+    /// A bio was sent on to another device; the argument is its sector on the one before, whose number is the detail.
     Remap,
     /// A task holds back what it submits.
     Plug,
@@ -72,7 +71,8 @@ pub enum Step {
     Message,
     /// The trace reports only that an I/O arrived.
     Arrival,
-    /// An I/O ended; the argument is how many nanoseconds after it was handed to the driver.
+    /// An I/O ended; the argument is how many nanoseconds after it was handed to the driver, and the detail how many
+    /// microseconds it had waited until then.
     DeviceDone,
     /// An I/O ended; the argument is how many nanoseconds after it arrived.
     WholeDone,
@@ -181,8 +181,8 @@ pub enum Op {
     Other,
 }
 
-/// How long an I/O waited is unknown.
-pub const WAIT_UNKNOWN: u32 = u32::MAX;
+/// The step has no other number, or it is unknown.
+pub const NO_DETAIL: u32 = u32::MAX;
 
 impl TraceEvent {
     /// An event of that step; the rest is to be filled in.
@@ -193,7 +193,7 @@ impl TraceEvent {
             argument: 0,
             sectors: 0,
             device: Device(0),
-            waited_us: WAIT_UNKNOWN,
+            detail: NO_DETAIL,
             pid: 0,
             cpu: 0,
             error: 0,
@@ -210,6 +210,20 @@ impl TraceEvent {
             Step::DeviceDone | Step::WholeDone => self.at_ns.saturating_sub(self.argument),
             _ => self.at_ns,
         }
+    }
+
+    /// How many microseconds the I/O had waited when the driver got it, if the line reports that.
+    #[inline]
+    pub fn waited_us(&self) -> Option<u32> {
+        let known = self.step == Step::DeviceDone && self.detail != NO_DETAIL;
+        known.then_some(self.detail)
+    }
+
+    /// The device that the bio was sent on from, if the trace reports it.
+    #[inline]
+    pub fn sent_from(&self) -> Option<Device> {
+        let known = self.step == Step::Remap && self.detail != NO_DETAIL;
+        known.then_some(Device(self.detail))
     }
 
     /// Events of a CPU are missing after `since_ns` and before `until_ns`.

@@ -2,7 +2,7 @@
 //! formats.
 
 use crate::decode::{Layouts, WantedEvent};
-use crate::event::{Device, Step, TraceEvent, WAIT_UNKNOWN, op_and_marks};
+use crate::event::{Device, NO_DETAIL, Step, TraceEvent, op_and_marks};
 use crate::format::{EventFormat, Field, FormatError, Number};
 use crate::page::RawEvent;
 
@@ -43,6 +43,7 @@ struct Layout {
     sector: Option<Number>,
     sectors: Option<Number>,
     argument: Option<Number>,
+    detail: Option<Number>,
     error: Option<Number>,
     rwbs: Option<Field>,
     comm: Option<Field>,
@@ -136,6 +137,7 @@ impl Layout {
             sector: number(!plug, &["sector"])?,
             sectors: number(!plug && step != Step::Split, &["nr_sector"])?,
             argument: number(!argument.is_empty(), argument)?,
+            detail: number(step == Step::Remap, &["old_dev"])?,
             error: number(completes, &["error", "errors"])?,
             rwbs: if plug {
                 None
@@ -160,7 +162,10 @@ impl Layout {
             argument: number(self.argument)?,
             sectors: number(self.sectors)? as u32,
             device: Device(number(self.device)? as u32),
-            waited_us: WAIT_UNKNOWN,
+            detail: match self.detail {
+                Some(field) => field.read(record)? as u32,
+                None => NO_DETAIL,
+            },
             pid: self.pid.read(record)? as u32,
             cpu,
             error: (number(self.error)? as i64).clamp(-4095, 4095) as i16,

@@ -125,6 +125,19 @@ fn check_group(phase: &Phase, group: &GroupSpec) -> Result<(), InvalidPhase> {
     if group.engine.is_serial() && group.jobs.iter().any(|job| job.depth_search.is_some()) {
         return refused("depth_search needs an engine with a queue".into());
     }
+    if group.engine == EngineKind::IoUringCmd
+        && (!group.direct
+            || group.uncached
+            || group.atomic_writes
+            || group.nowait_reads
+            || group.hybrid_poll)
+    {
+        return refused(
+            "commands to a drive pass the page cache and take no flags of calls: expected direct, and none of \
+             uncached, atomic_writes, nowait_reads and hybrid_poll"
+                .into(),
+        );
+    }
     let files = group.jobs.iter().flat_map(|job| &job.files);
     let grows = files
         .filter_map(|&file| phase.files.get(file as usize))

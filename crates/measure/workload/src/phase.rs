@@ -151,6 +151,9 @@ pub struct GroupSpec {
 pub enum EngineKind {
     /// io_uring, io_uring_setup(2) and its kin.
     IoUring,
+    /// NVMe commands through io_uring to the namespace of the block device (IORING_OP_URING_CMD, Linux 5.19). Not on a
+    /// simulated machine.
+    IoUringCmd,
     /// Linux AIO, io_submit(2) and io_getevents(2).
     Libaio,
     /// pread/pwrite, one at a time.
@@ -164,6 +167,11 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
+    /// Whether it submits through a ring of io_uring.
+    pub fn is_ring(self) -> bool {
+        matches!(self, EngineKind::IoUring | EngineKind::IoUringCmd)
+    }
+
     /// Whether its jobs do one operation at a time, whatever their queue depth.
     pub fn is_serial(self) -> bool {
         matches!(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from iolab.base.quantity import format_bytes, parse_bytes, size_in_words
-from iolab.domain.workload.job import ONE_AT_A_TIME, TAKE_FLAGS, JobOptions, PhaseOptions
+from iolab.domain.workload.job import ONE_AT_A_TIME, RINGS, TAKE_FLAGS, JobOptions, PhaseOptions
 from iolab.domain.workload.kind import Conflict
 from iolab.domain.workload.zone import EXPECTED, read_zones
 
@@ -79,14 +79,19 @@ def _engine(job: JobOptions) -> Iterator[Conflict]:
         )
     if job.engine in (*ONE_AT_A_TIME, "null") and job.batch is not None:
         yield Conflict(("batch",), f"engine {job.engine} has no batches; use io_uring or libaio")
-    if job.sqpoll and job.engine != "io_uring":
-        yield Conflict(("sqpoll",), f"only with engine io_uring, not {job.engine}")
-    if job.poll and job.engine not in ("io_uring", "pvsync"):
-        yield Conflict(("poll",), f"only with engines io_uring and pvsync, not {job.engine}")
+    if job.engine == "io_uring_cmd" and not job.uses_direct:
+        yield Conflict(("direct",), "commands to a drive pass the page cache by; leave direct out, or use io_uring")
+    if job.sqpoll and job.engine not in RINGS:
+        yield Conflict(("sqpoll",), f"only with engines io_uring and io_uring_cmd, not {job.engine}")
+    if job.poll and job.engine not in (*RINGS, "pvsync"):
+        yield Conflict(("poll",), f"only with engines io_uring, io_uring_cmd and pvsync, not {job.engine}")
     if job.poll and not job.uses_direct:
         yield Conflict(("poll",), "polled completion needs direct = true")
     if job.hybrid_poll and (job.engine != "io_uring" or not job.poll or job.sqpoll):
-        yield Conflict(("hybrid_poll",), "only a ring that polls sleeps first: engine io_uring, poll = true, no sqpoll")
+        yield Conflict(
+            ("hybrid_poll",),
+            "only a ring that polls sleeps first: engine io_uring, poll = true, no sqpoll",
+        )
     if job.nowait_reads and job.engine not in ("io_uring", "pvsync"):
         yield Conflict(("nowait_reads",), f"only with engines io_uring and pvsync, not {job.engine}")
     if job.nowait_reads and not job.reads:

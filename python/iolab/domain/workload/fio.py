@@ -36,9 +36,9 @@ class FioOptions(Options):
     )
     job: str | None = option(None, "The text of a job file, instead of file.", default_is="file", lines=True)
     runner: Literal["iolab", "fio"] = option("iolab", "What runs it: iolab's engine, or the installed fio.")
-    engine: Literal["io_uring", "libaio", "psync", "sync", "pvsync", "pvsync2", "mmap", "null"] | None = option(
-        None, "ioengine of every job, instead of the job's own.", default_is="the jobs' own"
-    )
+    engine: (
+        Literal["io_uring", "io_uring_cmd", "libaio", "psync", "sync", "pvsync", "pvsync2", "mmap", "null"] | None
+    ) = option(None, "ioengine of every job, instead of the job's own.", default_is="the jobs' own")
     options: dict[str, str | int | float | bool] = option(
         {},
         "Options of fio for every job, instead of the job's own: { iodepth = 32 }.",

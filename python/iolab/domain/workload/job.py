@@ -10,7 +10,9 @@ from iolab.domain.workload.steady import SteadyOptions
 
 FILE_GRANULE_BYTES = 4096
 
-Engine = Literal["io_uring", "libaio", "psync", "pvsync", "mmap", "null"]
+Engine = Literal["io_uring", "io_uring_cmd", "libaio", "psync", "pvsync", "mmap", "null"]
+RINGS = ("io_uring", "io_uring_cmd")
+"""Engines that submit through a ring of io_uring."""
 ONE_AT_A_TIME = ("psync", "pvsync", "mmap")
 """Engines that wait for each operation."""
 TAKE_FLAGS = ("io_uring", "libaio", "pvsync")
@@ -124,7 +126,9 @@ class JobOptions(Options):
         default_is="write the files once, if layout says so",
     )
     engine: Engine = option(
-        "io_uring", "How I/O is issued. psync, pvsync and mmap wait for each operation; null does no I/O."
+        "io_uring",
+        "How I/O is issued. io_uring_cmd sends NVMe commands past the block layer; psync, pvsync and mmap wait for "
+        "each operation; null does no I/O.",
     )
     direct: bool | None = option(
         None, "Bypass the page cache (O_DIRECT).", default_is="true, but false with engine mmap or null"
@@ -132,15 +136,17 @@ class JobOptions(Options):
     batch: int | None = option(
         None, "Operations submitted and reaped at once.", ge=1, le=4096, default_is="adapts to what is ready"
     )
-    fixed_buffers: bool = option(True, "Register the buffers with the ring (io_uring).")
-    registered_files: bool = option(True, "Register the files with the ring (io_uring).")
-    poll: bool = option(False, "Poll for completions instead of taking interrupts (io_uring or pvsync, direct).")
+    fixed_buffers: bool = option(True, "Register the buffers with the ring (io_uring, io_uring_cmd).")
+    registered_files: bool = option(True, "Register the files with the ring (io_uring, io_uring_cmd).")
+    poll: bool = option(
+        False, "Poll for completions instead of taking interrupts (io_uring, io_uring_cmd or pvsync, direct)."
+    )
     hybrid_poll: bool = option(
         False,
         "With poll, sleep half the shortest time that a request took before polling: IORING_SETUP_HYBRID_IOPOLL, "
         "Linux 6.13 (io_uring).",
     )
-    sqpoll: bool = option(False, "Let a kernel thread submit (io_uring).")
+    sqpoll: bool = option(False, "Let a kernel thread submit (io_uring, io_uring_cmd).")
     uncached: bool = option(
         False,
         "Buffered I/O that leaves nothing in the page cache: RWF_DONTCACHE, Linux 6.14, ext4, xfs and btrfs "
@@ -206,6 +212,14 @@ class JobOptions(Options):
     def uses_direct(self) -> bool:
         """Whether the page cache is bypassed: as given, else if the engine has O_DIRECT."""
         return self.engine not in ("mmap", "null") if self.direct is None else self.direct
+
+    @property
+    def layout_engine(self) -> Engine:
+        """What writes the files before the measured phase. A command is not split, so the block layer does it for one
+        that sends commands."""
+        if self.engine in ONE_AT_A_TIME:
+            return "psync"
+        return "io_uring" if self.engine == "io_uring_cmd" else self.engine
 
     @property
     def reads(self) -> bool:

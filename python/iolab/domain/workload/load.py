@@ -171,6 +171,7 @@ def group_json(
     registered_files: bool = True,
     poll: bool = False,
     sqpoll: bool = False,
+    sqpoll_cpu: int | None = None,
     fresh_data: bool = True,
     close_in_time: bool = False,
     realtime: bool = False,
@@ -190,7 +191,7 @@ def group_json(
         "registered_files": registered_files,
         "poll": poll,
         "sqpoll": sqpoll,
-        "sqpoll_cpu": None,
+        "sqpoll_cpu": sqpoll_cpu,
         "fresh_data": fresh_data,
         "close_in_time": close_in_time,
         "jobs": jobs,
@@ -298,15 +299,14 @@ def _files_of(name: str, job: JobOptions, places: list[int]) -> list[native.File
 def _layout(
     name: str, job: JobOptions, phase: PhaseOptions, files: list[native.FileSpec], seed: int
 ) -> Iterator[Phase]:
-    asynchronous = job.engine not in ONE_AT_A_TIME
     yield layout_phase(
         f"layout {name}",
         files,
         file_bytes=job.file_bytes,
         seed=seed,
-        engine=job.engine if asynchronous else "psync",
+        engine=job.layout_engine,
         direct=job.uses_direct,
-        queue_depth=LAYOUT_QUEUE_DEPTH if asynchronous else 1,
+        queue_depth=1 if job.engine in ONE_AT_A_TIME else LAYOUT_QUEUE_DEPTH,
         verify=phase.verify,
         passes=2 if job.fill == "sequential twice" else 1,
         fills=job.fill is not None,
@@ -334,7 +334,7 @@ def _random_until_steady(
         until=until_json(duration_ns=FILL_WINDOWS_MAX * steady.window),
         sync_at_end=True,
     )
-    group = group_json(name, engine=job.engine, direct=job.uses_direct, jobs=[writer])
+    group = group_json(name, engine=job.layout_engine, direct=job.uses_direct, jobs=[writer])
     load = phase_json(name, files=files, groups=[group], seed=seed, verify=phase.verify)
     return LoadPhase(name=name, measured=False, fills=True, load=load)
 

@@ -276,6 +276,8 @@ def _of_group(group: native.GroupSpec, machine: native.MachineFile) -> Iterator[
     job = _job_of(group)
     if group["engine"] == "mmap":
         yield Refusal("engine", f"{_NO_MECHANISM} page faults (mmap)", job)
+    elif group["engine"] == "io_uring_cmd":
+        yield Refusal("engine", f"{_NO_MECHANISM} NVMe commands; take io_uring", job)
     elif group["engine"] == "null":
         yield Refusal("engine", "null does no I/O, there is nothing to model", job)
     elif not group["direct"] and machine.get("memory") is None:

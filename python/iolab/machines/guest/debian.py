@@ -14,7 +14,9 @@ from iolab.machines.system import command
 FOLDER = "debian"
 _PACKAGE, _ARCHITECTURE = "linux-image-", "-amd64"
 _PARTS = ("linux-binary-", "linux-modules-")
-"""The package on which an empty one depends: Debian's kernels from 7 on."""
+"""The packages on which an empty one depends: Debian's kernels from 6.19 on."""
+_LISTS = "linux-base-"
+"""The package that has the list of what is built in, and the configuration: from 7.2 on."""
 _NAME = re.compile(r"[0-9][\w.+~-]*")
 FETCH_LIMIT_S = 300.0
 LOOK_LIMIT_S = 30.0
@@ -46,7 +48,8 @@ def image(directory: Path) -> Path | None:
 
 def config(image: Path) -> Path:
     """Where the package has the image's configuration."""
-    return image.with_name(f"config-{image.name.partition('-')[2]}")
+    version = image.name.partition("-")[2]
+    return image.with_name(f"config-{version}" if version else "config")
 
 
 def modules(image: Path) -> Path:
@@ -80,20 +83,24 @@ def _fetch(name: str, target: Path) -> None:
             "fetching a kernel's package takes apt and dpkg", where=name, remedy="give the path of an image instead"
         )
     with cache.filled(target) as directory:
-        for prefixes in ((_PACKAGE,), _PARTS):
+        for prefixes in ((_PACKAGE,), _PARTS, (_LISTS,)):
             packages = [f"{prefix}{name}{_ARCHITECTURE}" for prefix in prefixes]
             done = _run([tool, "download", "--quiet", *packages], FETCH_LIMIT_S, cwd=directory)
             found = list(directory.glob("*.deb"))
             if done.returncode != 0 or not found:
+                if prefixes == (_LISTS,):
+                    return
                 raise _refused(name, done.stderr)
             for package in found:
                 unpacked = _run([unpacker, "-x", str(package), str(directory)], FETCH_LIMIT_S, cwd=directory)
                 if unpacked.returncode != 0:
                     raise MachineError(f"{package.name} could not be unpacked: {_last(unpacked.stderr)}", where=name)
                 package.unlink()
-            if image(directory) is not None:
+            kernel = image(directory)
+            if kernel is not None and (prefixes == (_PACKAGE,) or (modules(kernel) / "modules.builtin").exists()):
                 return
-        raise MachineError("its packages hold no kernel", where=name)
+            if kernel is None and prefixes == _PARTS:
+                raise MachineError("its packages hold no kernel", where=name)
 
 
 def _refused(name: str, output: str) -> InputError | MachineError:

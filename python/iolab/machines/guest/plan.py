@@ -30,7 +30,7 @@ from iolab.machines.guest import commands, layers, limits, programs, sorts
 from iolab.machines.guest.modules import Modules
 from iolab.machines.guest.steps import CGROUPS, Plan
 from iolab.machines.host import metadata
-from iolab.machines.host.site import TargetPlace, in_regions, located, place_of
+from iolab.machines.host.site import TargetPlace, in_regions, located, place_of, sends_commands
 from iolab.machines.system.filesystem import FILESYSTEMS, making
 
 _MODULES_OF = {
@@ -75,6 +75,12 @@ def make(trial: Trial, modules: Modules) -> Plan:
     if filesystem is not None:
         having = _FILESYSTEMS.get(filesystem, (filesystem,))
         wanted.append(next(filter(modules.has, having), having[0]))
+    if sends_commands(trial.phases) and (machine.drive != "nvme" or filesystem is not None or target.layers):
+        raise InputError(
+            "engine io_uring_cmd sends commands of NVMe to a drive of its own",
+            where="target",
+            remedy='say drive = "nvme" in [guest], and filesystem = "none" without layers in [target]',
+        )
     wanted += layers.modules_of(layer.read(target.layers), modules)
     plan.load_modules(modules, wanted, own)
     drives = [disk_name(machine.drive, number) for number in range(target.drives)]

@@ -118,6 +118,10 @@ def place(site: Site, phases: Sequence[Phase], undo: UndoJournal) -> list[Phase]
     """
     kept = [phase for phase in phases if phase.measured or not site.reads_only_what_is_there]
     _check_places(site, kept)
+    if sends_commands(kept):
+        for each in site.places:
+            if each.regions is None or each.device is None or not _is_namespace(each.device):
+                raise InputError("engine io_uring_cmd sends commands of NVMe", where=each.label, remedy=NAMESPACE)
     _check_backing_space(site, kept)
     _check_directories_space(site, kept)
     placers = [
@@ -137,6 +141,20 @@ def place(site: Site, phases: Sequence[Phase], undo: UndoJournal) -> list[Phase]
 def place_of(file: native.FileSpec) -> int:
     """The number of the place that a phase's file is to lie on."""
     return file.get("place") or 0
+
+
+NAMESPACE = 'name a whole namespace, such as /dev/nvme0n1, as [target] kind = "device", or take engine = "io_uring"'
+
+
+def sends_commands(phases: Sequence[Phase]) -> bool:
+    """Whether a phase passes the block layer by."""
+    groups = (group for phase in phases if isinstance(phase, LoadPhase) for group in phase.load["groups"])
+    return any(group["engine"] == "io_uring_cmd" for group in groups)
+
+
+def _is_namespace(device: BlockDevice) -> bool:
+    """By its name; the engine then looks for the character device and asks both which namespace they are."""
+    return device.name.startswith("nvme") and not device.is_partition
 
 
 def writes(phases: Sequence[Phase]) -> bool:

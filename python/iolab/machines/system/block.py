@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,7 +112,9 @@ def device_at(path: Path) -> BlockDevice:
     if status is None:
         raise InputError("no such device", where=str(path), remedy="list the devices here: lsblk")
     if not stat.S_ISBLK(status.st_mode):
-        raise InputError("expected a block device", where=str(path), remedy="list the devices here: lsblk")
+        of_nvme = re.fullmatch(r"ng(\d+n\d+)", path.resolve().name)
+        named = f"name its block device, /dev/nvme{of_nvme[1]}" if of_nvme else "list the devices here: lsblk"
+        raise InputError("expected a block device", where=str(path), remedy=named)
     device = device_numbered(os.major(status.st_rdev), os.minor(status.st_rdev))
     if device is None:
         raise InputError("the kernel has no device for this node", where=str(path), remedy="list the devices: lsblk")

@@ -52,7 +52,8 @@ def claim_device(node: Path, *, destroy: bool, named: Path | None = None, known:
         raise InputError(
             "not written to: its zones take writes in sequence only (host-managed), and iolab writes anywhere",
             where=str(path),
-            remedy="name a device without zones, or a directory of a filesystem on this one (btrfs, XFS)",
+            remedy="name a device without zones, or a directory of a filesystem on this one (btrfs, XFS); a guest "
+            "machine writes such zones (docs/zones.md)",
         )
     fd = _open_exclusively(node, path)
     try:

@@ -47,6 +47,13 @@ def record(
             show_default=False,
         ),
     ] = None,
+    layers: Annotated[
+        bool,
+        typer.Option(
+            "--layers",
+            help="Record the devices below too, if this is one of device mapper or md, and what it sends them.",
+        ),
+    ] = False,
     buffer: Annotated[str, typer.Option(metavar="SIZE", help="The kernel's buffer of each CPU.")] = "8MiB",
     json: Json = False,
 ) -> None:
@@ -65,6 +72,7 @@ def record(
         keep_s=_seconds(keep, "--keep"),
         slower_s=_seconds(until_slower, "--until-slower"),
         buffer_kib=_kib(buffer),
+        layers=layers,
     )
     if json:
         print_json(

@@ -44,6 +44,7 @@ def shown(figures: native.TraceFigures) -> Iterator[RenderableType]:
 def tables(figures: native.TraceFigures) -> Iterator[Table]:
     """All but that of the slowest."""
     yield from _stages(figures["all"])
+    yield from _layers(figures["devices"])
     yield _devices(figures["devices"], are_known=has_operations(figures))
     yield from _groups("Latency by operation", figures["by_operation"])
     yield from _groups("Latency by size", figures["by_size"])
@@ -114,6 +115,10 @@ def doubts(figures: native.TraceFigures) -> Iterator[str]:
     for key, one, many, rest in captions:
         if counts[key]:
             yield one_line(counted(counts[key], one, many) + rest)
+    for device in figures["devices"]:
+        if device["layer"] is not None and (unknown := device["layer"]["unknown"]):
+            rest = f" of {device_name(device)} has no time of the layer: what was sent on for it is not determined"
+            yield one_line(counted(unknown, "bio") + rest)
     if figures["all"]["count"] and not has_operations(figures):
         yield "no operations, sizes and sectors: the trace states none of them"
     for figure, reason in figures["absent"].items():
@@ -130,6 +135,21 @@ def _stages(group: native.GroupFigures) -> Iterator[Table]:
     rows = [(name, known) for stage, name in STAGES if (known := group[stage])]
     if rows:
         yield _quantiles("Where the time went", "stage", rows)
+
+
+def _layers(devices: Sequence[native.DeviceFigures]) -> Iterator[Table]:
+    rows: list[tuple[str, native.Quantiles]] = []
+    for device in devices:
+        layer = device["layer"]
+        if layer is not None and (own := layer["own_ns"]) and (below := layer["below_ns"]):
+            rows += [(f"{device_name(device)} itself", own), (f"below it, {', '.join(layer['lower'])}", below)]
+    if rows:
+        yield _quantiles("Where the time of bios went that a layer sent on", "where", rows)
+
+
+def device_name(device: native.DeviceFigures) -> str:
+    """Its own, or its number."""
+    return device["name"] or device["device"]
 
 
 def _quantiles(title: str, first: str, rows: list[tuple[str, native.Quantiles]]) -> Table:
@@ -204,7 +224,7 @@ def _devices(devices: list[native.DeviceFigures], *, are_known: bool) -> Table:
         table.add_column(head, justify="right")
     for device in devices[:DEVICES_SHOWN]:
         cells = _cells(device, [(key, text) for _, key, text, _ in shown])
-        table.add_row(one_line(device["name"] or device["device"]), *cells)
+        table.add_row(one_line(device_name(device)), *cells)
     return table
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted
-from iolab.presentation.table.trace import STAGES, microseconds, task
+from iolab.presentation.table.trace import STAGES, device_name, microseconds, task
 
 if TYPE_CHECKING:
     from iolab.domain import native_types as native
@@ -65,7 +65,20 @@ def conclusion(figures: native.TraceFigures) -> str:
     return "; ".join(_parts(figures)) + "."
 
 
+def _of_layers(figures: native.TraceFigures) -> Iterator[str]:
+    """The layer in which bios spend most time by itself."""
+    known = [
+        (own["mean"] * own["count"], own["mean"], below["mean"], device_name(device))
+        for device in figures["devices"]
+        if (layer := device["layer"]) is not None and (own := layer["own_ns"]) and (below := layer["below_ns"])
+    ]
+    if known:
+        _, own_ns, below_ns, device = max(known)
+        yield f"{device} itself keeps a bio for {microseconds(own_ns)} of {microseconds(own_ns + below_ns)} µs"
+
+
 def _parts(figures: native.TraceFigures) -> Iterator[str]:
+    yield from _of_layers(figures)
     most = max(shares(figures), key=lambda one: one.share, default=None)
     if most is None:
         yield f"{counted(figures['all']['count'], 'request')}, of which the trace holds no stages"

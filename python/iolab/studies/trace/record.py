@@ -44,6 +44,8 @@ EVENTS = (
     # A bio that is refused because it would have to wait (-EAGAIN) ends with no other event, and is queued once more.
     "block_bio_complete",
 )
+OF_LAYERS = "block_bio_remap"
+"""A bio goes on to another device: from a layer, but also from each partition to its disk."""
 _TERM_PATIENCE_S = 5.0
 """A command that gets a signal to end may take this long."""
 _TICK_S = 0.05
@@ -74,22 +76,24 @@ def record(
     keep_s: float | None = None,
     slower_s: float | None = None,
     buffer_kib: int = _BUFFER_KIB,
+    layers: bool = False,
 ) -> TraceRecording:
     """Records until the command has ended, the time is over, a request was too slow, or a signal (Ctrl-C, SIGTERM),
     whichever comes first. What was recorded is kept. The tracing instance is in the undo journal before it is made.
 
     Args:
         keep_s: keep only the events of this time before the end. slower_s: end when a request took this long, or has
-        been in flight for this long. buffer_kib: of the kernel's buffer of each CPU.
+        been in flight for this long. buffer_kib: of the kernel's buffer of each CPU. layers: also the devices that it
+        is stacked on, and what it sends them.
 
     Raises:
         InputError: no block device, or no such command.
         MachineError: tracefs is not there or not to be used.
     """
-    numbers = _numbers(device)
+    numbers = _numbers(device, layers=layers)
     output_file.check(path, "with places")
     with stop_flag() as stopped, _instance(buffer_kib) as instance:
-        formats = _enable(instance, numbers)
+        formats = _enable(instance, numbers, (*EVENTS, OF_LAYERS) if layers else EVENTS)
         watch = None if slower_s is None else _watch(instance, formats, slower_s)
         with closing(_Buffers(instance, keep_s, path.absolute().parent, watch)) as buffers:
             began = time.monotonic()
@@ -111,8 +115,9 @@ def record(
     return TraceRecording(path, size, elapsed_s, events_lost, status, buffers.slow_ns)
 
 
-def _numbers(device: Path) -> list[int]:
-    """The device as the kernel numbers it, and of a partition its disk too: requests carry the disk's number."""
+def _numbers(device: Path, *, layers: bool) -> list[int]:
+    """The device as the kernel numbers it, and of a partition its disk too: requests carry the disk's number. `layers`:
+    also all that it is stacked on."""
     try:
         found = device.stat()
     except OSError as error:
@@ -120,12 +125,18 @@ def _numbers(device: Path) -> list[int]:
     if not stat.S_ISBLK(found.st_mode):
         raise InputError("is no block device", where=str(device), remedy="name one, such as /dev/sda")
     major, minor = os.major(found.st_rdev), os.minor(found.st_rdev)
-    numbers = [major << 20 | minor]
     place = Path(f"/sys/dev/block/{major}:{minor}").resolve()
-    if (place / "partition").exists():
-        disk_major, disk_minor = map(int, (place.parent / "dev").read_text().split(":"))
-        numbers.append(disk_major << 20 | disk_minor)
-    return numbers
+    return list(dict.fromkeys(_numbers_in(place, layers=layers)))
+
+
+def _numbers_in(place: Path, *, layers: bool) -> Iterator[int]:
+    """As of `_numbers`, from the device's directory in sysfs."""
+    disk = [place.parent] if (place / "partition").exists() else []
+    for directory in [place, *disk]:
+        major, minor = map(int, (directory / "dev").read_text().split(":"))
+        yield major << 20 | minor
+    for below in sorted(place.glob("slaves/*")) if layers else ():
+        yield from _numbers_in(below.resolve(), layers=True)
 
 
 @contextmanager
@@ -153,11 +164,11 @@ def _instance(buffer_kib: int) -> Iterator[Path]:
         yield instance
 
 
-def _enable(instance: Path, numbers: Sequence[int]) -> list[bytes]:
+def _enable(instance: Path, numbers: Sequence[int], events: Sequence[str]) -> list[bytes]:
     """Switches the events on, and yields their formats; older kernels lack some."""
     condition = " || ".join(f"dev == {number}" for number in numbers)
     formats = []
-    for event in EVENTS:
+    for event in events:
         directory = instance / "events" / "block" / event
         if directory.is_dir():
             formats.append(_read(directory / "format"))

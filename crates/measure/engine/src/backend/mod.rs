@@ -3,6 +3,8 @@
 pub mod libaio;
 pub mod mmap;
 pub mod null;
+pub mod passthrough;
+pub mod ring;
 pub mod serial;
 pub mod uring;
 

@@ -1,27 +1,24 @@
 //! io_uring: batches in, batches out, with whatever of the ring's fast paths this kernel grants.
 
 use std::io;
-use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
-use io_uring::types::{CancelBuilder, Fd, FsyncFlags, SubmitArgs, Timespec};
-use io_uring::{
-    Builder, CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, opcode, squeue,
-};
+use io_uring::types::{Fd, FsyncFlags};
+use io_uring::{cqueue, opcode, squeue};
 use workload::job::{Op, OpKind};
 use workload::phase::GroupSpec;
 
+use crate::backend::ring::Ring;
 use crate::backend::serial::WRITE_AND_WAIT;
-use crate::backend::{Completion, IoQueue, Target, WAIT_MAX_NS, fallocate_mode};
+use crate::backend::{Completion, IoQueue, Target, fallocate_mode};
 use crate::buffers::Buffers;
 use crate::call_flags::CallFlags;
 use crate::features::kernel_is_at_least;
 use crate::hybrid_poll::hybrid_polled;
 
 pub struct Uring {
-    /// Borrows from `ring`, so it goes first: see `Drop`.
-    queues: ManuallyDrop<Queues>,
-    ring: *mut IoUring,
+    /// Before the buffers that it names.
+    ring: Ring<squeue::Entry, cqueue::Entry>,
     files: Vec<RingFile>,
     buffers: Rc<Buffers>,
     file_flag: squeue::Flags,
@@ -32,9 +29,6 @@ pub struct Uring {
     /// By slot, what was last pushed; empty unless reads are first asked for without waiting.
     first: Vec<Option<Op>>,
     waited: u64,
-    sqpoll: bool,
-    alarm: Alarm,
-    unsubmitted: u32,
     /// Whether the kernel takes discards of devices into a ring.
     queues_discards: bool,
     /// Done in the call: discards of devices that it does not take.
@@ -71,26 +65,6 @@ struct Transfer {
     unused: [u16; 11],
 }
 
-/// Ends a wait for one completion that none ends, since a timer of each wait costs a virtual machine two exits: an
-/// operation of the ring that completes by itself after the longest wait, and is then queued again.
-#[derive(PartialEq)]
-enum Alarm {
-    /// A ring that polls for completions takes no such operation.
-    Refused,
-    Wanted,
-    Set,
-}
-
-struct Queues {
-    submitter: Submitter<'static>,
-    submissions: SubmissionQueue<'static>,
-    completions: CompletionQueue<'static>,
-}
-
-/// Mark the completions of a cancellation and of the alarm, which no slot waits for.
-const NO_SLOT: u64 = u64::MAX;
-const ALARM: u64 = NO_SLOT - 1;
-static ALARM_AFTER: Timespec = Timespec::new().nsec(WAIT_MAX_NS as u32);
 /// `BLOCK_URING_CMD_DISCARD`, and the kernel that has it first.
 const DISCARD: u32 = 0x1200;
 const DISCARDS_FROM: (u32, u32) = (6, 12);
@@ -105,33 +79,16 @@ impl Uring {
         buffers: Rc<Buffers>,
         notes: &mut Vec<String>,
     ) -> io::Result<Uring> {
-        let (ring, sqpoll) = build(slots, poll, spec, notes)?;
-        if !ring.params().is_feature_ext_arg() {
-            return Err(io::Error::from_raw_os_error(libc::ENOSYS));
-        }
-        let ring = Box::leak(Box::new(ring));
-        let pointer: *mut IoUring = ring;
-        let (mut submitter, submissions, completions) = ring.split();
+        let ring = if poll && spec.hybrid_poll {
+            Ring::of(hybrid_polled((slots + 2).next_power_of_two())?, false, true)?
+        } else {
+            Ring::new(spec, slots, poll, notes)?
+        };
         let descriptors: Vec<_> = files.iter().map(|file| file.fd).collect();
-        let fixed_files = spec.registered_files
-            && granted(
-                submitter.register_files(&descriptors),
-                "registered files",
-                notes,
-            );
-        // SAFETY: the pieces are mapped as long as `buffers` lives, which this value shares and drops after the ring.
-        let registered = || unsafe { submitter.register_buffers(&buffers.pieces()) };
-        let fixed_buffers = spec.fixed_buffers && granted(registered(), "fixed buffers", notes);
-        // An older kernel merely looks the descriptor up on each call.
-        let _ = submitter.register_ring_fd();
-        let queues = ManuallyDrop::new(Queues {
-            submitter,
-            submissions,
-            completions,
-        });
+        let fixed_files = spec.registered_files && ring.register_files(&descriptors, notes);
+        let fixed_buffers = spec.fixed_buffers && ring.register_buffers(&buffers, notes);
         Ok(Uring {
-            queues,
-            ring: pointer,
+            ring,
             files: (0..)
                 .zip(files)
                 .map(|(index, target)| RingFile {
@@ -150,9 +107,6 @@ impl Uring {
             flags: CallFlags::of_group(spec),
             first: vec![None; if spec.nowait_reads { slots as usize } else { 0 }],
             waited: 0,
-            sqpoll,
-            alarm: if poll { Alarm::Refused } else { Alarm::Wanted },
-            unsubmitted: 0,
             queues_discards: !poll && kernel_is_at_least(DISCARDS_FROM),
             cleared: Vec::new(),
         })
@@ -174,7 +128,7 @@ impl Uring {
             piece: self.buffers.piece(slot, op.kind.is_write()) & self.piece_mask,
             unused: [0; 11],
         };
-        self.enqueue(&entry.into());
+        self.ring.push(&entry.into());
     }
 
     /// What moves no data.
@@ -208,7 +162,7 @@ impl Uring {
             _ => opcode::Fsync::new(file).build(),
         };
         let entry = entry.flags(self.file_flag).user_data(u64::from(slot));
-        self.enqueue(&entry);
+        self.ring.push(&entry);
     }
 
     /// Asks for a read that would have waited once more, and this time lets it wait. False: it was no such read, or was
@@ -223,43 +177,6 @@ impl Uring {
         let (buffer, flags) = (self.buffers.read(slot), self.flags.of(op.kind));
         self.push_transfer(slot, &op, self.opcodes.read, buffer, flags);
         true
-    }
-
-    #[inline(always)]
-    fn enqueue(&mut self, entry: &squeue::Entry) {
-        // SAFETY: the buffers in the entry live until the ring is gone, and each slot has at most one operation in flight.
-        while unsafe { self.queues.submissions.push(entry) }.is_err() {
-            self.wait_for_room();
-        }
-        self.unsubmitted += 1;
-    }
-
-    /// Whether the alarm ends a wait in time.
-    #[inline(always)]
-    fn is_alarmed(&mut self, want: u32, timeout_ns: u64) -> bool {
-        if want > 1 || timeout_ns < WAIT_MAX_NS || self.alarm == Alarm::Refused {
-            return false;
-        }
-        if self.alarm == Alarm::Wanted {
-            self.set_alarm();
-        }
-        true
-    }
-
-    #[cold]
-    fn set_alarm(&mut self) {
-        let entry = opcode::Timeout::new(&raw const ALARM_AFTER)
-            .build()
-            .user_data(ALARM);
-        self.enqueue(&entry);
-        self.alarm = Alarm::Set;
-    }
-
-    /// Only a polling kernel thread falls behind: without it the queue is emptied by each submit.
-    #[cold]
-    fn wait_for_room(&mut self) {
-        self.queues.submissions.sync();
-        std::thread::yield_now();
     }
 }
 
@@ -308,61 +225,15 @@ impl IoQueue for Uring {
     #[inline]
     fn submit(&mut self, want: u32, timeout_ns: u64) -> io::Result<()> {
         let want = want.saturating_sub(self.cleared.len() as u32);
-        let is_alarmed = self.is_alarmed(want, timeout_ns);
-        self.queues.submissions.sync();
-        // The kernel counts what lies unclaimed in the queue as arrived, so it has to see what was reaped.
-        self.queues.completions.sync();
-        let mut flags = EnterFlags::GETEVENTS;
-        if self.sqpoll && self.queues.submissions.need_wakeup() {
-            flags |= EnterFlags::SQ_WAKEUP;
-        }
-        let time = Timespec::new()
-            .sec(timeout_ns / 1_000_000_000)
-            .nsec((timeout_ns % 1_000_000_000) as u32);
-        let arguments = SubmitArgs::new().timespec(&time);
-        let submitter = &self.queues.submitter;
-        // SAFETY: `arguments` is what EXT_ARG announces, and it and `time` outlive the call.
-        let entered = unsafe {
-            if is_alarmed {
-                submitter.enter::<libc::sigset_t>(self.unsubmitted, want, flags.bits(), None)
-            } else {
-                flags |= EnterFlags::EXT_ARG;
-                submitter.enter(self.unsubmitted, want, flags.bits(), Some(&arguments))
-            }
-        };
-        self.queues.completions.sync();
-        match entered {
-            Ok(submitted) => {
-                self.unsubmitted = if self.sqpoll {
-                    0
-                } else {
-                    self.unsubmitted - submitted as u32
-                };
-                Ok(())
-            }
-            // A timeout, a signal, or completions to be reaped before more is taken.
-            Err(error)
-                if matches!(
-                    error.raw_os_error(),
-                    Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY)
-                ) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
+        self.ring.submit(want, timeout_ns)
     }
 
     #[inline(always)]
     fn reap(&mut self) -> Option<Completion> {
-        while let Some(entry) = self.queues.completions.next() {
-            if entry.user_data() == ALARM {
-                self.alarm = Alarm::Wanted;
-            } else if entry.user_data() != NO_SLOT {
-                let (slot, result) = (entry.user_data() as u32, entry.result());
-                if !self.flags.would_wait(OpKind::Read, result) || !self.ask_again(slot) {
-                    return Some(Completion { slot, result });
-                }
+        while let Some(entry) = self.ring.reap() {
+            let (slot, result) = (entry.user_data() as u32, entry.result());
+            if !self.flags.would_wait(OpKind::Read, result) || !self.ask_again(slot) {
+                return Some(Completion { slot, result });
             }
         }
         self.cleared.pop()
@@ -373,106 +244,8 @@ impl IoQueue for Uring {
     }
 
     fn cancel(&mut self) {
-        let entry = opcode::AsyncCancel2::new(CancelBuilder::any())
-            .build()
-            .user_data(NO_SLOT);
-        self.enqueue(&entry);
+        self.ring.cancel();
     }
-}
-
-impl Drop for Uring {
-    fn drop(&mut self) {
-        // A closing ring lets go of its files some time later; the next umount must not have to wait for that.
-        let submitter = &self.queues.submitter;
-        let _ = submitter
-            .unregister_files()
-            .and(submitter.unregister_buffers());
-        // SAFETY: `queues` is not used again. `ring` came from a leaked box, nothing else borrows from it now, and it is freed
-        // once, here.
-        unsafe {
-            ManuallyDrop::drop(&mut self.queues);
-            drop(Box::from_raw(self.ring));
-        }
-    }
-}
-
-/// The ring with the most that this kernel grants, and whether its kernel thread submits.
-fn build(
-    slots: u32,
-    poll: bool,
-    spec: &GroupSpec,
-    notes: &mut Vec<String>,
-) -> io::Result<(IoUring, bool)> {
-    if poll && spec.hybrid_poll {
-        return Ok((hybrid_polled((slots + 2).next_power_of_two())?, false));
-    }
-    if spec.sqpoll {
-        // Twice the depth: completions overtake the head of the submission queue, which moves when the thread gets to it.
-        match attempt(slots * 2, poll, |builder| {
-            if let Some(cpu) = spec.sqpoll_cpu {
-                builder.setup_sqpoll_cpu(cpu);
-            }
-            builder.setup_sqpoll(SQPOLL_IDLE_MS)
-        }) {
-            Ok(ring) => return Ok((ring, true)),
-            // Queueing elsewhere than asked for would be measured under a false name.
-            Err(error) if spec.sqpoll_cpu.is_some() => return Err(error),
-            Err(error) => notes.push(format!(
-                "a polling submission thread was refused ({error}); submitting by system call"
-            )),
-        }
-    }
-    let modes: [fn(&mut Builder) -> &mut Builder; 4] = [
-        |builder| {
-            builder
-                .setup_single_issuer()
-                .setup_defer_taskrun()
-                .setup_coop_taskrun()
-                .setup_no_sqarray()
-        },
-        |builder| {
-            builder
-                .setup_single_issuer()
-                .setup_defer_taskrun()
-                .setup_coop_taskrun()
-        },
-        |builder| builder.setup_coop_taskrun(),
-        |builder| builder,
-    ];
-    let mut refused = io::Error::from_raw_os_error(libc::EINVAL);
-    for mode in modes {
-        match attempt(slots, poll, mode) {
-            Ok(ring) => return Ok((ring, false)),
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = error,
-            Err(error) => return Err(error),
-        }
-    }
-    Err(refused)
-}
-
-const SQPOLL_IDLE_MS: u32 = 100;
-
-fn attempt(
-    entries: u32,
-    poll: bool,
-    mode: impl Fn(&mut Builder) -> &mut Builder,
-) -> io::Result<IoUring> {
-    let mut builder = IoUring::builder();
-    // Two entries for a cancellation and the alarm.
-    mode(&mut builder);
-    if poll {
-        builder.setup_iopoll();
-    }
-    builder.build((entries + 2).next_power_of_two())
-}
-
-fn granted(answer: io::Result<()>, what: &str, notes: &mut Vec<String>) -> bool {
-    if let Err(error) = &answer {
-        notes.push(format!(
-            "the kernel refused {what} ({error}); running without"
-        ));
-    }
-    answer.is_ok()
 }
 
 #[cfg(test)]

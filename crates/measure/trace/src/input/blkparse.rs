@@ -185,7 +185,8 @@ fn place(event: &mut TraceEvent, mut words: Words<'_>) -> Option<()> {
             event.sectors = u32::try_from(words.number()?).ok()?;
         }
         if event.step == Step::Remap {
-            words.until(b')')?;
+            words.until(b'(')?;
+            event.detail = device(words.until(b')')?, b',')?.0;
             event.argument = words.number()?;
         }
     }

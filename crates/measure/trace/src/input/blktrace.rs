@@ -2,7 +2,7 @@
 
 use super::stream::Decode;
 use super::trace_info::{LastEventTimes, Numbers, ReadError, TraceInfo};
-use crate::event::{Device, Marks, Op, Step, TraceEvent, WAIT_UNKNOWN};
+use crate::event::{Device, Marks, NO_DETAIL, Op, Step, TraceEvent};
 use crate::output::remark::Remark;
 use base::SECTOR_BYTES;
 
@@ -98,7 +98,7 @@ impl Blktrace {
         }
         self.count(header, cpu, events);
         self.last.seen(cpu, header.at_ns);
-        let Some((step, argument)) = step(header.action, payload) else {
+        let Some((step, argument, detail)) = step(header.action, payload) else {
             about.records_skipped += 1;
             return;
         };
@@ -109,7 +109,7 @@ impl Blktrace {
             argument,
             sectors: header.bytes / SECTOR_BYTES as u32,
             device: Device(header.device),
-            waited_us: WAIT_UNKNOWN,
+            detail,
             pid: header.pid,
             cpu,
             error: header.error as i16,
@@ -231,7 +231,7 @@ fn note(header: &Header, payload: &[u8], about: &mut TraceInfo) {
 }
 
 #[inline]
-fn step(action: u64, payload: &[u8]) -> Option<(Step, u64)> {
+fn step(action: u64, payload: &[u8]) -> Option<(Step, u64, u32)> {
     let number = |at: usize| {
         let skipped = if action & OF_CGROUP != 0 {
             CGROUP_BYTES
@@ -241,6 +241,7 @@ fn step(action: u64, payload: &[u8]) -> Option<(Step, u64)> {
         let bytes = payload.get(skipped + at..skipped + at + 8)?;
         Some(u64::from_be_bytes(bytes.try_into().ok()?))
     };
+    let counted = |step| Some((step, number(0)?, NO_DETAIL));
     let step = match action & 0xff {
         1 => Step::Queue,
         2 => Step::BackMerge,
@@ -251,14 +252,14 @@ fn step(action: u64, payload: &[u8]) -> Option<(Step, u64)> {
         7 => Step::Issue,
         8 => Step::Complete,
         9 => Step::Plug,
-        10 => return Some((Step::Unplug, number(0)?)),
-        11 => return Some((Step::TimerUnplug, number(0)?)),
+        10 => return counted(Step::Unplug),
+        11 => return counted(Step::TimerUnplug),
         12 => Step::Insert,
-        13 => return Some((Step::Split, number(0)?)),
-        15 => return Some((Step::Remap, number(8)?)),
+        13 => return counted(Step::Split),
+        15 => return Some((Step::Remap, number(8)?, (number(0)? >> 32) as u32)),
         _ => return None,
     };
-    Some((step, 0))
+    Some((step, 0, NO_DETAIL))
 }
 
 #[inline]

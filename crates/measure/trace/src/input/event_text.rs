@@ -11,7 +11,7 @@
 use super::stream::DecodeLine;
 use super::trace_info::{LastEventTimes, TraceInfo};
 use super::words::{Words, device, number, signed, time_ns};
-use crate::event::{Device, Step, TraceEvent, op_and_marks};
+use crate::event::{Device, NO_DETAIL, Step, TraceEvent, op_and_marks};
 
 /// Reads such lines.
 #[derive(Default)]
@@ -284,7 +284,8 @@ fn event(head: &Head<'_>) -> Option<TraceEvent> {
     match step {
         Step::Remap => {
             // ` <- (8,16) 2048`
-            words.until(b')')?;
+            words.until(b'(')?;
+            event.detail = device(words.until(b')')?, b',')?.0;
             event.argument = words.number()?;
         }
         Step::Complete | Step::BioComplete | Step::Requeue => {
@@ -320,7 +321,10 @@ fn by_names(mut event: TraceEvent, words: Words<'_>) -> Option<TraceEvent> {
             return Some(event);
         }
         Step::Split => event.argument = numbered(b"new_sector")?,
-        Step::Remap => event.argument = numbered(b"old_sector")?,
+        Step::Remap => {
+            event.argument = numbered(b"old_sector")?;
+            event.detail = numbered(b"old_dev").map_or(NO_DETAIL, |device| device as u32);
+        }
         Step::Complete | Step::BioComplete => {
             event.error = signed(named(&words, b"error")?)?.clamp(-4095, 4095) as i16;
         }
@@ -411,8 +415,8 @@ mod tests {
         let remap =
             read(" x-1 [000] d..1. 1.000001: block_bio_remap: 8,0 WS 4096 + 8 <- (8,1) 2048");
         assert_eq!(
-            (remap.step, remap.sector, remap.argument),
-            (Step::Remap, 4096, 2048)
+            (remap.sent_from(), remap.sector, remap.argument),
+            (Some(Device::new(8, 1)), 4096, 2048)
         );
     }
 }

@@ -4,7 +4,7 @@ use super::columns::EndClock;
 use super::stream::DecodeLine;
 use super::trace_info::TraceInfo;
 use super::words::{Words, device, number, shown, time_ns};
-use crate::event::{Device, Marks, Op, Step, TraceEvent, WAIT_UNKNOWN, op_and_marks};
+use crate::event::{Device, Marks, NO_DETAIL, Op, Step, TraceEvent, op_and_marks};
 use base::SECTOR_BYTES;
 
 const MILLISECOND_NS: u64 = 1_000_000;
@@ -172,7 +172,7 @@ impl Snoop {
             argument: latency_ns,
             device: disk.unwrap_or(Device(0)),
             pid,
-            waited_us: waited_ns.map_or(WAIT_UNKNOWN, |ns| (ns / 1000) as u32),
+            detail: waited_ns.map_or(NO_DETAIL, |ns| (ns / 1000) as u32),
             op: op.0,
             marks: op.1,
             ..TraceEvent::new(self.clock.of(ended_ns)?, Step::DeviceDone)

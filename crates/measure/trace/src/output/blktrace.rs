@@ -252,7 +252,8 @@ fn payload(event: &TraceEvent) -> Vec<u8> {
     match event.step {
         Step::Unplug | Step::TimerUnplug | Step::Split => event.argument.to_be_bytes().to_vec(),
         Step::Remap => {
-            let mut payload = event.device.0.to_be_bytes().to_vec();
+            let from = event.sent_from().unwrap_or(event.device);
+            let mut payload = from.0.to_be_bytes().to_vec();
             payload.extend(event.device.0.to_be_bytes());
             payload.extend(event.argument.to_be_bytes());
             payload

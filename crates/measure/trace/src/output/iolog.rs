@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::reorder_buffer::ReorderBuffer;
-use crate::event::{Device, Op, Step, TraceEvent, WAIT_UNKNOWN};
+use crate::event::{Device, NO_DETAIL, Op, Step, TraceEvent};
 use base::SECTOR_BYTES;
 
 /// Which event an I/O's time is taken from.
@@ -56,14 +56,14 @@ impl<W: Write> IoLog<W> {
         let mut event = *event;
         // Of a line of an I/O, one time is its beginning.
         if done {
-            let waited_us = match (self.side, event.waited_us) {
-                (Side::Issued, _) | (_, WAIT_UNKNOWN) => 0,
-                (Side::Queued, waited_us) => waited_us,
+            let waited_us = match self.side {
+                Side::Issued => 0,
+                Side::Queued => event.waited_us().unwrap_or(0),
             };
             event.argument = event
                 .argument
                 .saturating_add(u64::from(waited_us).saturating_mul(1000));
-            (event.step, event.waited_us) = (Step::WholeDone, WAIT_UNKNOWN);
+            (event.step, event.detail) = (Step::WholeDone, NO_DETAIL);
         }
         let mut in_order = std::mem::take(&mut self.in_order);
         let written = in_order.pass(&event, |event| self.line(event));

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::event::{Step, TraceEvent, WAIT_UNKNOWN};
+use crate::event::{NO_DETAIL, Step, TraceEvent};
 
 /// Holds back the events of lines of I/Os until nothing can come before them.
 #[derive(Clone, Debug, Default)]
@@ -49,12 +49,11 @@ impl ReorderBuffer {
             let at = |at_ns: u64, step: Step| TraceEvent {
                 at_ns,
                 argument: 0,
-                waited_us: WAIT_UNKNOWN,
+                detail: NO_DETAIL,
                 step,
                 ..*event
             };
-            let waited_us = Some(event.waited_us).filter(|&waited_us| waited_us != WAIT_UNKNOWN);
-            let queued_ns = match (event.step, waited_us) {
+            let queued_ns = match (event.step, event.waited_us()) {
                 (Step::WholeDone, _) => Some(began_ns),
                 (_, waited) => {
                     waited.map(|waited_us| began_ns.saturating_sub(u64::from(waited_us) * 1000))

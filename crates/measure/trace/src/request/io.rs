@@ -1,7 +1,7 @@
 //! One request that ended: a row of every table of a trace.
 
 use crate::event::Marks;
-use crate::event::{Device, Op, Step, TraceEvent, WAIT_UNKNOWN};
+use crate::event::{Device, Op, Step, TraceEvent};
 use base::SECTOR_BYTES;
 
 /// When a request was in each stage. A time that the trace does not determine is None.
@@ -105,9 +105,9 @@ impl Io {
         Io {
             sector: if event.sectors == 0 { 0 } else { event.sector },
             seen_ns: began_ns,
-            queued_ns: match event.waited_us {
-                WAIT_UNKNOWN => (!with_driver).then_some(began_ns),
-                waited_us => Some(began_ns.saturating_sub(u64::from(waited_us) * 1000)),
+            queued_ns: match event.waited_us() {
+                None => (!with_driver).then_some(began_ns),
+                Some(waited_us) => Some(began_ns.saturating_sub(u64::from(waited_us) * 1000)),
             },
             issued_ns: with_driver.then_some(began_ns),
             completed_ns: ended_ns,

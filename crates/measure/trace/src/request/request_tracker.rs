@@ -8,7 +8,7 @@ use super::device_step::DeviceStep;
 use super::io::Io;
 use super::losses::Losses;
 use super::unknown::Unknown;
-use crate::event::{Device, Step, TraceEvent};
+use crate::event::{Device, Op, Step, TraceEvent};
 use crate::recent::RecentPlaces;
 
 /// Takes events in the order of time and yields the requests that ended. Its memory is what is in flight.
@@ -161,6 +161,17 @@ impl RequestTracker {
     /// The trace ended: what is still in flight has no end.
     pub fn finish(&mut self) {
         self.unknown.unended += self.len() as u64;
+    }
+
+    /// The only bio of a device that may have these sectors; None if there is none, or another.
+    pub fn bio_with(&self, device: Device, sector: u64, sectors: u64, op: Op) -> Option<Io> {
+        let disk = &self.devices[*self.routes.get(&device)?].1;
+        let end = sector.saturating_add(sectors);
+        let mut having = disk.items.iter().filter(|item| {
+            item.what.is_bio(op) && (item.start <= sector && end <= item.end() || item.what.vague)
+        });
+        let one = having.next()?;
+        (having.next().is_none() && !one.what.vague).then_some(one.what.io)
     }
 
     /// What the driver of a device has, for whoever asks what stands before a request.

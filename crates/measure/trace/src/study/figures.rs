@@ -77,6 +77,19 @@ pub struct TraceFigures {
     pub names: BTreeMap<u32, String>,
 }
 
+/// A device that sends bios on to others, such as device mapper or md.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct LayerFigures {
+    /// The devices that it sent bios to.
+    pub lower: Vec<String>,
+    /// Of each bio, the time in which none of it was with a device below.
+    pub own_ns: Option<Quantiles>,
+    /// Of each bio, the time in which some of it was.
+    pub below_ns: Option<Quantiles>,
+    /// Bios that were sent on, and of which the trace does not determine both.
+    pub unknown: u64,
+}
+
 /// Requests that failed alike.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct FailedFigures {
@@ -148,4 +161,6 @@ pub struct DeviceFigures {
     pub idle_share: Option<f64>,
     /// How long it had nothing at a time.
     pub idle_ns: Option<Quantiles>,
+    /// What it sent on to other devices; None if the trace reports nothing of that.
+    pub layer: Option<LayerFigures>,
 }

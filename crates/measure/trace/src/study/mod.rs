@@ -6,6 +6,7 @@ mod figures;
 mod group;
 mod keyed_values;
 mod labels;
+mod layers;
 mod maps;
 mod pass;
 mod reuse;
@@ -14,7 +15,7 @@ mod slowest_requests;
 mod values;
 
 pub use bursts::BurstFigures;
-pub use figures::{DeviceFigures, TraceFigures};
+pub use figures::{DeviceFigures, LayerFigures, TraceFigures};
 pub use group::{Group, GroupFigures, Quantiles};
 pub use maps::Maps;
 pub use pass::Study;

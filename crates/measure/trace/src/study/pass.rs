@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use super::bursts::Bursts;
 use super::device::DeviceStudy;
-use super::figures::{FailedFigures, TraceFigures};
+use super::figures::{DeviceFigures, FailedFigures, TraceFigures};
 use super::group::Group;
 use super::keyed_values::KeyedValues;
 use super::labels::{LARGEST, OTHERS, SMALLEST, absent, by_process, shown_names, size_name};
+use super::layers::Layers;
 use super::maps::{INTERVALS, Maps};
 use super::reuse::Reuse;
 use super::slowest_requests::SlowestRequests;
-use crate::event::{Device, Marks, Op, STEP_NAMES, STEPS, Step, TraceEvent, WAIT_UNKNOWN};
+use crate::event::{Device, Marks, Op, STEP_NAMES, STEPS, Step, TraceEvent};
 use crate::input::TraceInfo;
 use crate::request::{Change, Io, RequestTracker};
 
@@ -41,6 +42,7 @@ pub struct Study {
     reuse: Reuse,
     worst: SlowestRequests,
     maps: Maps,
+    layers: Layers,
     /// The hardware queue of each CPU.
     queue_of: BTreeMap<u16, usize>,
     by_queue: Vec<Group>,
@@ -89,6 +91,7 @@ impl Default for Study {
             reuse: Reuse::new(),
             worst: SlowestRequests::default(),
             maps: Maps::new(INTERVALS),
+            layers: Layers::default(),
             queue_of: BTreeMap::new(),
             by_queue: Vec::new(),
         }
@@ -123,7 +126,7 @@ impl Study {
             Step::Lost => self.began_ns.unwrap_or(event.at_ns),
             _ => *self.began_ns.get_or_insert(event.began_ns()),
         };
-        self.waits_told |= event.waited_us != WAIT_UNKNOWN;
+        self.waits_told |= event.waited_us().is_some();
         if matches!(event.step, Step::DeviceDone | Step::WholeDone) {
             let began_ns = event.began_ns();
             self.earliest_ns = Some(self.earliest_ns.map_or(began_ns, |ns| ns.min(began_ns)));
@@ -132,6 +135,11 @@ impl Study {
         self.events[event.step as usize] += 1;
         if event.step == Step::Lost {
             self.events_lost += u64::from(event.sectors);
+        }
+        match event.step {
+            Step::Remap => self.layers.sent(event, &self.follow),
+            Step::Restart => self.layers.restart(),
+            _ => {}
         }
         let mut ended = None;
         self.follow.add(event, |_, change| {
@@ -219,6 +227,7 @@ impl Study {
             self.by_queue[queue].count_stages(io, &stages);
         }
         self.devices[device].1.ended(io, &stages);
+        self.layers.ended(io);
         self.worst.add(io);
         let now_ns = io.completed_ns.unwrap_or(io.seen_ns);
         self.maps.completed(now_ns.saturating_sub(began_ns), io);
@@ -333,7 +342,13 @@ impl Study {
                 let name = about
                     .names_device(device)
                     .then(|| about.device_name(device));
-                counted.figures(device, name, elapsed_ns)
+                let layer = self
+                    .layers
+                    .figures(device, |device| about.device_name(device));
+                DeviceFigures {
+                    layer,
+                    ..counted.figures(device, name, elapsed_ns)
+                }
             })
             .collect();
         figures

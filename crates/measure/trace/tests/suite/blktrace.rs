@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use trace::event::{Device, Marks, Op, Step, TraceEvent, WAIT_UNKNOWN};
+use trace::event::{Device, Marks, NO_DETAIL, Op, Step, TraceEvent};
 use trace::input::{Gaps, Source, TraceInfo, open};
 use trace::output::Blktrace;
 use trace::request::{Change, Io, RequestTracker};
@@ -152,7 +152,7 @@ fn events_and(more: &[Step]) -> impl Strategy<Value = Vec<TraceEvent>> + use<> {
                 argument: if tells { argument } else { 0 },
                 sectors,
                 device: Device::new(8, 16 * disk),
-                waited_us: WAIT_UNKNOWN,
+                detail: NO_DETAIL,
                 pid,
                 cpu,
                 error,
@@ -254,12 +254,12 @@ fn bios_that_end_by_themselves_are_ends_in_the_files_too() {
 fn lines_of_ios_become_events_in_the_order_of_time() {
     let line = |at_ns: u64, argument: u64, waited_us: u32| TraceEvent {
         argument,
-        waited_us,
+        detail: waited_us,
         sector: at_ns,
         ..event(at_ns, Step::DeviceDone)
     };
     let lines = [
-        line(3_000_000_000, 10, WAIT_UNKNOWN),
+        line(3_000_000_000, 10, NO_DETAIL),
         line(4_000_000_000, 2_000_000_000, 7),
         line(9_000_000_000, 5_500_000_000, 0),
     ];

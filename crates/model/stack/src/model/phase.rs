@@ -68,6 +68,10 @@ fn group_of(
             let what = "the model has no page faults; take psync or io_uring";
             return wrong("engine", what.to_owned());
         }
+        (EngineKind::IoUringCmd, _) => {
+            let what = "the model has no NVMe commands; take io_uring";
+            return wrong("engine", what.to_owned());
+        }
         (EngineKind::Null, _) => {
             let what = "null does no I/O; take io_uring and a machine with a null device";
             return wrong("engine", what.to_owned());

@@ -13,7 +13,14 @@ from iolab.base.plain_text import is_one_line
 from iolab.base.toml import TomlTable
 from iolab.domain.workload.fio_file import ini, value
 from iolab.domain.workload.fio_file.ini import USE_FIO, Entry, JobFileProblems, Section
-from iolab.domain.workload.fio_file.option import FILE_ENGINES, FORBIDDEN, OPTIONS, WITHOUT_EFFECT, known
+from iolab.domain.workload.fio_file.option import (
+    FILE_ENGINES,
+    FORBIDDEN,
+    FORBIDDEN_TO_FIO,
+    OPTIONS,
+    WITHOUT_EFFECT,
+    known,
+)
 
 Runner = Literal["iolab", "fio"]
 
@@ -130,8 +137,10 @@ SUGGESTED_MAX = 50
 
 def _fault(name: str, entry: Entry, runner: Runner, suggested: dict[str, str | None]) -> str | None:
     """Why the option can't be taken."""
-    if name in FORBIDDEN:
-        return f"iolab does not let a job file do this: {FORBIDDEN[name]}"
+    forbidden = FORBIDDEN | (FORBIDDEN_TO_FIO if runner == "fio" else {})
+    for one in (name, f"{name}={entry.text}"):
+        if one in forbidden:
+            return f"iolab does not let a job file do this: {forbidden[one]}"
     if name in OPTIONS:
         return None
     if runner == "fio":

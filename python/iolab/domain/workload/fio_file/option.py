@@ -52,6 +52,7 @@ DIRECTIONS = {
 
 ENGINES: dict[str, native.EngineKind] = {
     "io_uring": "io_uring",
+    "io_uring_cmd": "io_uring_cmd",
     "libaio": "libaio",
     "psync": "psync",
     "sync": "psync",
@@ -244,10 +245,17 @@ def _supported() -> Iterable[tuple[str, Reader, Any, str]]:
     yield "overwrite", bool_, False, "Files are laid out before they are written too."
     yield "registerfiles", bool_, False, "Files are registered with the ring."
     yield "fixedbufs", bool_, False, "Buffers are registered with the ring."
-    yield "hipri", bool_, False, "Completions are polled for (io_uring or pvsync2, direct)."
+    yield (
+        "zonemode",
+        value.word("none", "zbd"),
+        "none",
+        "zbd: writes in sequence, each zone emptied before it is begun.",
+    )
+    yield "hipri", bool_, False, "Completions are polled for (io_uring, io_uring_cmd or pvsync2, direct)."
     yield "uncached", bool_, False, "Nothing stays in the page cache (RWF_DONTCACHE, Linux 6.14)."
     yield "atomic", bool_, False, "Writes reach the medium whole or not at all (RWF_ATOMIC, Linux 6.11)."
     yield "sqthread_poll", bool_, False, "A kernel thread submits."
+    yield "sqthread_poll_cpu", value.count, None, "The CPU of that thread."
     yield "latency_target", microsecond, 0, "Searches for the largest depth up to iodepth that meets it: see above."
     yield "latency_window", microsecond, 0, "How long each depth is tried."
     yield "latency_percentile", value.percentile, 100.0, "Percentage of the I/Os that must be within the target."
@@ -302,6 +310,7 @@ _ACCEPTED = {
 OPTIONS: dict[str, Option] = {
     **{name: Option(name, "supported", read, default, help) for name, read, default, help in _supported()},
     "fallocate": Option("fallocate", "accepted", _read_fallocate, "none", "Files are sparse: none or truncate only."),
+    "cmd_type": Option("cmd_type", "accepted", value.word("nvme"), "nvme", "Commands of io_uring_cmd: nvme alone."),
     **{
         name: Option(name, "accepted", value.plain, None, f"{why[0].upper()}{why[1:]}.")
         for why, names in _ACCEPTED.items()
@@ -322,7 +331,7 @@ FORBIDDEN = {
         "it names files outside the target",
     ),
     **dict.fromkeys(
-        ("trim_percentage", "trim_verify_zero", "trim_backlog", "trim_backlog_batch", "zonemode", "unlink_each_loop"),
+        ("trim_percentage", "trim_verify_zero", "trim_backlog", "trim_backlog_batch", "unlink_each_loop"),
         "it discards, resets or removes data that it did not create",
     ),
     "recover_zbd_write_error": "it discards, resets or removes data that it did not create",
@@ -330,8 +339,14 @@ FORBIDDEN = {
 }
 """Options that are refused also when fio runs the job, with the reason: they reach beyond the target."""
 
+FORBIDDEN_TO_FIO = {
+    "zonemode": "it resets zones wherever it is pointed; iolab's engine empties a zone before it writes it anew",
+    "ioengine=io_uring_cmd": "it takes a character device, which iolab hands to its own engine alone",
+}
+"""Options, alone or with one value, that are refused only when fio runs the job."""
+
 WITHOUT_EFFECT = {"allow_mounted_write": "0"}
 """Refused options, and the value with which they have no effect."""
 
-FILE_ENGINES = frozenset({*ENGINES, "vsync", "posixaio", "splice"})
+FILE_ENGINES = frozenset({*ENGINES, "vsync", "posixaio", "splice"} - {"io_uring_cmd"})
 """The engines of fio that read and write the files they are given and do nothing else."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from iolab.domain.workload.fio_file.ini import USE_FIO, JobFileProblems
 from iolab.domain.workload.fio_file.job_file import FioJob, Runner
 from iolab.domain.workload.fio_file.option import DIRECTIONS, ENGINES, Distribution
 from iolab.domain.workload.fio_file.value import Directions, SteadyRate
-from iolab.domain.workload.job import TAKE_FLAGS
+from iolab.domain.workload.job import RINGS, TAKE_FLAGS
 from iolab.domain.workload.load import plain_pattern
 from iolab.domain.workload.zone import zoned
 
@@ -47,7 +48,10 @@ class Shape:
 
     @property
     def direct(self) -> bool:
-        """Whether the page cache is bypassed. mmap and null have no O_DIRECT, whatever the job sets."""
+        """Whether the page cache is bypassed, as commands always do. mmap and null have no O_DIRECT, whatever the job
+        sets."""
+        if self.engine == "io_uring_cmd":
+            return True
         wanted = self.job["direct"] if self.job.has("direct") else not self.job["buffered"]
         return wanted and self.engine not in ("mmap", "null")
 
@@ -191,6 +195,8 @@ class Shape:
                 pattern = pattern.replace(variable, text)
             given = [pattern.replace("$filenum", str(number)) for number in range(self.file_count)]
         directory = self.job["directory"]
+        if self.engine == "io_uring_cmd":
+            given = [_block_device(name) for name in given]
         return [name if directory is None or name.startswith("/") else f"{directory}/{name}" for name in given]
 
     def pattern(self) -> native.Pattern:
@@ -290,6 +296,11 @@ def _blocks(job: FioJob) -> tuple[Mapping[int, float], Mapping[int, float]]:
     return plain, plain
 
 
+def _block_device(name: str) -> str:
+    """That of the namespace whose character device fio's io_uring_cmd takes: the kernel gives both one number."""
+    return re.sub(r"/dev/ng(?=\d+n\d+$)", "/dev/nvme", name)
+
+
 def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
     """What the engine can't do, each with the option to blame."""
     job = shape.job
@@ -321,10 +332,12 @@ def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
         yield "sync", f"engine mmap makes no call that could be durable; {USE_FIO}"
     if job["ramp_time"] and not job["runtime"]:
         yield "ramp_time", "needs runtime: a job that ends by its size is measured from its first byte to its last"
-    if job["sqthread_poll"] and shape.engine != "io_uring":
-        yield "sqthread_poll", f"only with ioengine=io_uring, not {job['ioengine']}; {USE_FIO}"
-    if job["hipri"] and shape.engine not in ("io_uring", "pvsync"):
-        yield "hipri", f"only with ioengine=io_uring or pvsync2, not {job['ioengine']}; {USE_FIO}"
+    if job["zonemode"] == "zbd" and shape.writes and (shape.random or shape.reads or step or not shape.direct):
+        yield "zonemode", "zones are written in sequence alone here; say rw=write and direct=1"
+    if job["sqthread_poll"] and shape.engine not in RINGS:
+        yield "sqthread_poll", f"only with ioengine=io_uring or io_uring_cmd, not {job['ioengine']}; {USE_FIO}"
+    if job["hipri"] and shape.engine not in (*RINGS, "pvsync"):
+        yield "hipri", f"only with ioengine=io_uring, io_uring_cmd or pvsync2, not {job['ioengine']}; {USE_FIO}"
     if job["hipri"] and not shape.direct:
         yield "hipri", "polled completion needs direct=1"
     for option in (option for option in ("uncached", "atomic") if job[option] and shape.engine not in TAKE_FLAGS):

@@ -11,6 +11,7 @@ from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.fio_file.ini import USE_FIO, JobFileProblems
 from iolab.domain.workload.fio_file.job_file import FioJob, JobFile, Runner
 from iolab.domain.workload.fio_file.shape import Shape, shape_of
+from iolab.domain.workload.job import RINGS
 from iolab.domain.workload.load import file_json, group_json, job_json, phase_json, until_json
 
 LAYOUT_BLOCK_BYTES = 2**20
@@ -258,11 +259,12 @@ def _group(name: str, shape: Shape, clone: int, job: native.JobSpec) -> native.G
         direct=shape.direct,
         jobs=[job],
         cpus=_cpus(shape.job, clone),
-        batch=shape.job["iodepth_batch"] if shape.engine in ("io_uring", "libaio") else None,
+        batch=shape.job["iodepth_batch"] if shape.engine in (*RINGS, "libaio") else None,
         fixed_buffers=shape.job["fixedbufs"],
         registered_files=shape.job["registerfiles"],
         poll=shape.job["hipri"],
         sqpoll=shape.job["sqthread_poll"],
+        sqpoll_cpu=shape.job["sqthread_poll_cpu"],
         uncached=shape.job["uncached"],
         atomic_writes=shape.job["atomic"],
     )
