@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
+use std::sync::Arc;
 
 use workload::phase::{EngineKind, FileSpec, GroupSpec, Phase};
 use workload::spec::JobSpec;
@@ -12,6 +13,7 @@ use workload::spec::JobSpec;
 use crate::beneath::{self, Root};
 use crate::call_flags::check_flags;
 use crate::error::StartError;
+use crate::write_hint::HintedInode;
 
 #[derive(Debug)]
 pub struct OpenFile {
@@ -24,6 +26,8 @@ pub struct OpenFile {
     /// A block device.
     pub is_device: bool,
     pub on_tmpfs: bool,
+    /// Its inode has a write hint as long as this lives.
+    pub hinted: Option<Arc<HintedInode>>,
 }
 
 impl OpenFile {
@@ -146,6 +150,7 @@ fn open(spec: &FileSpec, group: &GroupSpec, writes: bool) -> Result<OpenFile, St
         device,
         is_device: kind.is_block_device(),
         on_tmpfs,
+        hinted: None,
     })
 }
 
@@ -177,6 +182,7 @@ fn open_nothing(spec: &FileSpec) -> Result<OpenFile, StartError> {
         device: 0,
         is_device: false,
         on_tmpfs: false,
+        hinted: None,
     })
 }
 

@@ -8,6 +8,7 @@ pub mod error;
 pub mod extents;
 pub mod features;
 pub mod handle;
+mod hinted_files;
 mod hybrid_poll;
 pub mod marker;
 pub mod memory;
@@ -37,6 +38,7 @@ mod setup;
 mod sleep;
 mod usage;
 mod worker;
+mod write_hint;
 
 pub use build::BUILD_PROFILE;
 pub use clock::calibrate as calibrate_clock;

@@ -90,6 +90,7 @@ impl World {
             .extents_of(io.file, offset, bytes, sectors_max, &mut found);
         let mut part = io.tag;
         self.vfs.cache_io_mut().begin_io(part);
+        let write_stream = self.write_stream_of(io.file, io.direction);
         let mut end_of_last = None;
         for extent in found.drain(..) {
             let ends_alone = reads.bios_end_alone || end_of_last != Some(extent.start);
@@ -105,6 +106,7 @@ impl World {
             let bio = Bio {
                 read_ahead: io.read_ahead,
                 writeback: is_write,
+                write_stream,
                 ..self.bio(now, io.task, io.direction, sync, extent, tag)
             };
             self.submit(now, drive, bio);

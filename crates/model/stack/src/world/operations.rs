@@ -111,11 +111,13 @@ impl World {
                 _ => 0,
             };
             let polled = self.tasks[number].polled_drive() == Some(drive);
+            let write_stream = self.write_stream_of(file, direction);
             for extent in found.drain(..) {
                 let sync = direction == Direction::Read || self.io.sync_writes().direct;
                 let bio = Bio {
                     workers,
                     polled,
+                    write_stream,
                     ..self.bio(now, number, direction, sync, extent, id.number())
                 };
                 self.submit_operation(now, drive, bio);

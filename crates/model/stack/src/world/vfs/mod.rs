@@ -35,6 +35,8 @@ use syncs::Syncs;
 /// CPU and no task's state; what it means for those stands in `impl World`, in the files that end in `_calls`.
 pub(super) struct Vfs {
     files: Vec<FileSpec>,
+    /// The streams of those that have one.
+    write_streams: BTreeMap<FileId, u8>,
     /// By drive: the allocator of its blocks; None: it has none, or one of `filesystems` allocates.
     allocators: Vec<Option<Box<dyn Allocator>>>,
     /// By drive: those whose metadata are simulated.
@@ -54,6 +56,7 @@ impl Vfs {
         allocators: Vec<Option<Box<dyn Allocator>>>,
     ) -> Vfs {
         Vfs {
+            write_streams: BTreeMap::new(),
             files: Vec::new(),
             allocators,
             filesystems: BTreeMap::new(),
@@ -100,6 +103,21 @@ impl Vfs {
         let size_bytes = spec.size_bytes;
         if let Some(cache) = self.cache_mut() {
             cache.set_size(file, size_bytes);
+        }
+    }
+
+    pub(super) fn set_write_stream(&mut self, file: FileId, stream: u8) {
+        match stream {
+            0 => self.write_streams.remove(&file),
+            _ => self.write_streams.insert(file, stream),
+        };
+    }
+
+    /// 0: none.
+    pub(super) fn write_stream(&self, file: FileId) -> u8 {
+        match self.write_streams.is_empty() {
+            true => 0,
+            false => self.write_streams.get(&file).copied().unwrap_or(0),
         }
     }
 
