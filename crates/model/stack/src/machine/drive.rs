@@ -245,6 +245,12 @@ impl DrivePlan {
         self.filesystem
             .is_some_and(|spec| matches!(spec.kind, Kind::Ext3 | Kind::Ext3Windows | Kind::Ext4))
     }
+    /// Its journal writes the data of all changed files before a commit: that of ext4 knows only files that have got blocks
+    /// since, and their data are in flight by then (`ext4_map_blocks`, `ext4_da_write_end` of 6.1).
+    pub(super) fn orders_data(&self) -> bool {
+        self.filesystem
+            .is_some_and(|spec| matches!(spec.kind, Kind::Ext3 | Kind::Ext3Windows))
+    }
 }
 
 fn device_of(device: Value) -> Result<DeviceSpec, SpecError> {

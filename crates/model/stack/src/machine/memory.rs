@@ -66,8 +66,9 @@ impl MemorySpec {
     }
 
     pub(super) fn cache(&self, kernel: &Kernel, drives: &[DrivePlan]) -> CacheSpec {
+        let orders_data = drives.iter().any(DrivePlan::orders_data);
         let is_journaled = drives.iter().any(DrivePlan::is_journaled);
-        let interval = self.commit_interval_ns.unwrap_or(COMMIT_INTERVAL_NS);
+        let interval = self.commit_interval_ns.filter(|_| is_journaled);
         CacheSpec {
             lowmem_bytes: self.lowmem_bytes,
             read_ahead: Some(kernel.read_ahead()),
@@ -88,7 +89,7 @@ impl MemorySpec {
             dirty_percent: self.dirty_percent,
             dirty_expire_ns: self.dirty_expire_ns,
             dirty_writeback_interval_ns: self.dirty_writeback_interval_ns,
-            ordered_commit_interval_ns: is_journaled.then_some(interval),
+            ordered_commit_interval_ns: interval.or(orders_data.then_some(COMMIT_INTERVAL_NS)),
             ..CacheSpec::new(kernel.cache_generation(), self.bytes)
         }
     }

@@ -212,13 +212,9 @@ impl World {
             self.touched.insert(KeyReader::Flushes(drive as u16));
         }
         let takes_all_metadata = matches!(op.kind, OpKind::Fsync | OpKind::OsyncWrite);
-        let running = self.vfs.running_transaction(drive);
-        let changes = self
-            .vfs
-            .syncs_mut()
-            .take_changes(file, !takes_all_metadata, running);
+        let changes = self.vfs.syncs_mut().take_changes(file, !takes_all_metadata);
         let commits = changes.is_some_and(|changes| {
-            self.forces_log(now, drive, number, file, changes.times)
+            changes.metadata_blocks > 0 && self.forces_log(now, drive, number, file, changes.times)
                 || self.commits_for(now, drive, number, changes)
         });
         let waits =
@@ -260,10 +256,15 @@ impl World {
     /// Where the blocks of a write go, now or when they are written back.
     fn make_room(&mut self, number: TaskId, path: Path, file: FileId, op: &Op) -> Result<(), Full> {
         let (offset, bytes) = (op.offset, u64::from(op.bytes));
-        self.vfs.written(self.clock.now(), file, offset, bytes);
         let spec = self.vfs.file(file);
         let drive = spec.drive;
         let is_delayed = path == Path::Buffered && self.vfs.delays_allocation(drive);
+        let gets_blocks = !is_delayed && self.vfs.lacks_blocks(file, offset, bytes);
+        self.vfs.written(self.clock.now(), file);
+        if gets_blocks {
+            self.vfs.got_blocks(file);
+        }
+        let spec = self.vfs.file(file);
         if !is_delayed {
             return self.allocate(number, file, offset, bytes);
         }

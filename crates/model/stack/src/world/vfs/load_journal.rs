@@ -22,6 +22,7 @@ pub struct LoadJournal {
     blocks: u32,
     head: u32,
     barrier: bool,
+    converts_after_writes: bool,
     step: Option<CommitStep>,
     /// Bios of the step that are in flight.
     left: u32,
@@ -64,7 +65,14 @@ const SECTORS_PER_BLOCK: u64 = BLOCK_BYTES / SECTOR_BYTES;
 
 impl LoadJournal {
     /// In the middle of a filesystem of that many blocks, where mke2fs puts it (`ext2fs_add_journal_inode`).
-    pub fn new(filesystem_blocks: u64, blocks: u32, barrier: bool) -> LoadJournal {
+    /// `converts_after_writes`: blocks that are written back change in the transaction that runs when their data are on the
+    /// drive (`ext4_end_io_end` of fs/ext4/page-io.c, 6.1); else when the data are sent.
+    pub fn new(
+        filesystem_blocks: u64,
+        blocks: u32,
+        barrier: bool,
+        converts_after_writes: bool,
+    ) -> LoadJournal {
         let first = filesystem_blocks / 2;
         let room = (filesystem_blocks - first).min(u64::from(blocks));
         LoadJournal {
@@ -72,6 +80,7 @@ impl LoadJournal {
             blocks: room.max(8) as u32,
             head: 0,
             barrier,
+            converts_after_writes,
             step: None,
             left: 0,
             committing: Vec::new(),
@@ -96,6 +105,10 @@ impl LoadJournal {
     /// An fsync that has nothing to commit empties the drive's cache.
     pub(super) fn has_barrier(&self) -> bool {
         self.barrier
+    }
+
+    pub(super) fn converts_after_writes(&self) -> bool {
+        self.converts_after_writes
     }
 
     /// The number of the transaction that changes go to.
@@ -210,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_sync_waits_for_the_commit_that_has_its_change() {
-        let mut journal = LoadJournal::new(10_000, 100, true);
+        let mut journal = LoadJournal::new(10_000, 100, true, true);
         let first = journal.running();
         assert!(journal.wait(1, demand(first)));
         assert!(journal.begin_commit().is_some());
@@ -225,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_block_on_its_way_to_the_log_is_not_changed() {
-        let mut journal = LoadJournal::new(10_000, 100, false);
+        let mut journal = LoadJournal::new(10_000, 100, false, true);
         assert!(!journal.keeps_out(1));
         journal.wait(2, demand(journal.running()));
         journal.begin_commit();

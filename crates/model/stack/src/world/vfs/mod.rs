@@ -176,9 +176,30 @@ impl Vfs {
     }
 
     /// The range of the file is written to: what of it a sync has to commit.
-    pub(super) fn written(&mut self, now: Time, file: FileId, offset: u64, bytes: u64) {
+    pub(super) fn written(&mut self, now: Time, file: FileId) {
+        let drive = self.file(file).drive;
+        if self.allocator(drive).is_some() {
+            let running = self.running_transaction(drive);
+            self.syncs.written(now, file, running);
+        }
+    }
+
+    /// The file has got blocks: in the transaction that runs.
+    pub(super) fn got_blocks(&mut self, file: FileId) {
+        let running = self.running_transaction(self.file(file).drive);
+        self.syncs.got_blocks(file, running);
+    }
+
+    /// Whether blocks that are written back count as the file's when the data are sent, not when they are on the drive.
+    pub(super) fn gets_blocks_at_once(&self, drive: usize) -> bool {
+        let journal = self.journals.get(&drive);
+        journal.is_some_and(|journal| !journal.converts_after_writes())
+    }
+
+    /// Whether a part of the range has no block yet.
+    pub(super) fn lacks_blocks(&self, file: FileId, offset: u64, bytes: u64) -> bool {
         let Some(allocator) = self.allocator(self.file(file).drive) else {
-            return;
+            return false;
         };
         let end = (offset + bytes).div_ceil(BLOCK_BYTES);
         let mut at = offset / BLOCK_BYTES;
@@ -187,8 +208,7 @@ impl Vfs {
         {
             at += run;
         }
-        let running = self.running_transaction(self.file(file).drive);
-        self.syncs.written(now, file, at < end, running);
+        at < end
     }
 
     /// Of the drive's journal; 0: it has none.
