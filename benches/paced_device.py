@@ -27,6 +27,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from iolab.machines.system import driver_tags
+
 SECTOR_BYTES = 512
 GETATTR, OPEN, READ, WRITE, STATFS, INIT, INTERRUPT, FORGET, BATCH_FORGET = 3, 14, 15, 16, 17, 26, 36, 2, 42
 EMPTY_REPLIES = frozenset({18, 20, 25, 38})
@@ -274,7 +276,10 @@ def paced(directory: Path, device_file: Path) -> Iterator[Paced]:
 
 def write(queue: Path, tunables: dict[str, object]) -> None:
     for name, value in tunables.items():
-        (queue / name).write_text(str(value))
+        if name == "nr_requests":
+            driver_tags.write(queue / name, str(value))
+        else:
+            (queue / name).write_text(str(value))
 
 
 def chosen(attribute: Path) -> str:

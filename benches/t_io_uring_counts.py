@@ -1,7 +1,8 @@
 """Instructions of a 4 KiB random direct read in a [guest machine](../guest.md), where no noise is:
 iolab against `t/io_uring` in the cells of [t_io_uring](#t_io_uring), on null_blk, which completes
-each request as it is submitted. User space and kernel are counted together, on one CPU. iolab
-records the latency of each read.
+each request as it is submitted, or by a timer 10 us later, so that the reader waits as it does for a
+drive. User space and kernel are counted together, on one CPU. iolab records the latency of each
+read.
 
 A figure is the difference between a short run and a long one, over the difference of their reads, so
 that it has neither start nor end: loads of 10,000 and of 30,000 reads, and 0.03 s and 0.1 s of the
@@ -25,6 +26,8 @@ from t_io_uring import CELLS, MOST_INSTRUCTIONS, peer_options, program
 OPERATIONS = (10_000, 30_000)
 SECONDS = (0.03, 0.1)
 """Of a short run and of a long one."""
+DRIVES = {"": {"irqmode": 0}, "10 us later, ": {"irqmode": 2, "completion_nsec": 10_000}}
+"""null_blk's parameters by when it completes a request."""
 Counts = dict[tuple[int, int], Mapping[str, Any]]
 """What the probe counted in each cell."""
 Workload = Callable[[int, int], str]
@@ -37,18 +40,26 @@ def measure(quick: bool) -> list[Result]:
     peer = program()
     kernel = chosen_kernel(newest=True)
     cells = CELLS[:1] if quick else CELLS
+    return [result for when in DRIVES for result in compared(kernel, peer, when, cells)]
+
+
+def compared(kernel: str, peer: Path, when: str, cells: list[tuple[int, int]]) -> list[Result]:
+    drive = DRIVES[when]
     with tempfile.TemporaryDirectory() as directory:
+        place = Path(directory)
         ours, peers = (
-            per_read(*(run(kernel, Path(directory) / f"{side}-{number}", program, cells, one) for number, one in given))
-            for side, program, given in (
-                ("ours", None, enumerate(map(our_workload, OPERATIONS))),
-                ("peer", peer, enumerate(peer_workload(peer.name, seconds) for seconds in SECONDS)),
+            per_read(
+                *(run(kernel, place / f"{side}-{number}", program, drive, cells, one) for number, one in enumerate(two))
+            )
+            for side, program, two in (
+                ("ours", None, [our_workload(count) for count in OPERATIONS]),
+                ("peer", peer, [peer_workload(peer.name, drive, seconds) for seconds in SECONDS]),
             )
         )
-    command = f"iolab run with machine = guest:{kernel}, "
+    command = f"iolab run with machine = guest:{kernel}, {drive}, "
     return [
         paired(
-            f"{name(*cell)}: instructions per I/O",
+            f"{when}{name(*cell)}: instructions per I/O",
             "count",
             [ours[cell]],
             [peers[cell]],
@@ -79,10 +90,10 @@ def our_workload(operations: int) -> Workload:
     return workload
 
 
-def peer_workload(peer: str, seconds: float) -> Workload:
+def peer_workload(peer: str, parameters: dict[str, int], seconds: float) -> Workload:
     """A drive of its own, as a guest has them (`null_blk_parameters`), because a command's target has a filesystem."""
     drive = "nullb1"
-    settings = {"size": 64, "memory_backed": 0, "irqmode": 0, "submit_queues": 1, "power": 1}
+    settings = {"size": 64, "memory_backed": 0, "submit_queues": 1, **parameters, "power": 1}
     made = " && ".join(f"echo {value} > $k/{key}" for key, value in settings.items())
 
     def workload(depth: int, jobs: int) -> str:
@@ -98,6 +109,7 @@ def run(
     kernel: str,
     place: Path,
     peer: Path | None,
+    parameters: dict[str, int],
     cells: list[tuple[int, int]],
     workload: Workload,
 ) -> Counts:
@@ -106,10 +118,12 @@ def run(
 
     tables = "".join(f'[workloads."{depth}-{jobs}"]\n{workload(depth, jobs)}\n' for depth, jobs in cells)
     filesystem = "none" if peer is None else "ext4"
+    machine = ", ".join(f'"drive_parameters.{key}" = {value}' for key, value in parameters.items())
     experiment = place.with_suffix(".toml")
     experiment.write_text(
         f'machine = "guest:{kernel}"\nrounds = 1\nseed = 1\n[guest]\ntime_limit = "40min"\n'
         f'[target]\nkind = "scratch"\nsize = "64MiB"\nfilesystem = "{filesystem}"\n{tables}'
+        f"[settings.drive]\nmachine = {{ {machine} }}\n"
     )
     path = os.environ["PATH"] if peer is None else f"{peer.parent}:{os.environ['PATH']}"
     done = subprocess.run(

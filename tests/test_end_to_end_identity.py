@@ -13,7 +13,7 @@ import pytest
 from support.command_line import CommandLine, wait_until
 from support.devices import MIB, attach, command, detach, sparse_file
 from support.experiments import experiment
-from support.leftovers import processes_with
+from support.leftovers import has_files, processes_with
 
 pytestmark = pytest.mark.root
 SLOW = '[workloads.writes]\npattern = "random"\nduration = "1500ms"\nfile_size = "8MiB"\nread_percent = 0\n'
@@ -41,10 +41,12 @@ def kill_in_the_second_trial(iolab: CommandLine) -> None:
     process = iolab.start("run", "x.toml", "--out", "run")
     journal = iolab.cwd / "run" / "journal.jsonl"
     wait_until(lambda: journal.exists() and journal.read_text().count('"trial_started"') == 2, "the second trial")
+    running = processes_with(iolab.state_dir)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    # A killed process ends, and lets go of the device, when its I/O in flight has ended.
-    wait_until(lambda: not processes_with(iolab.state_dir), "the trial's process to be gone")
+    # A killed process ends, and lets go of the device, when its I/O in flight has ended: after its memory, with which
+    # goes what shows whose it is.
+    wait_until(lambda: not any(map(has_files, running)), "the trial's process to be gone")
 
 
 @pytest.mark.long

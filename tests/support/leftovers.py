@@ -15,8 +15,9 @@ import time
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from iolab.machines.system import tracefs
+from iolab.machines.system import driver_tags, tracefs
 from iolab.machines.system.action import RemoveTraceInstance
+from iolab.machines.system.block import device_in
 
 from support.devices import loops_backed_under
 
@@ -133,12 +134,9 @@ def _controllers() -> list[str]:
 
 
 def _tunables_of_free_loops() -> list[tuple[str, str]]:
-    return [
-        (str(queue / name), _read(queue / name))
-        for queue in Path("/sys/block").glob("loop*/queue")
-        if not (queue.parent / "loop").exists()
-        for name in LASTING_TUNABLES
-    ]
+    queues = [queue for queue in Path("/sys/block").glob("loop*/queue") if not (queue.parent / "loop").exists()]
+    shown = [(str(queue / name), _read(queue / name)) for queue in queues for name in LASTING_TUNABLES]
+    return shown + [(str(queue / "tags"), str(driver_tags.of(device_in(queue.parent.resolve())))) for queue in queues]
 
 
 def processes_with(state_dir: Path) -> dict[int, str]:
@@ -151,6 +149,15 @@ def processes_with(state_dir: Path) -> dict[int, str]:
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 found[int(process.name)] = command
     return found
+
+
+def has_files(pid: int) -> bool:
+    """Whether a thread of the process may have files open: one is neither gone nor merely waited for."""
+    for thread in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):
+            if thread.read_text().rpartition(")")[2].split()[0] not in "ZX":
+                return True
+    return False
 
 
 def processes_in(directory: Path) -> list[str]:

@@ -12,7 +12,7 @@ use workload::assemble::GroupMeasured;
 use workload::job::{Job, JobStep, Op, OpKind};
 use workload::measure::{Measure, Verdict, op_name};
 
-use crate::backend::{Completion, IoQueue, Serial};
+use crate::backend::{Completion, IoQueue, Serial, WAIT_MAX_NS};
 use crate::batch::Batcher;
 use crate::buffers::Buffers;
 use crate::clock::Clock;
@@ -81,8 +81,6 @@ pub struct Slot {
 
 /// How often a thread looks for a stop, shows its progress and sees whether a sample is due.
 const TICK_EVERY_NS: Time = 5_000_000;
-/// The longest a thread sleeps: a stop is noticed no later.
-const WAIT_MAX_NS: Time = 20_000_000;
 /// The longest that finished operations wait for others to fill the batch, when the device stalls. Not less than a timer
 /// tick, as arming a closer timer costs more than the batch saves.
 const BATCH_WAIT_MAX_NS: Time = 4_000_000;

@@ -21,6 +21,7 @@ from iolab.machines.host.load import IO_URING_REMEDY
 from iolab.machines.system import (
     cgroup,
     command,
+    driver_tags,
     interrupt,
     io_cost,
     kernel_module,
@@ -192,6 +193,9 @@ def _controls() -> Iterator[Finding]:
         names = ", ".join(scheduler.available(disk))
         yield _ok("controls", "schedulers", f"{names} (as {disk.name} shows; others may load as modules)")
         yield _writable("queue settings", disk.queue / "scheduler")
+    for each in _disks():
+        if short := driver_tags.shortage(each):
+            yield Finding("controls", "driver's tags", "limited", short, driver_tags.remedy(each))
     yield _writable("drop caches", Path("/proc/sys/vm/drop_caches"))
     governor = text(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
     if is_absent(governor):
@@ -316,6 +320,12 @@ def _is_registered(filesystem: str) -> bool:
 
 
 def _any_disk() -> BlockDevice | None:
-    disks = [path for path in sorted((SYS / "block").iterdir()) if (path / "queue" / "scheduler").exists()]
-    real = [path for path in disks if not path.name.startswith(("loop", "ram", "zram"))]
-    return next((device_in(path.resolve()) for path in (*real, *disks)), None)
+    disks = _disks()
+    real = [disk for disk in disks if not disk.name.startswith(("loop", "ram", "zram"))]
+    return next(iter((*real, *disks)), None)
+
+
+def _disks() -> list[BlockDevice]:
+    """Those with a queue of requests."""
+    paths = [path for path in sorted((SYS / "block").iterdir()) if (path / "queue" / "scheduler").exists()]
+    return [device_in(path.resolve()) for path in paths]

@@ -43,7 +43,7 @@ from iolab.machines.host.control import AppliedValue, Context
 from iolab.machines.host.groups import Groups
 from iolab.machines.host.site import Site, TargetPlace
 from iolab.machines.host.surroundings import Surroundings
-from iolab.machines.system import cgroup, lock
+from iolab.machines.system import cgroup, driver_tags, lock
 from iolab.machines.system.beneath import itself
 from iolab.machines.system.cgroup import Cgroup
 from iolab.machines.system.undo import UndoJournal
@@ -106,11 +106,12 @@ class _Run:
         groups.check(amended.phases)
         where = site.prepare(amended.target, amended.phases, undo, stack)
         self.notes += where.notes
+        disks = {place.device.disk.name: place.device.disk for place in where.places if place.device is not None}
         shared = {what for phase in amended.phases for what in phase.reach} | reach(amended.controls)
         if "machine" in shared:
             stack.enter_context(lock.of_machine())
         if "queue" in shared:
-            for disk in sorted({place.device.disk.name for place in where.places if place.device is not None}):
+            for disk in sorted(disks):
                 stack.enter_context(lock.of_queue(disk))
         contexts = [
             Context(
@@ -128,6 +129,8 @@ class _Run:
         with _naming_the_setting(self.trial.setting):
             self.applied = control.apply(amended.controls, *contexts)
         self.notes += [note for change in self.applied.values() for note in change.notes]
+        if self.trial.trial == 0 or amended.controls.keys() & driver_tags.CHANGED_BY:  # a look takes a millisecond
+            self.notes += driver_tags.notes(disks.values())
         phases = site.place(where, control.place(amended.phases, self.applied), undo)
         self.observed = describe.site([(place.path, place.device) for place in where.places])
         self._run_phases(where, phases, undo, groups.made(phases, where.places, undo))

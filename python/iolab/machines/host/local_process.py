@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+from iolab.base.errors import MachineError
 from iolab.domain.executor import OnProgress, ShouldStop
 from iolab.domain.record import Record
 from iolab.domain.trial import DeviceIdentity, Target, Trial
@@ -32,8 +35,12 @@ class LocalProcess:
         self._held = tuple(held)
         self._patience_s = patience_s or stall.PATIENCE_S
         self._server: ForkServer | None = None
+        self._forking = ThreadPoolExecutor(1)
         self._leaving: WorkerProcess | None = None
         """The last trial's, which has answered and may not have ended: its record is stored meanwhile."""
+        self._ready: tuple[tuple[int, ...], Future[WorkerProcess]] | None = None
+        """The next trial's, if its target is the same, with the locks that it holds: forked while a record is stored,
+        when nothing is measured."""
 
     def expect(self, trials: Iterable[Trial]) -> None:
         """One trial at a time: what runs beside another would be measured with it."""
@@ -51,14 +58,18 @@ class LocalProcess:
         # The child inherits the lock: if this process is killed, nobody gets the target before the child is done.
         child = self._child(trial)
         try:
-            return child.run(trial, on_progress, should_stop)
+            record = child.run(trial, on_progress, should_stop)
         finally:
             child.stop()
             self._leaving = child
+        fds = self._fds(trial.target)
+        self._ready = (fds, self._forking.submit(self._forked, fds))
+        return record
 
     def close(self) -> None:
         """Releases the locks on the targets, so that other runs may use them."""
         self._see_off()
+        self._forking.shutdown()
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -76,10 +87,23 @@ class LocalProcess:
         if self._leaving is not None:
             self._leaving.end()
             self._leaving = None
+        if self._ready is not None:
+            _, ready = self._ready
+            self._ready = None
+            with suppress(MachineError):
+                ready.result().end()
 
     def _child(self, trial: Trial) -> WorkerProcess:
-        self._see_off()
         fds = self._fds(trial.target)
+        if self._ready is not None and self._ready[0] == fds:
+            _, ready = self._ready
+            self._ready = None
+            self._see_off()
+            return ready.result()
+        self._see_off()
+        return self._forked(fds)
+
+    def _forked(self, fds: tuple[int, ...]) -> WorkerProcess:
         return WorkerProcess(pass_fds=fds, patience_s=self._patience_s, server=self._forker)
 
     def _forker(self) -> ForkServer:

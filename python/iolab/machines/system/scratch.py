@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from iolab.base.errors import MachineError
 from iolab.base.quantity import size_in_words
 from iolab.domain import layer
-from iolab.machines.system import filesystem, layers, loop, scheduler, state
+from iolab.machines.system import driver_tags, filesystem, layers, loop, scheduler, state
 from iolab.machines.system.action import DetachLoop, Unmount
 from iolab.machines.system.block import BlockDevice, device_at
 from iolab.machines.system.own_directory import make_own_directory
@@ -118,7 +118,7 @@ def _attached(
     undo.before(DetachLoop(str(image)))
     _make_sparse(image, size_bytes)
     attached, notes = loop.attach(image, sector_bytes=sector_bytes)
-    _reset_scheduler(device_at(attached.node), undo)
+    _reset_queue(device_at(attached.node), undo)
     return own, attached.node, notes
 
 
@@ -135,7 +135,8 @@ def _make_sparse(image: Path, size_bytes: int) -> None:
         ) from error
 
 
-def _reset_scheduler(device: BlockDevice, undo: UndoJournal) -> None:
-    """A loop device keeps its scheduler when it is detached: without this, trials would start from whatever an earlier
-    user of the same number left."""
+def _reset_queue(device: BlockDevice, undo: UndoJournal) -> None:
+    """A loop device keeps its scheduler and tags when it is detached: without this, trials would start from whatever an
+    earlier user of the same number left."""
     scheduler.switch(device, LOOP_SCHEDULER, undo)
+    driver_tags.fill(device)

@@ -13,6 +13,9 @@ use workload::job::{Op, OpKind};
 
 use crate::files::OpenFile;
 
+/// The longest a thread waits: a stop is noticed no later.
+pub const WAIT_MAX_NS: u64 = 20_000_000;
+
 pub trait IoQueue {
     /// Queues an operation under its slot; there is room for every slot. It starts with the next `submit`.
     fn push(&mut self, slot: u32, op: &Op);

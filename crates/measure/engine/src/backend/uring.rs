@@ -12,7 +12,7 @@ use workload::job::{Op, OpKind};
 use workload::phase::GroupSpec;
 
 use crate::backend::serial::WRITE_AND_WAIT;
-use crate::backend::{Completion, IoQueue, Target, fallocate_mode};
+use crate::backend::{Completion, IoQueue, Target, WAIT_MAX_NS, fallocate_mode};
 use crate::buffers::Buffers;
 use crate::call_flags::CallFlags;
 use crate::features::kernel_is_at_least;
@@ -33,6 +33,7 @@ pub struct Uring {
     first: Vec<Option<Op>>,
     waited: u64,
     sqpoll: bool,
+    alarm: Alarm,
     unsubmitted: u32,
     /// Whether the kernel takes discards of devices into a ring.
     queues_discards: bool,
@@ -70,14 +71,26 @@ struct Transfer {
     unused: [u16; 11],
 }
 
+/// Ends a wait for one completion that none ends, since a timer of each wait costs a virtual machine two exits: an
+/// operation of the ring that completes by itself after the longest wait, and is then queued again.
+#[derive(PartialEq)]
+enum Alarm {
+    /// A ring that polls for completions takes no such operation.
+    Refused,
+    Wanted,
+    Set,
+}
+
 struct Queues {
     submitter: Submitter<'static>,
     submissions: SubmissionQueue<'static>,
     completions: CompletionQueue<'static>,
 }
 
-/// Marks the completion of a cancellation, which no slot waits for.
+/// Mark the completions of a cancellation and of the alarm, which no slot waits for.
 const NO_SLOT: u64 = u64::MAX;
+const ALARM: u64 = NO_SLOT - 1;
+static ALARM_AFTER: Timespec = Timespec::new().nsec(WAIT_MAX_NS as u32);
 /// `BLOCK_URING_CMD_DISCARD`, and the kernel that has it first.
 const DISCARD: u32 = 0x1200;
 const DISCARDS_FROM: (u32, u32) = (6, 12);
@@ -138,6 +151,7 @@ impl Uring {
             first: vec![None; if spec.nowait_reads { slots as usize } else { 0 }],
             waited: 0,
             sqpoll,
+            alarm: if poll { Alarm::Refused } else { Alarm::Wanted },
             unsubmitted: 0,
             queues_discards: !poll && kernel_is_at_least(DISCARDS_FROM),
             cleared: Vec::new(),
@@ -220,6 +234,27 @@ impl Uring {
         self.unsubmitted += 1;
     }
 
+    /// Whether the alarm ends a wait in time.
+    #[inline(always)]
+    fn is_alarmed(&mut self, want: u32, timeout_ns: u64) -> bool {
+        if want > 1 || timeout_ns < WAIT_MAX_NS || self.alarm == Alarm::Refused {
+            return false;
+        }
+        if self.alarm == Alarm::Wanted {
+            self.set_alarm();
+        }
+        true
+    }
+
+    #[cold]
+    fn set_alarm(&mut self) {
+        let entry = opcode::Timeout::new(&raw const ALARM_AFTER)
+            .build()
+            .user_data(ALARM);
+        self.enqueue(&entry);
+        self.alarm = Alarm::Set;
+    }
+
     /// Only a polling kernel thread falls behind: without it the queue is emptied by each submit.
     #[cold]
     fn wait_for_room(&mut self) {
@@ -273,10 +308,11 @@ impl IoQueue for Uring {
     #[inline]
     fn submit(&mut self, want: u32, timeout_ns: u64) -> io::Result<()> {
         let want = want.saturating_sub(self.cleared.len() as u32);
+        let is_alarmed = self.is_alarmed(want, timeout_ns);
         self.queues.submissions.sync();
         // The kernel counts what lies unclaimed in the queue as arrived, so it has to see what was reaped.
         self.queues.completions.sync();
-        let mut flags = EnterFlags::EXT_ARG | EnterFlags::GETEVENTS;
+        let mut flags = EnterFlags::GETEVENTS;
         if self.sqpoll && self.queues.submissions.need_wakeup() {
             flags |= EnterFlags::SQ_WAKEUP;
         }
@@ -284,11 +320,15 @@ impl IoQueue for Uring {
             .sec(timeout_ns / 1_000_000_000)
             .nsec((timeout_ns % 1_000_000_000) as u32);
         let arguments = SubmitArgs::new().timespec(&time);
+        let submitter = &self.queues.submitter;
         // SAFETY: `arguments` is what EXT_ARG announces, and it and `time` outlive the call.
         let entered = unsafe {
-            self.queues
-                .submitter
-                .enter(self.unsubmitted, want, flags.bits(), Some(&arguments))
+            if is_alarmed {
+                submitter.enter::<libc::sigset_t>(self.unsubmitted, want, flags.bits(), None)
+            } else {
+                flags |= EnterFlags::EXT_ARG;
+                submitter.enter(self.unsubmitted, want, flags.bits(), Some(&arguments))
+            }
         };
         self.queues.completions.sync();
         match entered {
@@ -316,7 +356,9 @@ impl IoQueue for Uring {
     #[inline(always)]
     fn reap(&mut self) -> Option<Completion> {
         while let Some(entry) = self.queues.completions.next() {
-            if entry.user_data() != NO_SLOT {
+            if entry.user_data() == ALARM {
+                self.alarm = Alarm::Wanted;
+            } else if entry.user_data() != NO_SLOT {
                 let (slot, result) = (entry.user_data() as u32, entry.result());
                 if !self.flags.would_wait(OpKind::Read, result) || !self.ask_again(slot) {
                     return Some(Completion { slot, result });
@@ -362,7 +404,7 @@ fn build(
     notes: &mut Vec<String>,
 ) -> io::Result<(IoUring, bool)> {
     if poll && spec.hybrid_poll {
-        return Ok((hybrid_polled((slots + 1).next_power_of_two())?, false));
+        return Ok((hybrid_polled((slots + 2).next_power_of_two())?, false));
     }
     if spec.sqpoll {
         // Twice the depth: completions overtake the head of the submission queue, which moves when the thread gets to it.
@@ -416,12 +458,12 @@ fn attempt(
     mode: impl Fn(&mut Builder) -> &mut Builder,
 ) -> io::Result<IoUring> {
     let mut builder = IoUring::builder();
-    // One entry for a cancellation.
+    // Two entries for a cancellation and the alarm.
     mode(&mut builder);
     if poll {
         builder.setup_iopoll();
     }
-    builder.build((entries + 1).next_power_of_two())
+    builder.build((entries + 2).next_power_of_two())
 }
 
 fn granted(answer: io::Result<()>, what: &str, notes: &mut Vec<String>) -> bool {

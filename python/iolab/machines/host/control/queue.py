@@ -9,6 +9,7 @@ import errno
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -17,7 +18,7 @@ from iolab.base.errors import InputError, MachineError, unknown
 from iolab.domain.control import queue as declared
 from iolab.machines.host.control import kernel_file
 from iolab.machines.host.control.applier import AppliedValue, Applier, Context, queue_device
-from iolab.machines.system import scheduler
+from iolab.machines.system import driver_tags, scheduler
 from iolab.machines.system.action import WriteFile
 from iolab.machines.system.block import shown
 
@@ -45,6 +46,28 @@ class QueueFile(Applier):
         return kernel_file.write(
             self.name, queue_device(self.name, context).queue / self.name, str(value), context.undo
         )
+
+
+class Requests(QueueFile):
+    """`nr_requests`: a number that is shown already may not be in force."""
+
+    @override
+    def apply(self, context: Context, value: int) -> AppliedValue:
+        device = queue_device(self.name, context)
+        path = device.queue / self.name
+        if path.exists() and shown(path) == str(value) and shown(device.queue / "scheduler") == "none":
+            tags = driver_tags.of(device)
+            if tags is None or tags.used != value:
+                return self._write_anew(path, str(value))
+        return super().apply(context, value)
+
+    def _write_anew(self, path: Path, value: str) -> AppliedValue:
+        kernel_file.check_writable(self.name, path)
+        try:
+            driver_tags.write(path, value)
+        except OSError as error:
+            raise MachineError(f"{self.name}: the kernel refuses {value}: {error.strerror}", where=str(path)) from error
+        return AppliedValue(value, shown(path))
 
 
 class Scheduler(Applier):
@@ -122,5 +145,9 @@ def _switch_scheduler(device: BlockDevice, name: str, undo: UndoJournal) -> None
 
 APPLIERS: tuple[Applier, ...] = (
     Scheduler("scheduler"),
-    *(QueueFile(control.name) for control in declared.CONTROLS if isinstance(control, declared.QueueFile)),
+    *(
+        (Requests if control.name == "nr_requests" else QueueFile)(control.name)
+        for control in declared.CONTROLS
+        if isinstance(control, declared.QueueFile)
+    ),
 )
