@@ -351,6 +351,7 @@ impl Mapping {
                     free_blocks: space.free.len() as u64,
                     slc_pages: slc_blocks * slc_pages,
                     slc_programmed_pages: slc_blocks * slc_pages - erased,
+                    millicelsius: None,
                 }
             })
             .fold(FlashSpace::default(), |sum, one| sum + one)

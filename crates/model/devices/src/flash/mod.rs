@@ -491,7 +491,11 @@ impl Device for Flash {
 
     fn flash_space(&mut self, now: Time) -> FlashSpace {
         self.catch_up(now);
-        self.mapping.space()
+        let celsius = self.heat.as_ref().map(|heat| heat.celsius(now));
+        FlashSpace {
+            millicelsius: celsius.map(|celsius| (celsius * 1000.0).round() as u32),
+            ..self.mapping.space()
+        }
     }
 
     fn dirty_sectors(&self) -> u64 {
