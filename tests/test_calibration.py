@@ -16,7 +16,7 @@ from iolab.base.errors import InputError, MachineError
 from iolab.domain.calibration import iocost, null
 from iolab.domain.calibration.cell import Cell, factor, split
 from iolab.domain.calibration.fit import fit
-from iolab.domain.calibration.key import Key, keys_of, with_values
+from iolab.domain.calibration.key import LUN, Key, keys_of, read_by, with_values
 from iolab.domain.calibration.search import Values
 from iolab.domain.workload.io import IoOptions
 from iolab.files.measured import measured
@@ -131,7 +131,16 @@ def test_flushes_are_fitted_if_somebody_measured_them_and_the_device_has_a_cache
     assert keys_of({"kind": "disk"}, flushes=False) == ()
 
 
-@pytest.mark.parametrize("name", ["nvme_mqsim", "null", "paced_flat", "sata_ssd_2018"])
+def test_keys_of_a_lun_that_its_table_lacks_are_not_fitted() -> None:
+    plain, loop = (tomllib.loads((DEVICES / f"{name}.toml").read_text()) for name in ("paced_flat", "loop_device"))
+    assert [key.name for key in keys_of(plain, flushes=True)] == [key.name for key in LUN]
+    more = {"adapter_ns", "back_end.write_access_ns", "back_end.write_bytes_per_s"}
+    assert {key.name for key in keys_of(loop, flushes=False)} == {key.name for key in LUN} | more
+    assert {key.name for key in keys_of(loop, flushes=True)} - {key.name for key in LUN} == more | {"flush_ns"}
+    assert read_by("read", ["back_end.servers", *more]) == ["back_end.servers", *(more & {"adapter_ns"})]
+
+
+@pytest.mark.parametrize("name", ["nvme_mqsim", "null", "paced_flat", "loop_device", "sata_ssd_2018"])
 def test_a_device_is_written_as_it_is_read(name: str) -> None:
     device = tomllib.loads((DEVICES / f"{name}.toml").read_text())
     assert tomllib.loads(table_text(device)) == device
@@ -282,7 +291,7 @@ def test_describe_takes_no_source(iolab: CommandLine) -> None:
     assert "of calibrate" in iolab("machine", "describe", "--like", "null", status=2).stderr
 
 
-@pytest.mark.parametrize("name", ["paced_flat", "null", "nvme_mqsim"])
+@pytest.mark.parametrize("name", ["paced_flat", "loop_device", "null", "nvme_mqsim"])
 def test_a_device_of_each_kind_is_asked_in_the_machine_that_is_taken_by_itself(name: str) -> None:
     bench = DeviceUnderTest(machine_around(MACHINE_DEFAULT), operations=100)
     (answer,) = bench.ask(device_named(name), [cell("reads", 1000, queue_depth=4)])

@@ -133,6 +133,8 @@ IO_PROBLEMS = [
     ("atomic_writes = true\nread_percent = 0\ndirect = false", "atomic_writes", "direct = true"),
     ("atomic_writes = true", "atomic_writes", "only reads"),
     ("atomic_writes = true\nread_percent = 0\nblock_size = '12KiB'", "block_size", "power of two"),
+    ("write_hint = 'short'", "write_hint", "only reads"),
+    ("write_hint = 'warm'\nread_percent = 0", "write_hint", "extreme"),
     ("poll = true\ndirect = false", "poll", "direct"),
     ("hybrid_poll = true", "hybrid_poll", "poll = true"),
     ("engine = 'io_uring_cmd'\ndirect = false", "direct", "page cache"),

@@ -362,6 +362,25 @@ def test_a_file_that_a_drive_has_no_room_for_is_refused_and_leaves_nothing(here:
     assert not (here / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("kernel", "more", "said"),
+    [
+        ("6.1", "", "tells the drive no hint"),
+        ("6.16", "direct = false\nengine = 'psync'\n", "direct writes to a drive without a filesystem"),
+        ("6.16", "", None),
+        ("5.10", "direct = false\nengine = 'psync'\n", None),
+    ],
+)
+def test_a_hint_that_the_kernel_tells_no_drive_is_refused(here: Path, kernel: str, more: str, said: str | None) -> None:
+    writes = f"[workloads.w]\nread_percent = 0\nfile_size = '4MiB'\noperations = 9\nwrite_hint = 'short'\n{more}"
+    text = f"machine = 'model:nvme'\nrounds = 1\n{writes}[settings.s]\nmachine = {{ kernel = '{kernel}' }}\n"
+    if said is None:
+        run(text, "run")
+        return
+    with pytest.raises(InputError, match=said):
+        run(text, "run")
+
+
 KEYS = ["kernel", "hz", "cpus.count", "cpus.jitter", "memory.bytes", "drives.0.queue.nr_requests", "drives.0.scheduler"]
 KEYS += ["drives.0.scheduler.slice_idle", "drives.0.device", "drives.0.device.capacity_bytes", "drives.0.filesystem"]
 VALUES = st.one_of(st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=8), st.booleans(), st.just("cfq"))

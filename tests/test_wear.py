@@ -39,7 +39,7 @@ def test_random_writes_come_to_a_cliff_and_sequential_ones_do_not(iolab: Command
     # They fall until the collector begins, at 5 % of the blocks, and stay there.
     assert free[0] > 15
     assert all(0 < share < 8 for share in free[-12:])
-    assert all(one["slc_percent"] is None for one in random["slices"])
+    assert all(one["slc_percent"] is None and one["celsius"] is None for one in random["slices"])
     sequential = worn(iolab, "sequential", "--amount", "400MiB")
     assert sequential["write_amplification"] < 1.05
     assert sequential["host_bytes"] >= 380 * 2**20
@@ -108,9 +108,20 @@ def test_the_cliff_is_where_the_cache_of_one_bit_a_cell_is_full(iolab: CommandLi
     assert 8 * 2**20 <= full_at <= found["cliff_bytes"]
 
 
+def test_a_drive_that_gets_warm_states_its_temperature(iolab: CommandLine) -> None:
+    keys = {"idle_celsius": 40, "millikelvin_per_watt": 10_000, "time_constant_ns": 100_000_000}
+    keys |= {"read_nanojoule": 0, "program_nanojoule": 600_000, "erase_nanojoule": 0}
+    keys |= {"throttle_celsius": 80, "resume_celsius": 75, "throttle_per_mille": 4000}
+    heat = [word for key, value in keys.items() for word in ("--set", f"thermal.{key}={value}")]
+    asked = ("wear", "nvme_small_2020", "sequential", "--amount", "256MiB", *heat)
+    warm = [one["celsius"] for one in iolab(*asked, "--json").json()["slices"]]
+    assert warm[0] < warm[-1] and 75 < max(warm) < 82
+    assert "degrees Celsius at most" in iolab(*asked).stdout
+
+
 def test_a_rate_that_recovers_has_no_cliff() -> None:
     def slices(*rates: int) -> list[WearSlice]:
-        return [WearSlice(rate, 10**9, 0, None, None, None) for rate in rates]
+        return [WearSlice(rate, 10**9, 0, None, None, None, None) for rate in rates]
 
     assert Wear(2**30, slices(100, 20, 90, 80), is_paced=False).cliff is None
     assert Wear(2**30, slices(100, 20, 90, 90, 90, 10, 60, 10), is_paced=False).cliff == (390, 5 * 10**9)

@@ -114,6 +114,7 @@ fn bio(number: u32, now: u64) -> Bio {
         allocated: None,
         workers: 0,
         polled: false,
+        write_stream: 0,
         no_idle: number.is_multiple_of(11),
         start: if task < 2 {
             u64::from(task) * 5_000_000 + u64::from(number) * 8

@@ -392,7 +392,10 @@ class BackEnd(TypedDict):
 
     access_ns: int
     bytes_per_s: int
+    holds_server: NotRequired[bool | None]
     servers: int
+    write_access_ns: NotRequired[int | None]
+    write_bytes_per_s: NotRequired[int | None]
 
 
 class BlockColumns(TypedDict):
@@ -965,6 +968,7 @@ class LunDeviceSpec(TypedDict):
     capacity_bytes: int
     controller_commands_per_s: int
     controller_ns: int
+    flush_ns: NotRequired[int | None]
     kind: Literal["lun"]
     link_bytes_per_s: int
     link_ns: int
@@ -1063,6 +1067,17 @@ class Interface(TypedDict):
     half_duplex: bool
 
 
+Isolation = Literal["initially", "persistently"]
+"""The type of a reclaim unit handle."""
+
+
+class Placement(TypedDict):
+    """The handles of a device; a machine file's table `placement`."""
+
+    handles: int
+    isolation: Isolation
+
+
 class SkewSpec(TypedDict):
     """A pattern of writes that are not uniform: hot and cold zones, or Zipf's law."""
 
@@ -1121,6 +1136,7 @@ class FlashDeviceSpec(TypedDict):
     geometry: Geometry
     interface: Interface
     kind: Literal["flash"]
+    placement: NotRequired[Placement | None]
     queue_depth: int
     skew: NotRequired[SkewSpec | None]
     slc: NotRequired[SlcCache | None]
@@ -1375,6 +1391,10 @@ FileOrder = Literal["sequential", "round_robin", "random"]
 """How a job with several files takes turns between them."""
 
 
+WriteHint = Literal["none", "short", "medium", "long", "extreme"]
+"""How long what is written will live, beside what else is written: RWH_WRITE_LIFE_* of fcntl(2)."""
+
+
 class FileSpec(TypedDict):
     """A file or a block device, or a range of it."""
 
@@ -1386,6 +1406,7 @@ class FileSpec(TypedDict):
     path: str
     place: NotRequired[int | None]
     size_bytes: int
+    write_hint: NotRequired[WriteHint | None]
 
 
 class FunctionReport(TypedDict):

@@ -59,6 +59,8 @@ class WearSlice:
     """Erased blocks at its end, of all that are no part of the cache."""
     slc_percent: float | None
     """The programmed part of the pseudo-SLC cache at its end; None: there is no such cache."""
+    celsius: float | None
+    """The drive's temperature at its end; None: it does not get warm."""
 
     @property
     def bytes_per_s(self) -> float:
@@ -139,6 +141,7 @@ class Wear:
                     "erases": one.erases,
                     "free_percent": one.free_percent,
                     "slc_percent": one.slc_percent,
+                    "celsius": one.celsius,
                 }
                 for one in self.slices
             ],
@@ -292,6 +295,7 @@ def _slice(seen: Observation) -> WearSlice:
         amplification=measures.get("write_amplification"),
         free_percent=measures.get("flash_free_percent"),
         slc_percent=measures.get("slc_fill_percent"),
+        celsius=measures.get("flash_celsius"),
     )
 
 

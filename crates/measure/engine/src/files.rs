@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
+use std::sync::Arc;
 
 use workload::phase::{EngineKind, FileSpec, GroupSpec, Phase};
 use workload::spec::JobSpec;
@@ -14,6 +15,7 @@ use crate::call_flags::check_flags;
 use crate::error::StartError;
 use crate::namespace::Namespace;
 use crate::queue::queue_attribute;
+use crate::write_hint::HintedInode;
 
 #[derive(Debug)]
 pub struct OpenFile {
@@ -28,6 +30,8 @@ pub struct OpenFile {
     pub on_tmpfs: bool,
     /// What takes commands past the block layer, if the group sends such.
     pub namespace: Option<Namespace>,
+    /// Its inode has a write hint as long as this lives.
+    pub hinted: Option<Arc<HintedInode>>,
 }
 
 impl OpenFile {
@@ -155,6 +159,7 @@ fn open(spec: &FileSpec, group: &GroupSpec, writes: bool) -> Result<OpenFile, St
         is_device: kind.is_block_device(),
         on_tmpfs,
         namespace,
+        hinted: None,
     })
 }
 
@@ -187,6 +192,7 @@ fn open_nothing(spec: &FileSpec) -> Result<OpenFile, StartError> {
         is_device: false,
         on_tmpfs: false,
         namespace: None,
+        hinted: None,
     })
 }
 

@@ -8,6 +8,7 @@ pub mod error;
 pub mod extents;
 pub mod features;
 pub mod handle;
+mod hinted_files;
 mod hybrid_poll;
 pub mod marker;
 pub mod memory;
@@ -39,6 +40,7 @@ mod setup;
 mod sleep;
 mod usage;
 mod worker;
+mod write_hint;
 mod zones;
 
 pub use build::BUILD_PROFILE;

@@ -19,6 +19,7 @@ use crate::contents::{Contents, check_verifiable};
 use crate::error::{StartError, errno_name};
 use crate::files::{OpenFile, open_all, reads, writes};
 use crate::group::{Group, RunningJob, Slot, State};
+use crate::hinted_files::set_hints;
 use crate::hybrid_poll::hybrid_polled;
 use crate::io_log::IoLog;
 use crate::memory::Memory;
@@ -47,9 +48,11 @@ pub struct PreparedGroup {
 
 pub fn prepare(phase: &Phase, memory: &Memory) -> Result<Vec<PreparedGroup>, StartError> {
     check_here(phase)?;
-    (0..phase.groups.len())
+    let mut groups: Vec<PreparedGroup> = (0..phase.groups.len())
         .map(|index| prepare_group(phase, index, memory))
-        .collect()
+        .collect::<Result<_, _>>()?;
+    set_hints(phase, groups.iter_mut().map(|group| &mut group.files))?;
+    Ok(groups)
 }
 
 /// Checks the phase, and what of it only a simulated machine has.

@@ -86,6 +86,25 @@ pub struct FileSpec {
     pub beneath: Option<Directory>,
     /// The one file that `path` may lead to; null: any.
     pub identity: Option<Identity>,
+    /// How long its data are expected to live (F_SET_RW_HINT); absent: not set.
+    pub write_hint: Option<WriteHint>,
+}
+
+/// How long what is written will live, beside what else is written: RWH_WRITE_LIFE_* of fcntl(2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum WriteHint {
+    /// Nothing is known of it.
+    None = 1,
+    /// Short.
+    Short = 2,
+    /// Longer than short.
+    Medium = 3,
+    /// Longer than medium.
+    Long = 4,
+    /// Longer than long.
+    Extreme = 5,
 }
 
 /// Jobs that share one thread, one ring and one pool of buffers.

@@ -92,6 +92,8 @@ pub struct Bio {
     pub workers: u16,
     /// Its task looks for its completion by itself; the device does not interrupt (`REQ_POLLED`).
     pub polled: bool,
+    /// What the drive is told of how long its data will live (`bi_write_stream`, before it `bi_write_hint`); 0: nothing.
+    pub write_stream: u8,
     /// First sector on the device.
     pub start: Sector,
     /// Length in sectors of 512 bytes.
@@ -143,6 +145,8 @@ pub struct Request {
     pub behind_flush: bool,
     /// The bio that it was made for is polled for.
     pub polled: bool,
+    /// That of all its bios.
+    pub write_stream: u8,
     /// First sector on the device.
     pub start: Sector,
     /// Length of all its bios, in sectors of 512 bytes.
@@ -178,7 +182,8 @@ impl Request {
 
     /// At which side the bio could join it, so that both have no more than `sectors_max`; None: at none.
     pub fn touched_by(&self, bio: &Bio, sectors_max: u32) -> Option<Side> {
-        if self.direction != bio.direction || self.sectors + bio.sectors > sectors_max {
+        let is_alike = self.direction == bio.direction && self.write_stream == bio.write_stream;
+        if !is_alike || self.sectors + bio.sectors > sectors_max {
             None
         } else if self.end() == bio.start {
             Some(Side::Back)
@@ -208,6 +213,7 @@ impl Request {
             writeback: bio.writeback,
             behind_flush: bio.behind_flush,
             polled: bio.polled,
+            write_stream: bio.write_stream,
             start: bio.start,
             sectors: bio.sectors,
             segments: bio.segments,

@@ -188,6 +188,7 @@ fn one_device(load: &Load) {
                 start: stream.below(blocks) * 8,
                 sectors: 8,
                 force_unit_access: false,
+                write_stream: 0,
             };
             device.submit(now, command);
             inside += 1;
@@ -250,6 +251,7 @@ fn many_disks(name: &str, random: bool) {
             start: place * 512,
             sectors: 512,
             force_unit_access: false,
+            write_stream: 0,
         };
         disks[number].submit(now, command);
     };

@@ -39,6 +39,8 @@ pub struct Command {
     pub sectors: u32,
     /// A write that is on the medium, not in a volatile cache, when it completes.
     pub force_unit_access: bool,
+    /// The stream of a write: data of one are expected to live alike. 0: none.
+    pub write_stream: u8,
 }
 
 /// A command has ended.

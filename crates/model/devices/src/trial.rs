@@ -51,6 +51,7 @@ pub(crate) fn command(direction: Direction, start: Sector, sectors: u32) -> Comm
         start,
         sectors,
         force_unit_access: false,
+        write_stream: 0,
     }
 }
 
@@ -181,6 +182,7 @@ pub(crate) fn mixture(kinds: &[(u8, u64, u32)], sectors_max: Sector) -> Vec<Comm
             end = start + Sector::from(sectors);
             Command {
                 force_unit_access: kind & 12 == 12 && direction == Direction::Write,
+                write_stream: kind >> 4,
                 ..command(direction, start, sectors)
             }
         })

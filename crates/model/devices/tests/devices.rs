@@ -72,6 +72,7 @@ fn stream(
                         start,
                         sectors,
                         force_unit_access: false,
+                        write_stream: 0,
                     },
                 );
                 sent[number] += 1;
@@ -169,6 +170,7 @@ fn every_second_4_kib_written_to_the_ide_disk_without_cache_is_half_a_megabyte_a
                 start,
                 sectors: 8,
                 force_unit_access: false,
+                write_stream: 0,
             },
         );
         while completed.pop().is_none() {
@@ -200,6 +202,7 @@ fn random_iops(name: &str, direction: Direction, depth: usize, overhead_ns: Time
                     start: sent * 7_919 % (1 << 18) * 8,
                     sectors: 8,
                     force_unit_access: false,
+                    write_stream: 0,
                 };
                 device.submit(now, command);
                 sent += 1;

@@ -93,6 +93,12 @@ impl Kernel {
         self.version >= [2, 6, 39]
     }
 
+    /// Whether blocks of ext4 that get data are written to the journal as such when the data are on the drive: it allocates
+    /// them as unwritten first (`dioread_nolock`, the default from 5.6 on). Before, when the data are sent.
+    pub fn ext4_converts_after_writes(&self) -> bool {
+        self.version >= [5, 6, 0]
+    }
+
     /// Whether ext4 exists.
     pub fn has_ext4(&self) -> bool {
         self.version >= [2, 6, 19]

@@ -22,7 +22,31 @@ impl SyncWrites {
     };
 }
 
+/// The files whose lifetime hints (`F_SET_RW_HINT`) reach a drive that separates data by them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteHints {
+    /// None.
+    OfNone,
+    /// Block devices themselves, written past the page cache.
+    OfDevices,
+    /// All.
+    OfAll,
+}
+
 impl Kernel {
+    /// From 4.13 on, bios carry the hint of their inode, and the NVMe driver names a stream by it
+    /// (`nvme_assign_write_stream`). Both left with 5.18. From 6.16 on, direct I/O of block devices names a write stream by
+    /// the hint (`blkdev_direct_IO`), and the driver a placement handle by that (`nvme_setup_rw`).
+    pub fn write_hints(&self) -> WriteHints {
+        if self.version >= [6, 16, 0] {
+            WriteHints::OfDevices
+        } else if self.version >= [4, 13, 0] && self.version < [5, 18, 0] {
+            WriteHints::OfAll
+        } else {
+            WriteHints::OfNone
+        }
+    }
+
     /// The writes whose waiting submitters are visible to schedulers. `PF_SYNCWRITE` marks a task, in fsync until 2.6.17
     /// and in `__blockdev_direct_IO` from 2.6.11 (December 2004) on; later, direct I/O marks the bio itself (`WRITE_SYNC`).
     /// fsync marks bios again from 2.6.30 on (`WB_SYNC_ALL` in `__block_write_full_page`), and so do commits.
@@ -61,6 +85,21 @@ mod tests {
 
     fn kernel(name: &str) -> Kernel {
         Kernel::named(name).unwrap()
+    }
+
+    #[test]
+    fn hints_reach_drives_of_kernels_with_streams_or_placement() {
+        let of = |name| kernel(name).write_hints();
+        assert_eq!(of("4.12"), WriteHints::OfNone);
+        assert_eq!(
+            (of("4.13"), of("5.17")),
+            (WriteHints::OfAll, WriteHints::OfAll)
+        );
+        assert_eq!(
+            (of("5.18"), of("6.15")),
+            (WriteHints::OfNone, WriteHints::OfNone)
+        );
+        assert_eq!(of("6.16"), WriteHints::OfDevices);
     }
 
     #[test]

@@ -15,7 +15,10 @@ HELD_BACK_EVERY = 3
 REGION_BYTES_MAX = 2**33
 """The simulated device is asked within this many bytes: what lies further on is the same to it."""
 WARM_UP_BYTES = 2**26
+"""Written before the measured time: more than a write buffer holds."""
 WARM_UP_NS_MAX = 10**9
+WARM_UP_SHARE = 10
+"""Reads alone fill no buffer: they run for this part of the measured time before it."""
 DURATION_NS = (20_000_000, 20_000_000_000)
 
 
@@ -54,13 +57,15 @@ class Cell:
     def asked(self, operations: int, device_bytes: int) -> IoOptions:
         """The job as a simulated bare device is asked it: about so many operations, on what the device holds.
 
-        A warm-up of `WARM_UP_BYTES`, at most a second, fills the write buffer before the measured time.
+        Writes of `WARM_UP_BYTES`, at most a second, fill the write buffer before the measured time.
         """
         files = self.options.files_per_job * (1 if self.options.shared_files else self.options.jobs)
         region = min(self.options.file_size, REGION_BYTES_MAX // files, device_bytes // files)
         least, most = DURATION_NS
         duration = min(max(operations / self.iops * NS_PER_S, least), most)
-        warm_up = min(WARM_UP_BYTES / (self.iops * self.block_bytes) * NS_PER_S, WARM_UP_NS_MAX)
+        warm_up = duration / WARM_UP_SHARE
+        if self.options.writes:
+            warm_up = min(WARM_UP_BYTES / (self.iops * self.block_bytes) * NS_PER_S, WARM_UP_NS_MAX)
         changes = {
             "file_size": max(region - region % 2**20, 2**20),
             "range_start": 0,

@@ -86,6 +86,15 @@ METRICS = (
         "no drive has such a cache",
     ),
     Metric(
+        "flash_celsius",
+        "degrees Celsius",
+        "cost",
+        "On a simulated machine: temperature of the warmest drive at the end of the phase.",
+        "flash",
+        lambda seen: seen.measure("flash_celsius"),
+        "no drive gets warm: none has the table thermal",
+    ),
+    Metric(
         "queue_depth_found",
         "count",
         "benefit",

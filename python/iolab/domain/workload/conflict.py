@@ -105,6 +105,10 @@ def _engine(job: JobOptions) -> Iterator[Conflict]:
         yield Conflict(("atomic_writes",), "the kernel writes atomically past the page cache alone; say direct = true")
     if job.atomic_writes and not job.writes:
         yield Conflict(("atomic_writes",), "the job only reads")
+    if job.write_hint is not None and not job.writes:
+        yield Conflict(("write_hint",), "the job only reads")
+    if job.write_hint is not None and job.engine == "null":
+        yield Conflict(("write_hint",), "the null engine writes nothing")
     if job.atomic_writes:
         for size in (size for size in job.block_size if size.bit_count() != 1):
             yield Conflict(("block_size",), f"{format_bytes(size)} is no power of two, as atomic writes have to be")

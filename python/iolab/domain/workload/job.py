@@ -157,6 +157,12 @@ class JobOptions(Options):
         "Each write reaches the medium whole or not at all: RWF_ATOMIC, Linux 6.11, on a device that has it (direct; "
         "io_uring, libaio or pvsync).",
     )
+    write_hint: Literal["none", "short", "medium", "long", "extreme"] | None = option(
+        None,
+        "How long what the job writes will live, beside what else is written: F_SET_RW_HINT, Linux 4.13. A drive with "
+        "streams or placement handles keeps each lifetime in blocks of its own.",
+        default_is="not set",
+    )
     nowait_reads: bool = option(
         False,
         "Ask for each read without waiting first, and again if it would have to wait: RWF_NOWAIT, Linux 4.14, a block "

@@ -112,7 +112,9 @@ def layout_phase(
     return LoadPhase(name=name, measured=False, fills=fills, load=load)
 
 
-def file_json(name: str, size_bytes: int, *, place: int = 0, extend: bool = True) -> native.FileSpec:
+def file_json(
+    name: str, size_bytes: int, *, place: int = 0, extend: bool = True, write_hint: native.WriteHint | None = None
+) -> native.FileSpec:
     """A file on the target's device number `place`, with its full size from the start or growing as it is written."""
     plain: native.FileSpec = {
         "path": name,
@@ -121,7 +123,11 @@ def file_json(name: str, size_bytes: int, *, place: int = 0, extend: bool = True
         "create": True,
         "extend": extend,
     }
-    return {**plain, "place": place} if place else plain
+    if place:
+        plain["place"] = place
+    if write_hint is not None:
+        plain["write_hint"] = write_hint
+    return plain
 
 
 def phase_json(
@@ -291,7 +297,12 @@ def _files_of(name: str, job: JobOptions, places: list[int]) -> list[native.File
     """The users of devices, copies or files, take the places in turn."""
     files_per_user = job.file_count // job.device_users
     return [
-        file_json(f"{name}.{index}", job.file_bytes, place=places[index // files_per_user % len(places)])
+        file_json(
+            f"{name}.{index}",
+            job.file_bytes,
+            place=places[index // files_per_user % len(places)],
+            write_hint=job.write_hint,
+        )
         for index in range(job.file_count)
     ]
 

@@ -38,8 +38,8 @@ BY_MODEL = {
     r"WDC WD1600AAJS": "wd1600aajs",
 }
 """Device files of drives whose model sysfs names, by the beginning of that."""
-NVME, FLASH, DISK = "nvme_mqsim", "sata_ssd_2018", "sata_7200_2008"
-BY_CLASS = (NVME, FLASH, DISK)
+NVME, FLASH, DISK, LOOP = "nvme_mqsim", "sata_ssd_2018", "sata_7200_2008", "loop_device"
+BY_CLASS = (NVME, FLASH, DISK, LOOP)
 """Device files of drives that no file is of, by class."""
 QUEUE_KEYS = ("nr_requests", "max_segments", "read_ahead_kb", "nomerges", "rotational", "wbt_lat_usec")
 WRITEBACK = {
@@ -214,6 +214,8 @@ def _device_file(disk: BlockDevice, model: str) -> tuple[str, str]:
             return file, "the file of this model"
     if disk.name.startswith("nvme"):
         return NVME, "estimate, of the class NVMe"
+    if disk.name.startswith("loop"):
+        return LOOP, "estimate, of the class of loop devices on files in the page cache"
     virtual = "; it is virtual, and what lies below is not shown" if disk.name.startswith(("vd", "xvd")) else ""
     if facts.text(disk.queue / "rotational") == "1":
         return DISK, f"estimate, of the class of disks of 7200 rpm{virtual}"

@@ -65,6 +65,9 @@ def _space(found: Wear) -> Iterator[str]:
     cache = [one.slc_percent for one in found.slices if one.slc_percent is not None]
     if cache:
         yield f"Pseudo-SLC cache: {_percent(max(cache))} full at most, {_percent(cache[-1])} at the end"
+    heat = [one.celsius for one in found.slices if one.celsius is not None]
+    if heat:
+        yield f"Temperature: {max(heat):.1f} degrees Celsius at most, {heat[-1]:.1f} at the end"
 
 
 def _cliff(found: Wear) -> str:

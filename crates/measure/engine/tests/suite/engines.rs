@@ -1,11 +1,13 @@
 //! Every engine moves the right bytes to the right place and counts them.
 
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::*;
 use engine::{Handle, Memory, start};
-use workload::phase::{EngineKind, GroupSpec, Phase, VerifyPattern};
+use workload::phase::{EngineKind, FileSpec, GroupSpec, Phase, VerifyPattern, WriteHint};
 use workload::spec::{BlockSize, FileOrder, JobBounds, JobSpec, Pattern, Sync, SyncKind};
 
 fn verified(path: &str, engine: EngineKind, direct: bool, job: JobSpec) -> Phase {
@@ -475,6 +477,55 @@ fn hybrid_polling_is_refused_by_kernels_without_it() {
     } else {
         let error = started.expect_err("the kernel has none").to_string();
         assert!(error.contains("it takes Linux 6.13"), "{error}");
+    }
+}
+
+/// Of the inode, F_GET_RW_HINT.
+fn hint_of(path: &str) -> u64 {
+    let file = File::open(path).unwrap();
+    let mut hint = 0;
+    // SAFETY: the call stores one u64 through the pointer, which outlives it.
+    let status = unsafe { libc::fcntl(file.as_raw_fd(), 1024 + 11, &raw mut hint) };
+    assert_eq!(status, 0);
+    hint
+}
+
+#[test]
+fn a_file_has_its_write_hint_as_long_as_it_is_written_and_one_for_all_writers() {
+    let place = ScratchDirectory::in_memory();
+    let path = place.path("data");
+    let endless = JobSpec {
+        until: JobBounds::of_time(60_000_000_000),
+        ..writer()
+    };
+    let hinted = |hints: &[Option<WriteHint>]| {
+        let groups = hints.iter().zip(0..).map(|(_, number)| {
+            let job = JobSpec {
+                files: vec![number],
+                ..endless.clone()
+            };
+            group(EngineKind::Psync, vec![job])
+        });
+        let mut phase = phase(&path, groups.collect());
+        phase.files = hints
+            .iter()
+            .map(|&write_hint| FileSpec {
+                write_hint,
+                ..file(&path)
+            })
+            .collect();
+        start(phase, Arc::default())
+    };
+    let running = hinted(&[Some(WriteHint::Long), Some(WriteHint::Long)]).unwrap();
+    assert_eq!(hint_of(&path), WriteHint::Long as u64);
+    running.stop();
+    finish(&running);
+    drop(running);
+    assert_eq!(hint_of(&path), 0);
+    for other in [None, Some(WriteHint::Short)] {
+        let error = hinted(&[Some(WriteHint::Long), other]).expect_err("one inode, two hints");
+        assert!(error.to_string().contains("one write hint"), "{error}");
+        assert_eq!(hint_of(&path), 0);
     }
 }
 

@@ -76,6 +76,7 @@ pub fn bio(now: Time, direction: Direction, start: Sector) -> Bio {
         allocated: None,
         workers: 0,
         polled: false,
+        write_stream: 0,
         start,
         sectors: 8,
         segments: 1,

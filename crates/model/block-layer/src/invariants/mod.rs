@@ -175,6 +175,7 @@ fn bio_of(arrival: &Arrival, number: usize, now: Time) -> Bio {
         allocated: None,
         workers: 0,
         polled: false,
+        write_stream: 0,
         start: arrival.block * 8,
         sectors: arrival.blocks * 8,
         segments: arrival.blocks as u16,

@@ -48,11 +48,12 @@ impl RequestQueue {
         self.may_merge(id, bio).then_some((id, Side::Front))
     }
 
-    /// Whether the bio may join the request (`elv_rq_merge_ok`, `ll_back_merge_fn`, `ll_front_merge_fn`); one that has
+    /// Whether the bio may join the request (`elv_rq_merge_ok`, `blk_rq_merge_ok`, `ll_back_merge_fn`, `ll_front_merge_fn`); one that has
     /// become too large is not asked again.
     fn may_merge(&mut self, id: RequestId, bio: &Bio) -> bool {
         let request = &self.requests[id];
         if request.direction != bio.direction
+            || request.write_stream != bio.write_stream
             || request.no_merge
             || !self.scheduler.may_merge(&self.requests, id, bio)
         {
@@ -149,6 +150,7 @@ impl RequestQueue {
         front.end() == back.start
             && front.direction == back.direction
             && front.sync == back.sync
+            && front.write_stream == back.write_stream
             && !front.no_merge
             && !back.no_merge
             && front.sectors + back.sectors <= self.rules.request_sectors_max

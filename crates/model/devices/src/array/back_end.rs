@@ -64,6 +64,7 @@ impl BackEnd {
             start: piece.start,
             sectors: piece.sectors,
             force_unit_access: false,
+            write_stream: 0,
         };
         let number = piece.disk as usize;
         self.sent_to[number] = piece.start + Sector::from(piece.sectors);

@@ -2,6 +2,7 @@
 //!
 //! What a step looks at stands side by side, by block: a drive's mapping is far larger than any cache.
 
+use crate::flash::placement::Handle;
 use crate::flash::start::NOWHERE;
 
 /// Blocks are counted through the dies.
@@ -12,6 +13,8 @@ pub(super) struct Blocks {
     wanted: Vec<u32>,
     /// The die's count of closed blocks when this one was closed.
     closed_at: Vec<u32>,
+    /// The handle whose data each holds.
+    handles: Vec<Handle>,
     /// Which of the host's units each unit was programmed with; None: as at the start.
     units: Vec<Option<Box<[u32]>>>,
     /// A bit for each unit: what it was programmed with is no longer wanted.
@@ -30,6 +33,7 @@ impl Blocks {
         Blocks {
             block_units: Divisor::new(block_units),
             closed_at: vec![0; wanted.len()],
+            handles: vec![0; wanted.len()],
             units: vec![None; wanted.len()],
             unwanted: vec![0; wanted.len() * words],
             words,
@@ -56,6 +60,15 @@ impl Blocks {
     #[inline]
     pub(super) fn closed_at(&self, block: u32) -> u32 {
         self.closed_at[block as usize]
+    }
+
+    #[inline]
+    pub(super) fn handle(&self, block: u32) -> Handle {
+        self.handles[block as usize]
+    }
+
+    pub(super) fn set_handle(&mut self, block: u32, handle: Handle) {
+        self.handles[block as usize] = handle;
     }
 
     pub(super) fn close(&mut self, block: u32, closings: u32) {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::commands_inside::CommandId;
+use crate::flash::placement::Handle;
 use crate::watermarks::fits;
 
 #[derive(Clone, Debug)]
@@ -10,8 +11,10 @@ pub(super) struct Buffer {
     units_max: u64,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Slots that no die has been given, in order.
-    waiting: VecDeque<u32>,
+    /// Slots that no die has been given, in order, by handle.
+    waiting: Vec<VecDeque<u32>>,
+    /// The handle that is looked at first for a page.
+    next: Handle,
     /// Parts of pages go out too, until nothing waits.
     flushing: bool,
     /// Lists of slots that were used, to be used again.
@@ -27,12 +30,13 @@ struct Slot {
 }
 
 impl Buffer {
-    pub(super) fn new(units_max: u64) -> Buffer {
+    pub(super) fn new(units_max: u64, handles: u32) -> Buffer {
         Buffer {
             units_max,
             slots: Vec::new(),
             free: Vec::new(),
-            waiting: VecDeque::new(),
+            waiting: vec![VecDeque::new(); handles as usize],
+            next: 0,
             flushing: false,
             spare: Vec::new(),
         }
@@ -48,7 +52,7 @@ impl Buffer {
     }
 
     pub(super) fn is_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+        self.waiting.iter().any(|slots| !slots.is_empty())
     }
 
     /// Whether the slot can still be written anew.
@@ -56,7 +60,7 @@ impl Buffer {
         !self.slots[slot as usize].programming
     }
 
-    pub(super) fn put(&mut self, unit: u32) -> u32 {
+    pub(super) fn put(&mut self, unit: u32, handle: Handle) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             self.slots.len() as u32 - 1
@@ -64,7 +68,7 @@ impl Buffer {
         let held = &mut self.slots[slot as usize];
         held.unit = unit;
         held.programming = false;
-        self.waiting.push_back(slot);
+        self.waiting[usize::from(handle)].push_back(slot);
         slot
     }
 
@@ -82,17 +86,29 @@ impl Buffer {
 
     /// Whether there is a page to program, or a part of one that must go.
     pub(super) fn has_page(&self, units: usize) -> bool {
-        self.waiting.len() >= units || self.flushing
+        self.flushing || self.waiting.iter().any(|slots| slots.len() >= units)
     }
 
-    pub(super) fn take_page(&mut self, units: usize) -> Vec<u32> {
+    /// Whose it is, and its slots. Handles with a whole page take turns; if none has one, those with a part do.
+    pub(super) fn take_page(&mut self, units: usize) -> (Handle, Vec<u32>) {
+        let handle = self.next_with(units).or_else(|| self.next_with(1));
+        let handle = handle.expect("the buffer has a page");
+        self.next = (handle + 1) % self.waiting.len() as Handle;
+        let waiting = &mut self.waiting[usize::from(handle)];
         let mut slots = self.spare.pop().unwrap_or_default();
-        slots.extend(self.waiting.drain(..units.min(self.waiting.len())));
+        slots.extend(waiting.drain(..units.min(waiting.len())));
         for &slot in &slots {
             self.slots[slot as usize].programming = true;
         }
-        self.flushing &= !self.waiting.is_empty();
-        slots
+        self.flushing &= self.is_waiting();
+        (handle, slots)
+    }
+
+    fn next_with(&self, units: usize) -> Option<Handle> {
+        let handles = self.waiting.len() as Handle;
+        (self.next..handles)
+            .chain(0..self.next)
+            .find(|&handle| self.waiting[usize::from(handle)].len() >= units)
     }
 
     pub(super) fn unit(&self, slot: u32) -> u32 {

@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 
 use crate::commands_inside::CommandId;
+use crate::flash::placement::Handle;
 use events::time::Time;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Die {
     pub(super) reads: VecDeque<Read>,
-    /// A page of all planes to program: since when, and slots of the buffer.
-    pub(super) program: Option<(Time, Vec<u32>)>,
+    /// What to program next.
+    pub(super) program: Option<Page>,
     pub(super) work: Option<Work>,
     pub(super) ends_at: Time,
     /// The second register, if there is one, is free from then on for a page that was read.
@@ -28,6 +29,15 @@ pub(super) struct Die {
     pub(super) moving: Vec<(u32, u32)>,
     /// Collecting and programming take turns.
     pub(super) collected_last: bool,
+}
+
+/// A page of all planes, or a part of one.
+#[derive(Clone, Debug)]
+pub(super) struct Page {
+    pub(super) since: Time,
+    pub(super) handle: Handle,
+    /// Of the buffer.
+    pub(super) slots: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]

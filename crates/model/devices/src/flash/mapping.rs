@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use crate::flash::blocks::Blocks;
 use crate::flash::collector::Candidate;
+use crate::flash::placement::Handle;
 use crate::flash::space::FlashSpace;
 use crate::flash::spec::Sizes;
 use crate::flash::start::{NOWHERE, Start};
@@ -42,18 +43,38 @@ struct DieSpace {
     /// Of the pseudo-SLC cache: free blocks, and full ones in their order.
     slc_free: VecDeque<u32>,
     slc_full: VecDeque<u32>,
-    /// Block and next page that the host's data go to, those that collecting moves, and the cache's.
-    open: [Option<(u32, u32)>; 3],
+    /// Block and next page that the data of each kind go to, by `Sizes::number_of`.
+    open: Vec<Option<(u32, u32)>>,
     wanted: u64,
 }
 
 /// Which data are programmed: they live differently long, and are kept in blocks of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    Host,
-    Moved,
+    Host(Handle),
+    Moved(Handle),
     /// The host's, in the pseudo-SLC cache.
     Slc,
+}
+
+impl Kind {
+    fn handle(self) -> Handle {
+        match self {
+            Kind::Host(handle) | Kind::Moved(handle) => handle,
+            Kind::Slc => 0,
+        }
+    }
+}
+
+impl Sizes {
+    /// Of an open block of a die.
+    fn number_of(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::Host(handle) => usize::from(handle),
+            Kind::Moved(handle) => self.handles as usize + usize::from(handle),
+            Kind::Slc => (self.handles + self.moved_handles) as usize,
+        }
+    }
 }
 
 /// Units whose places are kept together: so many that the allocator takes fresh memory for them, of which only what is
@@ -177,8 +198,8 @@ impl Mapping {
     }
 
     /// Whether the die can take a page of the host's without collecting first.
-    pub(super) fn has_page(&self, die: u32) -> bool {
-        self.dies[die as usize].open[Kind::Host as usize].is_some()
+    pub(super) fn has_page(&self, die: u32, handle: Handle) -> bool {
+        self.dies[die as usize].open[self.sizes.number_of(Kind::Host(handle))].is_some()
             || self.free_blocks(die) > self.sizes.collect_only_blocks
     }
 
@@ -195,24 +216,26 @@ impl Mapping {
         units: impl Iterator<Item = u32>,
     ) -> u32 {
         let sizes = self.sizes;
+        let open = sizes.number_of(kind);
         let space = &mut self.dies[die as usize];
-        let (block, page) = space.open[kind as usize].take().unwrap_or_else(|| {
+        let (block, page) = space.open[open].take().unwrap_or_else(|| {
             let free = match kind {
                 Kind::Slc => &mut space.slc_free,
-                Kind::Host | Kind::Moved => &mut space.free,
+                Kind::Host(_) | Kind::Moved(_) => &mut space.free,
             };
             let block = free.pop_front().expect("collecting keeps blocks free");
             (block, 0)
         });
         let of_device = die * sizes.blocks + block;
+        self.blocks.set_handle(of_device, kind.handle());
         let offset = page * sizes.program_units;
         self.blocks.program(of_device, offset, units);
         let pages = match kind {
             Kind::Slc => sizes.slc_pages,
-            Kind::Host | Kind::Moved => sizes.pages,
+            Kind::Host(_) | Kind::Moved(_) => sizes.pages,
         };
         if page + 1 < pages {
-            space.open[kind as usize] = Some((block, page + 1));
+            space.open[open] = Some((block, page + 1));
         } else if kind == Kind::Slc {
             space.slc_full.push_back(block);
         } else {
@@ -293,6 +316,14 @@ impl Mapping {
         })
     }
 
+    /// The handle whose open block takes what is moved out of this one.
+    pub(super) fn moves_to(&self, die: u32, block: u32) -> Handle {
+        match self.sizes.moved_handles {
+            1 => 0,
+            _ => self.blocks.handle(die * self.sizes.blocks + block),
+        }
+    }
+
     pub(super) fn erased(&mut self, die: u32, block: u32) {
         self.blocks.erase(die * self.sizes.blocks + block);
         let space = &mut self.dies[die as usize];
@@ -310,7 +341,7 @@ impl Mapping {
         self.dies
             .iter()
             .map(|space| {
-                let unwritten = match space.open[Kind::Slc as usize] {
+                let unwritten = match space.open[sizes.number_of(Kind::Slc)] {
                     Some((_, page)) => slc_pages - u64::from(page),
                     None => 0,
                 };
@@ -320,6 +351,7 @@ impl Mapping {
                     free_blocks: space.free.len() as u64,
                     slc_pages: slc_blocks * slc_pages,
                     slc_programmed_pages: slc_blocks * slc_pages - erased,
+                    millicelsius: None,
                 }
             })
             .fold(FlashSpace::default(), |sum, one| sum + one)
@@ -328,7 +360,7 @@ impl Mapping {
     /// Whether the pseudo-SLC cache of the die takes a page.
     pub(super) fn slc_has_page(&self, die: u32) -> bool {
         let space = &self.dies[die as usize];
-        space.open[Kind::Slc as usize].is_some() || !space.slc_free.is_empty()
+        space.open[self.sizes.number_of(Kind::Slc)].is_some() || !space.slc_free.is_empty()
     }
 
     /// Whether a full block of the cache can be moved: its data take a new block at most.
@@ -406,7 +438,7 @@ impl DieSpace {
                 .collect(),
             closings,
             closed: closed.into_iter().map(|(block, _)| block).collect(),
-            open: [None; 3],
+            open: vec![None; sizes.number_of(Kind::Slc) + 1],
         }
     }
 }

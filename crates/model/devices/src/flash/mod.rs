@@ -12,6 +12,7 @@ mod collector;
 mod die;
 mod event_order;
 mod mapping;
+mod placement;
 mod programmed;
 mod rehearsal;
 mod skew;
@@ -34,12 +35,14 @@ use buffer::Buffer;
 pub use coalesce::Coalesce;
 use coalesce::{HeldCompletions, Interrupt};
 pub use collector::Collector;
-use die::{Die, Read};
+use die::{Die, Page, Read};
 use event_order::{DieWork, FlashEvents};
 use events::SpecError;
 use events::station::Violation;
 use events::time::Time;
 use mapping::{Mapping, PageLocation};
+use placement::handle_of;
+pub use placement::{Isolation, Placement};
 pub use programmed::ProgrammedUnits;
 pub use skew::SkewSpec;
 pub use space::FlashSpace;
@@ -148,7 +151,10 @@ impl Flash {
             cores: Servers::new(spec.firmware.cores),
             link_out: (!spec.interface.half_duplex).then(|| link.clone()),
             link_in: link,
-            buffer: Buffer::new(spec.firmware.buffer_bytes / u64::from(spec.firmware.unit_bytes)),
+            buffer: Buffer::new(
+                spec.firmware.buffer_bytes / u64::from(spec.firmware.unit_bytes),
+                sizes.handles,
+            ),
             for_room: VecDeque::new(),
             written_at: 0,
             flush_planned: false,
@@ -231,11 +237,12 @@ impl Flash {
     fn take_write(&mut self, now: Time, id: CommandId) {
         let command = self.inside.command(id);
         let waits = command.force_unit_access && !self.spec.firmware.is_protected();
+        let handle = handle_of(command.write_stream, self.sizes.handles);
         for unit in self.units_of(&command) {
             let slot = match self.mapping.place(unit) {
                 PageLocation::Buffer(slot) if self.buffer.waits(slot) => slot,
                 _ => {
-                    let slot = self.buffer.put(unit);
+                    let slot = self.buffer.put(unit, handle);
                     self.mapping.buffer(unit, slot);
                     slot
                 }
@@ -269,12 +276,16 @@ impl Flash {
                 break;
             };
             self.next_die = (die + 1) % dies;
-            let slots = self.buffer.take_page(units);
+            let (handle, slots) = self.buffer.take_page(units);
             if self.spec.timing.has_cache_register() {
                 let sectors = slots.len() as u64 * self.unit_sectors;
                 self.dies[die as usize].loaded_at = self.channel(die).carry(now, sectors);
             }
-            self.dies[die as usize].program = Some((now, slots));
+            self.dies[die as usize].program = Some(Page {
+                since: now,
+                handle,
+                slots,
+            });
             self.dies_taken += 1;
             self.start(now, die);
         }
@@ -480,7 +491,11 @@ impl Device for Flash {
 
     fn flash_space(&mut self, now: Time) -> FlashSpace {
         self.catch_up(now);
-        self.mapping.space()
+        let celsius = self.heat.as_ref().map(|heat| heat.celsius(now));
+        FlashSpace {
+            millicelsius: celsius.map(|celsius| (celsius * 1000.0).round() as u32),
+            ..self.mapping.space()
+        }
     }
 
     fn dirty_sectors(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! A die without time: it programs and collects in turn, as `work` does, so that a long run costs little.
 
 use crate::flash::mapping::{Kind, Mapping};
+use crate::flash::placement::Handle;
 use crate::flash::programmed::ProgrammedUnits;
 use crate::flash::spec::Sizes;
 use crate::flash::start::Start;
@@ -8,8 +9,8 @@ use crate::flash::start::Start;
 pub(super) struct Rehearsal {
     pub(super) sizes: Sizes,
     pub(super) mapping: Mapping,
-    /// What waits until it is a page.
-    waiting: Vec<u32>,
+    /// What waits until it is a page, by handle.
+    waiting: Vec<Vec<u32>>,
     victim: Option<(u32, u32)>,
     pub(super) programmed: ProgrammedUnits,
     /// Free blocks at each program, summed.
@@ -26,7 +27,7 @@ impl Rehearsal {
         Rehearsal {
             sizes,
             mapping: Mapping::new(sizes, start),
-            waiting: Vec::new(),
+            waiting: vec![Vec::new(); sizes.handles as usize],
             victim: None,
             programmed: ProgrammedUnits::default(),
             #[cfg(test)]
@@ -37,17 +38,22 @@ impl Rehearsal {
     }
 
     pub(super) fn write(&mut self, unit: u32) {
-        self.waiting.push(unit);
-        if self.waiting.len() < self.sizes.program_units as usize {
+        self.write_to(0, unit);
+    }
+
+    pub(super) fn write_to(&mut self, handle: Handle, unit: u32) {
+        let waiting = &mut self.waiting[usize::from(handle)];
+        waiting.push(unit);
+        if waiting.len() < self.sizes.program_units as usize {
             return;
         }
-        while !self.mapping.has_page(DIE) {
+        let units = std::mem::take(waiting);
+        while !self.mapping.has_page(DIE, handle) {
             self.collect();
         }
-        let units = std::mem::take(&mut self.waiting);
         let at = self
             .mapping
-            .take_page(DIE, Kind::Host, units.iter().copied());
+            .take_page(DIE, Kind::Host(handle), units.iter().copied());
         // A unit that is written twice in a page is in the buffer's last slot for it.
         for (&unit, slot) in units.iter().zip(0..) {
             self.mapping.buffer(unit, slot);
@@ -108,7 +114,8 @@ impl Rehearsal {
             return self.mapping.erased(DIE, block);
         }
         let moved = units.iter().map(|&(unit, _)| unit);
-        let at = self.mapping.take_page(DIE, Kind::Moved, moved);
+        let to = Kind::Moved(self.mapping.moves_to(DIE, block));
+        let at = self.mapping.take_page(DIE, to, moved);
         self.mapping.moved(&units, at);
         self.programmed.moved_units += units.len() as u64;
     }

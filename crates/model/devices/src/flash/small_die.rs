@@ -69,6 +69,8 @@ impl SmallDie {
                 blocks,
                 main_blocks: blocks,
                 slc_pages: 0,
+                handles: 1,
+                moved_handles: 1,
                 units: classes.iter().map(|class| class.units).sum(),
                 collect_blocks,
                 collect_only_blocks,

@@ -1,4 +1,4 @@
-//! How much of a drive's flash is free, and how full its pseudo-SLC cache is.
+//! How much of a drive's flash is free, how full its pseudo-SLC cache is, and how warm it is.
 
 /// A state, not a count since the start; a block here is one of each plane of a die.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,12 +11,19 @@ pub struct FlashSpace {
     pub slc_pages: u64,
     /// Those of them that are programmed, and whose block is not erased since.
     pub slc_programmed_pages: u64,
+    /// Of the warmest device, in 1/1000 of a degree Celsius; None: none gets warm.
+    pub millicelsius: Option<u32>,
 }
 
 impl FlashSpace {
     /// None without flash.
     pub fn free_percent(&self) -> Option<f64> {
         percent(self.free_blocks, self.blocks)
+    }
+
+    /// None if no device gets warm.
+    pub fn celsius(&self) -> Option<f64> {
+        Some(f64::from(self.millicelsius?) / 1000.0)
     }
 
     /// None without a cache.
@@ -38,6 +45,7 @@ impl std::ops::Add for FlashSpace {
             free_blocks: self.free_blocks + other.free_blocks,
             slc_pages: self.slc_pages + other.slc_pages,
             slc_programmed_pages: self.slc_programmed_pages + other.slc_programmed_pages,
+            millicelsius: self.millicelsius.max(other.millicelsius),
         }
     }
 }

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use crate::flash::coalesce::Coalesce;
 use crate::flash::collector::Collector;
+use crate::flash::placement::Placement;
 use crate::flash::skew::SkewSpec;
 use crate::flash::steady_law::SteadyLaw;
 use crate::flash::thermal::Thermal;
@@ -32,6 +33,8 @@ pub struct FlashSpec {
     pub skew: Option<SkewSpec>,
     /// Heat, and throttling by it; absent: the device never gets too warm.
     pub thermal: Option<Thermal>,
+    /// Handles by which the host separates data of different lifetimes; absent: it takes no hint.
+    pub placement: Option<Placement>,
 }
 
 /// A pseudo-SLC cache: what is written there first is programmed faster, and holds less.
@@ -216,6 +219,9 @@ pub(super) struct Sizes {
     /// Blocks of a die that are no cache; those of the cache are behind them, and use so many pages of theirs.
     pub(super) main_blocks: u32,
     pub(super) slc_pages: u32,
+    /// Open blocks of a die for what the host writes, and for what is moved.
+    pub(super) handles: u32,
+    pub(super) moved_handles: u32,
 }
 
 impl FlashSpec {
@@ -277,6 +283,11 @@ impl FlashSpec {
         if let Some(thermal) = self.thermal {
             thermal.check().map_err(|error| error.within("thermal"))?;
         }
+        if let Some(placement) = self.placement {
+            placement
+                .check()
+                .map_err(|error| error.within("placement"))?;
+        }
         let sizes = self.sizes();
         if sizes.units == 0 {
             return Err(SpecError::of(
@@ -319,12 +330,20 @@ impl FlashSpec {
         let slc_blocks = self.slc.map_or(0, |slc| slc.blocks_per_plane);
         let main_blocks = geometry.blocks_per_plane - slc_blocks;
         let share = |per_mille: u32| (u64::from(main_blocks) * u64::from(per_mille) / 1000) as u32;
-        let collect_only_blocks = share(self.firmware.collect_only_per_mille).max(2);
+        let handles = self.placement.map_or(1, |placement| placement.handles);
+        let moved_handles = match self.placement {
+            Some(placement) if placement.is_persistent() => handles,
+            _ => 1,
+        };
+        // What is moved may need a new block for each of its handles before an erased one comes back.
+        let collect_only_blocks =
+            share(self.firmware.collect_only_per_mille).max(1 + moved_handles);
         let collect_blocks = share(self.firmware.collect_per_mille).max(collect_only_blocks + 1);
         let block_units = program_units * geometry.pages_per_block;
-        // Two open blocks, one that is being collected, and so many that what is not wanted in all the others together
+        // Open blocks, one that is being collected, and so many that what is not wanted in all the others together
         // makes a page in at least one of them.
-        let spare = collect_blocks + 3 + main_blocks.div_ceil(geometry.pages_per_block);
+        let open = handles + moved_handles;
+        let spare = collect_blocks + open + 1 + main_blocks.div_ceil(geometry.pages_per_block);
         Sizes {
             dies: geometry.channels * geometry.dies_per_channel,
             blocks: geometry.blocks_per_plane,
@@ -344,6 +363,8 @@ impl FlashSpec {
             slc_pages: self
                 .slc
                 .map_or(0, |slc| geometry.pages_per_block / slc.bits_per_cell),
+            handles,
+            moved_handles,
         }
     }
 

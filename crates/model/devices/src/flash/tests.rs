@@ -53,6 +53,7 @@ fn spec() -> FlashSpec {
         slc: None,
         skew: None,
         thermal: None,
+        placement: None,
     }
 }
 
@@ -326,6 +327,52 @@ fn what_is_written_twice_comes_of_how_little_is_spare() {
 }
 
 #[test]
+fn hints_spare_a_drive_with_handles_and_no_other_what_it_moves() {
+    let amplification = |handles: Option<u32>| {
+        let mut flash = with(|spec| {
+            spec.geometry.over_provision_per_mille = 250;
+            spec.placement = handles.map(|handles| Placement {
+                handles,
+                isolation: Isolation::Initially,
+            });
+        });
+        // RWH_WRITE_LIFE_SHORT for what is written at random, RWH_WRITE_LIFE_EXTREME for what is written in sequence.
+        let small = flash.sectors() / 20;
+        let random = random(Direction::Write, 60_000, small);
+        let large = (flash.sectors() - small) / 8;
+        let in_sequence = (0..60_000).map(|number| {
+            let start = small.next_multiple_of(8) + number % (large - 1) * 8;
+            command(Direction::Write, start, 8)
+        });
+        let hinted = |write_stream| {
+            move |command| Command {
+                write_stream,
+                ..command
+            }
+        };
+        let writes: Vec<Command> = random
+            .into_iter()
+            .map(hinted(2))
+            .zip(in_sequence.map(hinted(5)))
+            .flat_map(|(one, other)| [one, other])
+            .collect();
+        let half = writes.len() / 2;
+        let end = run(&mut flash, &writes[..half], 32).took;
+        let before = flash.programmed(end);
+        let end = end + run_from(&mut flash, end, &[&writes[half..]], 32).took;
+        (flash.programmed(end) - before).amplification().unwrap()
+    };
+    let (none, enough, too_few) = (
+        amplification(None),
+        amplification(Some(8)),
+        amplification(Some(1)),
+    );
+    assert!(none > 1.3, "{none}");
+    assert!(enough < 1.05, "{enough}");
+    assert_eq!(none, too_few);
+}
+
+#[test]
 fn sequential_overwriting_moves_next_to_nothing() {
     let commands: Vec<Command> = (0..2)
         .flat_map(|_| sequential(Direction::Write, 0, (sectors() / 256) as usize, 256))
@@ -486,13 +533,20 @@ proptest! {
         kinds in prop::collection::vec((any::<u8>(), 0u64..3000, 1u32..300), 1..400),
         depth in 1usize..40,
         (read_first, filled, suspend, half_duplex) in any::<(bool, bool, bool, bool)>(),
-        (coalesce, cache) in any::<(bool, bool)>(),
+        (coalesce, cache, placed) in any::<(bool, bool, Option<bool>)>(),
     ) {
         // So small that it collects.
         let flash = || with(|spec| {
             (spec.geometry.channels, spec.geometry.dies_per_channel) = (1, 2);
             (spec.geometry.blocks_per_plane, spec.geometry.pages_per_block) = (24, 8);
             spec.geometry.over_provision_per_mille = 500;
+            spec.placement = placed.map(|is_persistent| Placement {
+                handles: 2,
+                isolation: if is_persistent { Isolation::Persistently } else { Isolation::Initially },
+            });
+            if placed.is_some() {
+                spec.geometry.blocks_per_plane = 40;
+            }
             spec.firmware.buffer_bytes = 65_536;
             spec.firmware.read_first = read_first;
             spec.firmware.filled = filled;

@@ -120,7 +120,7 @@ impl Heat {
         };
         let constant_ns = spec.time_constant_ns as f64;
         let resistance = f64::from(spec.millikelvin_per_watt) / 1000.0;
-        let cooled = self.kelvin * exp(-(now.saturating_sub(self.at) as f64) / constant_ns);
+        let cooled = self.cooled(now);
         // K = R * (J / tau); nJ per ns is W.
         self.kelvin = cooled + resistance * nanojoule / constant_ns;
         self.at = self.at.max(now);
@@ -128,15 +128,21 @@ impl Heat {
             true => spec.resume_celsius,
             false => spec.throttle_celsius,
         };
-        self.throttled = self.celsius() >= f64::from(limit);
+        self.throttled = self.celsius(now) >= f64::from(limit);
         match self.throttled {
             true => work_ns * Time::from(spec.throttle_per_mille) / 1000,
             false => work_ns,
         }
     }
 
-    pub(super) fn celsius(&self) -> f64 {
-        f64::from(self.spec.idle_celsius) + self.kelvin
+    /// Its temperature then, if no die begins anything meanwhile.
+    pub(super) fn celsius(&self, now: Time) -> f64 {
+        f64::from(self.spec.idle_celsius) + self.cooled(now)
+    }
+
+    fn cooled(&self, now: Time) -> f64 {
+        let since_ns = now.saturating_sub(self.at) as f64;
+        self.kelvin * exp(-since_ns / self.spec.time_constant_ns as f64)
     }
 }
 
@@ -168,7 +174,7 @@ mod tests {
             now += step;
             heat.stretch(now, DieHeat::Program, 1000);
         }
-        heat.celsius()
+        heat.celsius(now)
     }
 
     #[test]
@@ -188,15 +194,15 @@ mod tests {
     fn it_is_throttled_until_it_has_cooled_below_the_other_limit() {
         let mut heat = Heat::new(spec());
         after(&mut heat, 0, 6.0, 120);
-        assert!(heat.throttled && heat.celsius() >= 80.0);
+        assert!(heat.throttled && heat.celsius(120 * SECOND) >= 80.0);
         assert_eq!(heat.stretch(121 * SECOND, DieHeat::Reads(1), 1000), 4000);
         let mut now = 121 * SECOND;
         while heat.throttled {
-            assert!(heat.celsius() > 74.9);
+            assert!(heat.celsius(now) > 74.9);
             now += SECOND / 10;
             heat.stretch(now, DieHeat::Reads(0), 1000);
         }
-        assert!(heat.celsius() < 75.0);
+        assert!(heat.celsius(now) < 75.0);
         assert_eq!(heat.stretch(now, DieHeat::Reads(0), 1000), 1000);
     }
 

@@ -1,6 +1,6 @@
 //! What a die does, one thing after the other: page reads, programs, collecting, erasing.
 
-use crate::flash::die::Work;
+use crate::flash::die::{Page, Work};
 use crate::flash::event_order::DieWork;
 use crate::flash::mapping::Kind;
 use crate::flash::thermal::DieHeat;
@@ -108,7 +108,7 @@ impl Flash {
     fn next_of(&self, now: Time, die: u32) -> DieStep {
         let state = &self.dies[die as usize];
         let read_since = state.reads.front().map(|read| read.since);
-        let program_since = state.program.as_ref().map(|(since, _)| *since);
+        let program_since = state.program.as_ref().map(|page| page.since);
         let read_first = self.spec.firmware.read_first
             || state.suspended.is_some()
             || program_since.is_none_or(|program| read_since.is_some_and(|read| read <= program));
@@ -118,8 +118,9 @@ impl Flash {
         if state.suspended.is_some() {
             return DieStep::Resume;
         }
-        let takes = self.mapping.has_page(die) || self.mapping.slc_has_page(die);
-        let programs = program_since.is_some() && takes;
+        let programs = state.program.as_ref().is_some_and(|page| {
+            self.mapping.has_page(die, page.handle) || self.mapping.slc_has_page(die)
+        });
         if programs && state.collected_last {
             return DieStep::Program;
         }
@@ -138,7 +139,7 @@ impl Flash {
     }
 
     fn program(&mut self, now: Time, die: u32) {
-        let Some((_, slots)) = self.dies[die as usize].program.take() else {
+        let Some(Page { handle, slots, .. }) = self.dies[die as usize].program.take() else {
             return;
         };
         self.dies_taken -= 1;
@@ -147,7 +148,7 @@ impl Flash {
         let timing = self.spec.timing;
         let (kind, program_ns) = match self.spec.slc {
             Some(slc) if self.mapping.slc_has_page(die) => (Kind::Slc, slc.page_program_ns),
-            _ => (Kind::Host, timing.page_program_ns),
+            _ => (Kind::Host(handle), timing.page_program_ns),
         };
         let at = self.mapping.take_page(die, kind, units);
         let sectors = slots.len() as u64 * self.unit_sectors;
@@ -214,9 +215,10 @@ impl Flash {
             .windows(2)
             .filter(|pair| page(&pair[0]) != page(&pair[1]))
             .count() as u64;
+        let to = Kind::Moved(self.mapping.moves_to(die, block));
         let at = self
             .mapping
-            .take_page(die, Kind::Moved, units.iter().map(|&(unit, _)| unit));
+            .take_page(die, to, units.iter().map(|&(unit, _)| unit));
         // Out to the controller, which checks them, and in again.
         let sectors = 2 * units.len() as u64 * self.unit_sectors;
         let reads = DieHeat::Reads(pages as u32);

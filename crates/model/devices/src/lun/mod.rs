@@ -36,6 +36,8 @@ pub struct Lun {
     dirty_lines: LineCache,
     back_end: Servers,
     back_end_link: Link,
+    /// Of writes, if they keep their servers.
+    write_link: Link,
     /// Lines on their way to the back end, at most `servers` pieces.
     leaving_lines: u64,
     leaving: u32,
@@ -56,6 +58,8 @@ enum Event {
     Written(u32),
     Complete(CommandId),
     Flush,
+    /// The host's flush of that tag is done.
+    Flushed(u32),
 }
 
 /// A piece that is written to the back end at once (inferred).
@@ -77,6 +81,11 @@ impl Lun {
             dirty_lines: LineCache::new(u64::MAX),
             back_end: Servers::new(spec.back_end.servers),
             back_end_link: Link::new(spec.back_end.bytes_per_s),
+            write_link: Link::new(
+                spec.back_end
+                    .write_bytes_per_s
+                    .unwrap_or(spec.back_end.bytes_per_s),
+            ),
             leaving_lines: 0,
             leaving: 0,
             watermarks: Watermarks::new(
@@ -105,12 +114,14 @@ impl Lun {
                 if here {
                     self.answer_read(now, id);
                 } else {
-                    let at = self.back_end_access(now, u64::from(command.sectors));
+                    let sectors = u64::from(command.sectors);
+                    let at = self.back_end_access(now, Direction::Read, sectors);
                     self.events.put(at, Event::Fetched(id));
                 }
             }
             Direction::Write if self.spec.cache.write_bytes == 0 => {
-                let at = self.back_end_access(now, u64::from(command.sectors));
+                let sectors = u64::from(command.sectors);
+                let at = self.back_end_access(now, Direction::Write, sectors);
                 self.events.put(at, Event::Complete(id));
             }
             Direction::Write if self.for_room.is_empty() && self.has_room(&command) => {
@@ -143,8 +154,20 @@ impl Lun {
     }
 
     /// When the back end has moved this many sectors: it has found the place, and its turn on the way has come.
-    fn back_end_access(&mut self, now: Time, sectors: u64) -> Time {
-        let found_at = self.back_end.serve(now, self.spec.back_end.access_ns);
+    fn back_end_access(&mut self, now: Time, direction: Direction, sectors: u64) -> Time {
+        let spec = &self.spec.back_end;
+        if spec.holds_server.unwrap_or(false) {
+            let (access_ns, link) = match direction {
+                Direction::Read => (spec.access_ns, &self.back_end_link),
+                Direction::Write => (
+                    spec.write_access_ns.unwrap_or(spec.access_ns),
+                    &self.write_link,
+                ),
+            };
+            let work_ns = access_ns + link.carry_ns(sectors);
+            return self.back_end.serve(now, work_ns);
+        }
+        let found_at = self.back_end.serve(now, spec.access_ns);
         self.back_end_link.carry(found_at, sectors)
     }
 
@@ -177,7 +200,7 @@ impl Lun {
             self.leaving += 1;
             self.leaving_lines += u64::from(lines);
             let sectors = u64::from(lines) * self.spec.cache.line_bytes / SECTOR_BYTES;
-            let at = self.back_end_access(now, sectors);
+            let at = self.back_end_access(now, Direction::Write, sectors);
             self.events.put(at, Event::Written(lines));
         }
     }
@@ -205,7 +228,7 @@ impl Lun {
     }
 
     /// Nothing was written for a while: what is left goes out too.
-    fn flush(&mut self, now: Time) {
+    fn write_rest(&mut self, now: Time) {
         self.flush_planned = false;
         if now >= self.written_at + self.spec.cache.idle_flush_ns {
             self.write_pieces(now);
@@ -260,9 +283,24 @@ impl Device for Lun {
                 }
                 Event::Written(lines) => self.written(at, lines),
                 Event::Complete(id) => completed.push(self.inside.leave(at, id)),
-                Event::Flush => self.flush(at),
+                Event::Flush => self.write_rest(at),
+                Event::Flushed(tag) => completed.push(Completion { tag, failed: false }),
             }
         }
+    }
+
+    /// It takes its turn behind the accesses that have begun.
+    fn flush(&mut self, now: Time, tag: u32) -> bool {
+        let Some(work_ns) = self.spec.flush_ns else {
+            return false;
+        };
+        let at = self.back_end.serve(now, work_ns);
+        self.events.put(at, Event::Flushed(tag));
+        true
+    }
+
+    fn has_volatile_cache(&self) -> bool {
+        self.spec.flush_ns.is_some()
     }
 
     fn dirty_sectors(&self) -> u64 {

@@ -40,6 +40,9 @@ pub struct LunSpec {
     pub cache: LunCache,
     /// What lies behind the cache.
     pub back_end: BackEnd,
+    /// What a flush takes of a server of the back end: there is a cache that forgets. Absent: there is none, and no flush.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub flush_ns: Option<u64>,
 }
 
 /// The cache for reads and writes.
@@ -76,9 +79,18 @@ pub struct BackEnd {
     /// Accesses that run at once: spindles.
     #[schemars(range(min = 1, max = 4096))]
     pub servers: u32,
-    /// The rate of all of them together.
+    /// The rate of all of them together; with `holds_server`, of each.
     #[schemars(range(min = RATE.0, max = RATE.1))]
     pub bytes_per_s: u64,
+    /// An access keeps its server until its data have crossed. Absent: a server that has found the place is free for the
+    /// next access.
+    pub holds_server: Option<bool>,
+    /// With `holds_server`, the time of an access that writes; absent: `access_ns`.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub write_access_ns: Option<u64>,
+    /// With `holds_server`, the rate of a server that writes; absent: `bytes_per_s`.
+    #[schemars(range(min = RATE.0, max = RATE.1))]
+    pub write_bytes_per_s: Option<u64>,
 }
 
 impl LunSpec {
@@ -92,6 +104,11 @@ impl LunSpec {
             ("controller_ns", self.controller_ns),
             ("cache.idle_flush_ns", self.cache.idle_flush_ns),
             ("back_end.access_ns", self.back_end.access_ns),
+            (
+                "back_end.write_access_ns",
+                self.back_end.write_access_ns.unwrap_or_default(),
+            ),
+            ("flush_ns", self.flush_ns.unwrap_or_default()),
         ] {
             within(key, time_ns, 0, WORK_NS_MAX)?;
         }
@@ -102,14 +119,31 @@ impl LunSpec {
             SECOND,
         )?;
         rate("link_bytes_per_s", self.link_bytes_per_s)?;
-        rate("back_end.bytes_per_s", self.back_end.bytes_per_s)?;
-        within(
-            "back_end.servers",
-            u64::from(self.back_end.servers),
-            1,
-            4096,
-        )?;
+        self.back_end
+            .check()
+            .map_err(|error| error.within("back_end"))?;
         self.cache.check().map_err(|error| error.within("cache"))
+    }
+}
+
+impl BackEnd {
+    fn check(&self) -> Result<(), SpecError> {
+        rate("bytes_per_s", self.bytes_per_s)?;
+        rate(
+            "write_bytes_per_s",
+            self.write_bytes_per_s.unwrap_or(self.bytes_per_s),
+        )?;
+        within("servers", u64::from(self.servers), 1, 4096)?;
+        let of_writes = [
+            ("write_access_ns", self.write_access_ns.is_some()),
+            ("write_bytes_per_s", self.write_bytes_per_s.is_some()),
+        ];
+        match of_writes.into_iter().find(|&(_, is_given)| is_given) {
+            Some((key, _)) if !self.holds_server.unwrap_or(false) => {
+                Err(SpecError::of(key, "only with holds_server = true"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -25,7 +25,11 @@ fn spec() -> LunSpec {
             access_ns: 6_000_000,
             servers: 6,
             bytes_per_s: 170_000_000,
+            holds_server: None,
+            write_access_ns: None,
+            write_bytes_per_s: None,
         },
+        flush_ns: None,
     }
 }
 
@@ -94,6 +98,46 @@ fn writes_are_fast_until_the_cache_is_full_and_then_as_fast_as_the_back_end() {
     run_until_idle(&mut lun);
 }
 
+/// A worker that copies: commands one after the other, each with its bytes; another rate for writes; a flush in turn.
+#[test]
+fn an_access_that_holds_its_server_takes_its_time_and_that_of_its_bytes() {
+    let mut spec = spec();
+    (spec.cache.read_bytes, spec.cache.write_bytes) = (0, 0);
+    (spec.controller_commands_per_s, spec.link_bytes_per_s) = (1_000_000_000, 100_000_000_000);
+    (spec.adapter_ns, spec.link_ns, spec.controller_ns) = (20_000, 0, 0);
+    spec.flush_ns = Some(3_000_000);
+    spec.back_end = BackEnd {
+        access_ns: 4_000,
+        servers: 1,
+        bytes_per_s: 4_096_000_000,
+        holds_server: Some(true),
+        write_access_ns: Some(6_000),
+        write_bytes_per_s: Some(2_048_000_000),
+    };
+    let iops = |direction, sectors, depth| {
+        let commands: Vec<Command> = (0..2000)
+            .map(|number| command(direction, number * u64::from(sectors), sectors))
+            .collect();
+        run(&mut Lun::new(&spec).unwrap(), &commands, depth).iops()
+    };
+    for (direction, sectors, depth, each_ns) in [
+        (Direction::Read, 8, 1, 25_000.0),
+        (Direction::Read, 8, 32, 5_000.0),
+        (Direction::Read, 128, 32, 20_000.0),
+        (Direction::Write, 8, 32, 8_000.0),
+        (Direction::Write, 128, 32, 38_000.0),
+    ] {
+        let found = 1e9 / iops(direction, sectors, depth);
+        assert!((found / each_ns - 1.0).abs() < 0.03, "{found} {each_ns}");
+    }
+    let mut lun = Lun::new(&spec).unwrap();
+    assert!(lun.has_volatile_cache() && lun.flush(0, 7) && lun.flush(0, 8));
+    let mut completed = Vec::new();
+    lun.advance(3_000_000, &mut completed);
+    assert_eq!(completed.len(), 1);
+    assert_eq!(lun.next_event(), Some(6_000_000));
+}
+
 #[test]
 fn what_is_impossible_names_its_key() {
     let key = |change: fn(&mut LunSpec)| {
@@ -110,6 +154,10 @@ fn what_is_impossible_names_its_key() {
         "controller_commands_per_s"
     );
     assert_eq!(key(|spec| spec.adapter_ns = u64::MAX), "adapter_ns");
+    assert_eq!(
+        key(|spec| spec.back_end.write_access_ns = Some(1)),
+        "back_end.write_access_ns"
+    );
 }
 
 proptest! {

@@ -54,8 +54,12 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
             && mount.variant.is_journaled
             && machine.kernel.flushes_caches()
         {
-            let journal =
-                LoadJournal::new(mount.blocks, spec.journal_blocks, mount.variant.barrier);
+            let journal = LoadJournal::new(
+                mount.blocks,
+                spec.journal_blocks,
+                mount.variant.barrier,
+                machine.kernel.ext4_converts_after_writes(),
+            );
             world = world.with_load_journal(number, journal);
         }
         if drive.has_filesystem() {

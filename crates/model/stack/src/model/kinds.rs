@@ -103,6 +103,7 @@ impl LoadRecord {
             ("flash_erases", erases),
             ("flash_free_percent", space.free_percent()),
             ("slc_fill_percent", space.slc_percent()),
+            ("flash_celsius", space.celsius()),
         ];
         let known = |(name, value): (&'static str, Option<f64>)| value.map(|value| (name, value));
         LoadRecord {

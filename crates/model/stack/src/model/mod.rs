@@ -306,9 +306,11 @@ impl Model {
         number: usize,
         spec: &workload::phase::FileSpec,
     ) -> Result<FileId, SpecError> {
+        let stream = spec.write_hint.map_or(0, |hint| hint as u8);
         let key = (spec.path.clone(), spec.base_bytes);
         if let Some(&known) = self.files.get(&key) {
             self.world.grow_file(known, spec.size_bytes);
+            self.world.set_write_stream(known, stream);
             return Ok(known);
         }
         let wrong =
@@ -348,6 +350,7 @@ impl Model {
             size_bytes: spec.size_bytes,
             place,
         });
+        self.world.set_write_stream(file, stream);
         self.files.insert(key, file);
         Ok(file)
     }

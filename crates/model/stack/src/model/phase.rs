@@ -2,12 +2,13 @@
 
 use base::time::Time;
 use workload::check_phase::check_stops;
-use workload::phase::{EngineKind, GroupSpec, Phase};
+use workload::phase::{EngineKind, FileSpec, GroupSpec, Phase};
 use workload::spec::{Arrival, JobSpec};
 
 use crate::machine::MachineSpec;
 use crate::world::{self, Path, PhaseSpec};
 use events::SpecError;
+use kernels::submission::WriteHints;
 
 /// Thirty years: sums of a few such times do not overflow.
 const TIME_NS_MAX: Time = 1_000_000_000_000_000_000;
@@ -24,6 +25,7 @@ pub(super) fn translate(phase: &Phase, machine: &MachineSpec) -> Result<PhaseSpe
         return wrong("groups", "nothing to do: a group without jobs");
     }
     check_stops(phase).map_err(|error| SpecError::of("stops_with", error.to_string()))?;
+    check_hints(phase, machine)?;
     let groups: Result<Vec<world::GroupSpec>, SpecError> = phase
         .groups
         .iter()
@@ -39,6 +41,36 @@ pub(super) fn translate(phase: &Phase, machine: &MachineSpec) -> Result<PhaseSpe
         stops_with: phase.stops_with.clone(),
         seed: phase.seed,
     })
+}
+
+/// A hint that this kernel tells no drive would change nothing.
+fn check_hints(phase: &Phase, machine: &MachineSpec) -> Result<(), SpecError> {
+    let kernel = machine.kernel();
+    let hinted = |(_, file): &(usize, &FileSpec)| file.write_hint.is_some();
+    for (number, file) in phase.files.iter().enumerate().filter(hinted) {
+        let direct_only = || {
+            let mut users = phase.groups.iter().filter(|group| {
+                let files = group.jobs.iter().flat_map(|job| &job.files);
+                files.into_iter().any(|&index| index as usize == number)
+            });
+            users.all(|group| group.direct)
+        };
+        let drive = file.place.unwrap_or(0) as usize;
+        let what = match kernel.write_hints() {
+            _ if drive >= machine.drive_count() => "the simulated NFS client sends no hint",
+            WriteHints::OfAll => continue,
+            WriteHints::OfDevices if !machine.has_filesystem(drive) && direct_only() => continue,
+            WriteHints::OfDevices => {
+                "from Linux 6.16 on, hints of direct writes to a drive without a filesystem reach it, and no others"
+            }
+            WriteHints::OfNone => {
+                "this kernel tells the drive no hint: 4.13 to 5.17 do, and from 6.16 on those of direct writes to a drive \
+                 without a filesystem"
+            }
+        };
+        return Err(SpecError::of(&format!("files.{number}.write_hint"), what));
+    }
+    Ok(())
 }
 
 fn group_of(

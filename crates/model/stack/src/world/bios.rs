@@ -40,6 +40,7 @@ impl World {
             allocated: None,
             workers: 0,
             polled: false,
+            write_stream: 0,
             start: extent.start,
             sectors: extent.sectors,
             segments: extent.sectors.div_ceil((PAGE_BYTES / 512) as u32) as u16,

@@ -72,10 +72,17 @@ impl World {
     fn start_cache_io(&mut self, now: Time, io: &Io) {
         let drive = self.vfs.file(io.file).drive;
         let (offset, bytes) = (io.page * PAGE_BYTES, u64::from(io.pages) * PAGE_BYTES);
-        if io.direction == Direction::Write
-            && self.allocate(io.task, io.file, offset, bytes).is_err()
-        {
-            self.vfs.syncs_mut().found_no_room(io.file);
+        if io.direction == Direction::Write {
+            let gets_blocks =
+                self.vfs.delays_allocation(drive) && self.vfs.lacks_blocks(io.file, offset, bytes);
+            if self.allocate(io.task, io.file, offset, bytes).is_err() {
+                self.vfs.syncs_mut().found_no_room(io.file);
+            }
+            if gets_blocks && self.vfs.gets_blocks_at_once(drive) {
+                self.vfs.got_blocks(io.file);
+            } else if gets_blocks {
+                self.vfs.cache_io_mut().converts(io.tag, io.file);
+            }
         }
         let reads = self.vfs.reads();
         let mut found = std::mem::take(&mut self.kept.found);
@@ -90,6 +97,7 @@ impl World {
             .extents_of(io.file, offset, bytes, sectors_max, &mut found);
         let mut part = io.tag;
         self.vfs.cache_io_mut().begin_io(part);
+        let write_stream = self.write_stream_of(io.file, io.direction);
         let mut end_of_last = None;
         for extent in found.drain(..) {
             let ends_alone = reads.bios_end_alone || end_of_last != Some(extent.start);
@@ -105,6 +113,7 @@ impl World {
             let bio = Bio {
                 read_ahead: io.read_ahead,
                 writeback: is_write,
+                write_stream,
                 ..self.bio(now, io.task, io.direction, sync, extent, tag)
             };
             self.submit(now, drive, bio);
@@ -112,13 +121,20 @@ impl World {
         self.kept.found = found;
         self.update_congestion(now, drive);
         if self.vfs.cache_io_mut().is_done(io.tag) {
-            self.with_cache(now, |cache| cache.completed(now, io.tag));
+            self.cache_io_done(now, io.tag);
         }
     }
 
     pub(super) fn cache_bio_done(&mut self, now: Time, tag: u32) {
         if self.vfs.cache_io_mut().bio_done(tag) {
-            self.with_cache(now, |cache| cache.completed(now, tag));
+            self.cache_io_done(now, tag);
         }
+    }
+
+    fn cache_io_done(&mut self, now: Time, tag: u32) {
+        if let Some(file) = self.vfs.cache_io_mut().take_converted(tag) {
+            self.vfs.got_blocks(file);
+        }
+        self.with_cache(now, |cache| cache.completed(now, tag));
     }
 }

@@ -1,6 +1,7 @@
 //! Calls about files themselves: they come, grow, and return their places.
 
 use super::{FileLayout, FileSpec, World};
+use block_layer::Direction;
 use filesystems::allocator::Extent;
 use memory::cache::FileId;
 
@@ -17,6 +18,19 @@ impl World {
     /// The file is to be at least this long.
     pub fn grow_file(&mut self, file: FileId, size_bytes: u64) {
         self.vfs.grow_file(file, size_bytes);
+    }
+
+    /// From here on the drive knows what is written to the file by this stream.
+    pub fn set_write_stream(&mut self, file: FileId, stream: u8) {
+        self.vfs.set_write_stream(file, stream);
+    }
+
+    /// That of I/O in this direction.
+    pub(super) fn write_stream_of(&self, file: FileId, direction: Direction) -> u8 {
+        match direction {
+            Direction::Read => 0,
+            Direction::Write => self.vfs.write_stream(file),
+        }
     }
 
     /// The file of that number.

@@ -114,11 +114,13 @@ impl World {
                 _ => 0,
             };
             let polled = self.tasks[number].polled_drive() == Some(drive);
+            let write_stream = self.write_stream_of(file, direction);
             for extent in found.drain(..) {
                 let sync = direction == Direction::Read || self.io.sync_writes().direct;
                 let bio = Bio {
                     workers,
                     polled,
+                    write_stream,
                     ..self.bio(now, number, direction, sync, extent, id.number())
                 };
                 self.submit_operation(now, drive, bio);
@@ -213,13 +215,9 @@ impl World {
             self.touched.insert(KeyReader::Flushes(drive as u16));
         }
         let takes_all_metadata = matches!(op.kind, OpKind::Fsync | OpKind::OsyncWrite);
-        let running = self.vfs.running_transaction(drive);
-        let changes = self
-            .vfs
-            .syncs_mut()
-            .take_changes(file, !takes_all_metadata, running);
+        let changes = self.vfs.syncs_mut().take_changes(file, !takes_all_metadata);
         let commits = changes.is_some_and(|changes| {
-            self.forces_log(now, drive, number, file)
+            changes.metadata_blocks > 0 && self.forces_log(now, drive, number, file)
                 || self.commits_for(now, drive, number, changes)
         });
         let waits =
@@ -262,12 +260,17 @@ impl World {
     fn make_room(&mut self, number: TaskId, path: Path, file: FileId, op: &Op) -> Result<(), Full> {
         let (offset, bytes) = (op.offset, u64::from(op.bytes));
         let now = self.clock.now();
-        if self.vfs.written(now, file, offset, bytes) {
-            self.times_change(now, file);
-        }
         let spec = self.vfs.file(file);
         let drive = spec.drive;
         let is_delayed = path == Path::Buffered && self.vfs.delays_allocation(drive);
+        let gets_blocks = !is_delayed && self.vfs.lacks_blocks(file, offset, bytes);
+        if self.vfs.written(now, file) {
+            self.times_change(now, file);
+        }
+        if gets_blocks {
+            self.vfs.got_blocks(file);
+        }
+        let spec = self.vfs.file(file);
         if !is_delayed {
             return self.allocate(number, file, offset, bytes);
         }

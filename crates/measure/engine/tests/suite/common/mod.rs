@@ -128,6 +128,7 @@ pub fn file(path: &str) -> FileSpec {
         create: true,
         extend: true,
         place: None,
+        write_hint: None,
         beneath: None,
         identity: None,
     }

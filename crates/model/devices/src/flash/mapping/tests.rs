@@ -1,5 +1,6 @@
 use super::*;
 use crate::flash::collector::Collector;
+use crate::flash::placement::Handle;
 use crate::flash::rehearsal::Rehearsal;
 use crate::flash::skew::Skew;
 use crate::flash::small_die::{draw, skewed_start};
@@ -23,6 +24,8 @@ fn sizes() -> Sizes {
         window_blocks: 1,
         main_blocks: 10,
         slc_pages: 0,
+        handles: 1,
+        moved_handles: 1,
     }
 }
 
@@ -41,6 +44,18 @@ fn die(blocks: u32, pages: u32, program_units: u32, fill: f64, collector: Collec
         collector,
         window_blocks: blocks / 8,
         ..sizes()
+    }
+}
+
+/// The same die with several handles.
+fn with_handles(sizes: Sizes, handles: u32, is_persistent: bool) -> Sizes {
+    let moved_handles = if is_persistent { handles } else { 1 };
+    Sizes {
+        handles,
+        moved_handles,
+        collect_only_blocks: 1 + moved_handles,
+        collect_blocks: 2 + moved_handles,
+        ..sizes
     }
 }
 
@@ -206,6 +221,74 @@ fn a_start_in_the_steady_state_of_a_skew_is_as_good_as_a_long_run() {
     }
 }
 
+/// A small part of the die written at random, and the rest in sequence over and over, half of the writes each: the caches
+/// for small and for large objects of CacheLib. Each has a handle, if the die has two.
+fn amplification_of_a_cache(handles: u32, is_persistent: bool) -> f64 {
+    let sizes = with_handles(
+        die(400, 64, 1, 0.9, Collector::Greedy),
+        handles,
+        is_persistent,
+    );
+    let mut die = Rehearsal::new(sizes, Start::InSequence { overwritten: false });
+    let small = sizes.units / 25;
+    let mut draws = stream(1, 0);
+    let mut next = 0;
+    for number in 0..8 * sizes.units {
+        if number == 6 * sizes.units {
+            die.amplification();
+        }
+        match number % 2 {
+            0 => die.write_to(0, draws.below(u64::from(small)) as u32),
+            _ => {
+                die.write_to((handles - 1) as Handle, small + next);
+                next = (next + 1) % (sizes.units - small);
+            }
+        }
+    }
+    check_all(&die.mapping);
+    die.amplification()
+}
+
+#[test]
+fn a_cache_whose_parts_have_handles_is_written_about_once() {
+    let mixed = amplification_of_a_cache(1, false);
+    let initially = amplification_of_a_cache(2, false);
+    let persistently = amplification_of_a_cache(2, true);
+    assert!(mixed > 1.5, "{mixed}");
+    assert!((1.0..1.05).contains(&initially), "{initially}");
+    assert!((1.0..1.05).contains(&persistently), "{persistently}");
+}
+
+/// Zones that are never mixed: the greedy collector takes from both the blocks with the fewest valid units, so that each
+/// has the fill of the die and costs what uniform writes do.
+#[test]
+fn zones_with_handles_cost_what_uniform_writes_do() {
+    let amplification = |handles: u32| {
+        let sizes = with_handles(die(500, 64, 1, 0.85, Collector::Greedy), handles, true);
+        let mut die = Rehearsal::new(sizes, Start::InSequence { overwritten: false });
+        let hot = sizes.units / 10;
+        let mut draws = stream(3, 0);
+        for number in 0..12 * sizes.units {
+            if number == 9 * sizes.units {
+                let _ = (die.amplification(), die.free_blocks());
+            }
+            let is_hot = draws.below(10) > 0;
+            let (first, units) = if is_hot {
+                (0, hot)
+            } else {
+                (hot, sizes.units - hot)
+            };
+            let unit = first + draws.below(u64::from(units)) as u32;
+            die.write_to(if is_hot { 0 } else { (handles - 1) as Handle }, unit);
+        }
+        let free = die.free_blocks();
+        (die.amplification(), closed_form(&sizes, free))
+    };
+    let ((mixed, _), (apart, same)) = (amplification(1), amplification(2));
+    assert!(mixed > 1.08 * apart, "{mixed} {apart}");
+    assert!((apart / same - 1.0).abs() < 0.02, "{apart} {same}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
@@ -214,9 +297,13 @@ proptest! {
             Collector::Greedy, Collector::CostBenefit, Collector::Windowed,
         ]),
         start in 0u32..6,
+        (handles, is_persistent) in (1u32..4, any::<bool>()),
         steps in prop::collection::vec((0u32..10, 0u32..2000), 1..1500),
     ) {
-        let sizes = die(24, 8, 4, 0.6, collector);
+        let sizes = match handles {
+            1 => die(24, 8, 4, 0.6, collector),
+            _ => with_handles(die(32, 8, 4, 0.5, collector), handles, is_persistent),
+        };
         let mut die = Rehearsal::new(sizes, match start {
             0 => Start::New,
             1 => Start::InSequence { overwritten: false },
@@ -228,8 +315,8 @@ proptest! {
         for (kind, number) in steps {
             match kind {
                 0 => die.mapping.forget(number % sizes.units),
-                1..5 => die.write(number % 40),
-                _ => die.write(number % sizes.units),
+                1..5 => die.write_to((number % handles) as Handle, number % 40),
+                _ => die.write_to((number / 40 % handles) as Handle, number % sizes.units),
             }
             die.mapping.check().unwrap();
             prop_assert!(die.mapping.free_blocks(0) >= 1);

@@ -335,6 +335,7 @@ impl Drive {
             start: request.start,
             sectors: request.sectors,
             force_unit_access: false,
+            write_stream: request.write_stream,
         };
         self.sent[tag as usize] = Some(id);
         self.device.submit(now, command);

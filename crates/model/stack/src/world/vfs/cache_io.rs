@@ -1,10 +1,12 @@
 //! The page cache on the machine: its event, and the bios that its I/O became.
 
+use std::collections::BTreeMap;
+
 use super::super::clock::{Clock, Event};
 use super::super::driven_component::DrivenComponent;
 use super::bios_left::BiosLeft;
 use events::time::Time;
-use memory::cache::{Effect, PageCache};
+use memory::cache::{Effect, FileId, PageCache};
 
 /// The page cache, and what it has asked drives for.
 ///
@@ -13,6 +15,8 @@ pub(in crate::world) struct CacheIo {
     cache: DrivenComponent<PageCache>,
     /// By the cache's tags.
     bios: BiosLeft,
+    /// Writes whose blocks become the file's when their data are on the drive.
+    converting: BTreeMap<u32, FileId>,
 }
 
 impl CacheIo {
@@ -20,6 +24,7 @@ impl CacheIo {
         CacheIo {
             cache: DrivenComponent::new(cache),
             bios: BiosLeft::default(),
+            converting: BTreeMap::new(),
         }
     }
 
@@ -63,6 +68,19 @@ impl CacheIo {
         let rest = self.cache.split_read(tag, page);
         self.begin_io(rest);
         rest
+    }
+
+    /// The write of that tag gives the file blocks when it is over.
+    pub(in crate::world) fn converts(&mut self, tag: u32, file: FileId) {
+        self.converting.insert(tag, file);
+    }
+
+    /// The I/O is over: the file that has got blocks by it.
+    pub(in crate::world) fn take_converted(&mut self, tag: u32) -> Option<FileId> {
+        match self.converting.is_empty() {
+            true => None,
+            false => self.converting.remove(&tag),
+        }
     }
 
     pub(in crate::world) fn count_bio(&mut self, tag: u32) {

@@ -35,6 +35,8 @@ use syncs::Syncs;
 /// CPU and no task's state; what it means for those stands in `impl World`, in the files that end in `_calls`.
 pub(super) struct Vfs {
     files: Vec<FileSpec>,
+    /// The streams of those that have one.
+    write_streams: BTreeMap<FileId, u8>,
     /// By drive: the allocator of its blocks; None: it has none, or one of `filesystems` allocates.
     allocators: Vec<Option<Box<dyn Allocator>>>,
     /// By drive: those whose metadata are simulated.
@@ -54,6 +56,7 @@ impl Vfs {
         allocators: Vec<Option<Box<dyn Allocator>>>,
     ) -> Vfs {
         Vfs {
+            write_streams: BTreeMap::new(),
             files: Vec::new(),
             allocators,
             filesystems: BTreeMap::new(),
@@ -100,6 +103,21 @@ impl Vfs {
         let size_bytes = spec.size_bytes;
         if let Some(cache) = self.cache_mut() {
             cache.set_size(file, size_bytes);
+        }
+    }
+
+    pub(super) fn set_write_stream(&mut self, file: FileId, stream: u8) {
+        match stream {
+            0 => self.write_streams.remove(&file),
+            _ => self.write_streams.insert(file, stream),
+        };
+    }
+
+    /// 0: none.
+    pub(super) fn write_stream(&self, file: FileId) -> u8 {
+        match self.write_streams.is_empty() {
+            true => 0,
+            false => self.write_streams.get(&file).copied().unwrap_or(0),
         }
     }
 
@@ -157,8 +175,29 @@ impl Vfs {
         self.allocators[drive].take()
     }
 
-    /// The range of the file is written to: what of it a sync has to commit. True: its times change.
-    pub(super) fn written(&mut self, now: Time, file: FileId, offset: u64, bytes: u64) -> bool {
+    /// The file is written to. True: its times change.
+    pub(super) fn written(&mut self, now: Time, file: FileId) -> bool {
+        let drive = self.file(file).drive;
+        let running = self.running_transaction(drive);
+        self.allocator(drive).is_some() && self.syncs.written(now, file, running)
+    }
+
+    /// The file has got blocks: in the transaction that runs, with its inode.
+    pub(super) fn got_blocks(&mut self, file: FileId) {
+        let drive = self.file(file).drive;
+        let running = self.running_transaction(drive);
+        self.syncs.got_blocks(file, running);
+        self.inode_changes(drive, file);
+    }
+
+    /// Whether blocks that are written back count as the file's when the data are sent, not when they are on the drive.
+    pub(super) fn gets_blocks_at_once(&self, drive: usize) -> bool {
+        let journal = self.journals.get(&drive);
+        journal.is_some_and(|journal| !journal.converts_after_writes())
+    }
+
+    /// Whether a part of the range has no block yet.
+    pub(super) fn lacks_blocks(&self, file: FileId, offset: u64, bytes: u64) -> bool {
         let Some(allocator) = self.allocator(self.file(file).drive) else {
             return false;
         };
@@ -169,8 +208,7 @@ impl Vfs {
         {
             at += run;
         }
-        let running = self.running_transaction(self.file(file).drive);
-        self.syncs.written(now, file, at < end, running)
+        at < end
     }
 
     /// The file is read. True: its times change.

@@ -32,16 +32,19 @@ struct Changes {
     read_in: u64,
     /// The times of its last write and change.
     times: bool,
-    /// The journal's transaction in which those changed.
-    transaction: u64,
-    /// Its size, or where its blocks are.
+    /// The journal's transaction in which those changed (`i_sync_tid`); 0: none.
+    times_transaction: u64,
+    /// Its size, or where its blocks are, since the last sync that has these committed.
     blocks: bool,
+    /// The transaction in which the last of these changed (`i_datasync_tid`).
+    blocks_transaction: u64,
 }
 
 /// What an fsync has to have committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::world) struct SyncDemand {
-    /// Blocks of metadata: what describes the inode, and what describes blocks that it got.
+    /// Blocks of metadata: what describes the inode, and what describes blocks that it got; 0: another sync has them
+    /// committed.
     pub(in crate::world) metadata_blocks: u32,
     /// The file's times.
     pub(in crate::world) times: bool,
@@ -98,21 +101,14 @@ impl Syncs {
     }
 
     /// The file is written to, while that transaction of its journal runs. True: that changes its times.
-    pub(in crate::world) fn written(
-        &mut self,
-        now: Time,
-        file: FileId,
-        gets_blocks: bool,
-        running: u64,
-    ) -> bool {
+    pub(in crate::world) fn written(&mut self, now: Time, file: FileId, running: u64) -> bool {
         let tick = self.tick(now);
         let changes = self.changes.entry(file).or_default();
         let is_changed = changes.written_in != tick;
         if is_changed {
-            (changes.times, changes.transaction) = (true, running);
+            (changes.times, changes.times_transaction) = (true, running);
         }
         changes.written_in = tick;
-        changes.blocks |= gets_blocks;
         is_changed
     }
 
@@ -122,38 +118,49 @@ impl Syncs {
         let changes = self.changes.entry(file).or_default();
         let is_changed = changes.written_in >= changes.read_in && changes.read_in != tick;
         if is_changed {
-            (changes.times, changes.transaction) = (true, running);
+            (changes.times, changes.times_transaction) = (true, running);
             changes.read_in = tick;
         }
         is_changed
+    }
+
+    /// The file has other blocks than before, or another size, in that transaction.
+    pub(in crate::world) fn got_blocks(&mut self, file: FileId, running: u64) {
+        let changes = self.changes.entry(file).or_default();
+        changes.blocks = true;
+        (changes.blocks_transaction, changes.times_transaction) = (running, running);
     }
 
     fn tick(&self, now: Time) -> u64 {
         1 + now / self.tick_ns.max(1)
     }
 
-    /// What a sync of the file commits; None: nothing. fdatasync leaves the times alone. Blocks are got when data are written
-    /// back, which the sync has just done: in the transaction that runs.
+    /// What a sync of the file commits; None: nothing. fdatasync leaves the times alone. What another sync has committed is
+    /// waited for as well (`ext4_fsync_journal` of fs/ext4/fsync.c, 6.1).
     pub(in crate::world) fn take_changes(
         &mut self,
         file: FileId,
         data_only: bool,
-        running: u64,
     ) -> Option<SyncDemand> {
         let changes = self.changes.get_mut(&file)?;
-        let found = SyncDemand {
-            metadata_blocks: if changes.blocks { 3 } else { 1 },
-            times: changes.times,
-            transaction: match changes.blocks {
-                true => running,
-                false => changes.transaction,
-            },
+        let times = changes.times;
+        let metadata_blocks = match (changes.blocks, times && !data_only) {
+            (true, _) => 3,
+            (false, true) => 1,
+            (false, false) => 0,
         };
-        let commits = changes.blocks || changes.times && !data_only;
-        if commits {
+        if metadata_blocks > 0 {
             (changes.blocks, changes.times) = (false, false);
         }
-        commits.then_some(found)
+        let transaction = match data_only {
+            true => changes.blocks_transaction,
+            false => changes.blocks_transaction.max(changes.times_transaction),
+        };
+        (metadata_blocks > 0 || transaction > 0).then_some(SyncDemand {
+            metadata_blocks,
+            times,
+            transaction,
+        })
     }
 }
 
@@ -161,19 +168,60 @@ impl Syncs {
 mod tests {
     use super::*;
 
+    const FILE: FileId = 3;
+
+    #[test]
+    fn who_syncs_what_another_sync_commits_waits_for_the_same_transaction() {
+        let mut syncs = Syncs::default();
+        assert_eq!(syncs.take_changes(FILE, true), None);
+        syncs.got_blocks(FILE, 7);
+        let demand = |metadata_blocks, transaction| {
+            Some(SyncDemand {
+                metadata_blocks,
+                times: false,
+                transaction,
+            })
+        };
+        assert_eq!(syncs.take_changes(FILE, true), demand(3, 7));
+        assert_eq!(syncs.take_changes(FILE, true), demand(0, 7));
+        // Data of another writer have come to the drive after the commit has begun.
+        syncs.got_blocks(FILE, 8);
+        assert_eq!(syncs.take_changes(FILE, true), demand(3, 8));
+    }
+
+    #[test]
+    fn fdatasync_leaves_the_times_to_fsync() {
+        let mut syncs = Syncs::default();
+        syncs.written(0, FILE, 5);
+        assert_eq!(syncs.take_changes(FILE, true), None);
+        let all = SyncDemand {
+            metadata_blocks: 1,
+            times: true,
+            transaction: 5,
+        };
+        assert_eq!(syncs.take_changes(FILE, false), Some(all));
+        let again = SyncDemand {
+            metadata_blocks: 0,
+            times: false,
+            ..all
+        };
+        assert_eq!(syncs.take_changes(FILE, false), Some(again));
+    }
+
     #[test]
     fn times_change_with_the_tick_and_the_time_of_access_once_after_a_write() {
         let mut syncs = Syncs::default();
         syncs.set_tick(4);
-        assert!(syncs.written(0, 7, false, 1));
-        assert!(!syncs.written(3, 7, false, 1));
+        assert!(syncs.written(0, 7, 1));
+        assert!(!syncs.written(3, 7, 1));
         assert!(syncs.read(3, 7, 1));
         assert!(syncs.read(9, 7, 1), "it was no later than the write");
         assert!(!syncs.read(13, 7, 1), "nothing was written since");
-        assert!(syncs.written(17, 7, false, 2));
+        assert!(syncs.written(17, 7, 2));
         assert!(syncs.read(21, 7, 3));
-        let demand = syncs.take_changes(7, false, 4).expect("its times");
+        let demand = syncs.take_changes(7, false).expect("its times");
         assert_eq!(demand.transaction, 3);
-        assert_eq!(syncs.take_changes(7, false, 4), None);
+        let again = syncs.take_changes(7, false).expect("the transaction");
+        assert_eq!((again.metadata_blocks, again.transaction), (0, 3));
     }
 }
