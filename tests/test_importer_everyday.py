@@ -13,6 +13,7 @@ import pytest
 from iolab import _native
 from iolab.base.errors import InputError
 from iolab.files.importer import content
+from iolab.files.importer.groups import groups_of
 from iolab.files.importer.run_import import open_files, open_run
 from iolab.presentation.table import render
 from test_importer import value
@@ -429,6 +430,14 @@ def test_files_of_two_machines_are_settings(tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt.gz").write_bytes(gzip.compress(text.encode()))
     run = open_files([tmp_path / "old.txt.gz", tmp_path / "new.txt.gz"])
     assert run.settings == ["old", "new"] and run.workloads == ["vmstat"]
+    assert [group.name for group in groups_of([tmp_path / "old.txt.gz", tmp_path / "new.txt.gz"]).groups] == [
+        "old",
+        "new",
+    ]
+    rounds = [tmp_path / f"{name}-{n}.txt.gz" for name in ("a", "b") for n in (1, 2)]
+    for path in rounds:
+        path.write_bytes(gzip.compress(VMSTAT.encode()))
+    assert [(group.name, len(group.paths)) for group in groups_of(rounds).groups] == [("a", 2), ("b", 2)]
 
 
 IN_A_MAIL = """\

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
 from iolab.files.collection.place import runs_below
+from iolab.files.importer.content import name_unpacked
 from iolab.files.importer.formats import formats_of
 from iolab.files.importer.mmtests_log import is_log_directory
 from iolab.files.importer.source import Source
@@ -149,7 +150,7 @@ def _natural(paths: Sequence[Path]) -> list[Group]:
     """Rounds by the numbers at the names' ends; none if a number may be something else: a depth, a version."""
     by_name: dict[str, dict[int, Path]] = {}
     for path in paths:
-        found = _ROUND.match(path.name if path.is_dir() else path.stem)
+        found = _ROUND.match(path.name if path.is_dir() else _stem(path))
         if found is None or int(found["round"]) in by_name.setdefault(found["setting"], {}):
             return []
         by_name[found["setting"]][int(found["round"])] = path
@@ -163,8 +164,12 @@ def _natural(paths: Sequence[Path]) -> list[Group]:
 
 def _names(paths: Sequence[Path]) -> list[str]:
     """Names of directories, stems of files; whole paths if two are equal."""
-    names = [path.resolve().name if path.is_dir() else path.stem for path in paths]
+    names = [path.resolve().name if path.is_dir() else _stem(path) for path in paths]
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
+
+
+def _stem(path: Path) -> str:
+    return Path(name_unpacked(path.name)).stem
 
 
 def _natural_order(path: Path) -> tuple[tuple[int, int | str], ...]:
