@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Sequence
 from unittest import mock
 
 import numpy as np
@@ -32,6 +33,8 @@ LEVEL_SD = 0.05
 """How much a value of a key is expected to change the logarithm, of those that matter by up to 15 %."""
 LEVEL_LENGTH = 0.35
 """Over which share of a range such a change varies."""
+RUGGED_SD, RUGGED_LENGTH = 0.3 / np.sqrt(12), 1e-3
+"""The same for values that are drawn evenly from a range of 0.3."""
 PAIR_SD, PAIR_LENGTH = 0.15, 0.4
 """The same for a pair, and the distance over which it varies, as a share of the range."""
 
@@ -156,10 +159,28 @@ def steps_found(correlations: tuple[float, ...], *, machine: bool) -> tuple[floa
 
 def shortfall_without_pairs(trials: int, seed: int) -> float:
     """In percent, with twelve keys of up to 15 % each: told that no keys interact, and over what distance they vary."""
-    parameters = tune_simulation.SPACE.parameters
     random = np.random.default_rng([seed, 99])
     landscape = tune_simulation.all_keys(random)
-    columns = [(one.key, value) for one in parameters for value in range(len(one.values))]
+    return _shortfall_of_additive(landscape, tune_simulation.KEYS, LEVEL_SD, LEVEL_LENGTH, trials, random)
+
+
+def shortfall_of_rugged(trials: int, seed: int) -> float:
+    """In percent, with four keys whose values have nothing to do with their neighbours: told which keys, and this."""
+    random = np.random.default_rng([seed, 97])
+    landscape = tune_simulation.rugged(random)
+    return _shortfall_of_additive(landscape, list(landscape.single), RUGGED_SD, RUGGED_LENGTH, trials, random)
+
+
+def _shortfall_of_additive(
+    landscape: tune_simulation.Landscape,
+    keys: Sequence[str],
+    level_sd: float,
+    length: float,
+    trials: int,
+    random: np.random.Generator,
+) -> float:
+    parameters = tune_simulation.SPACE.parameters
+    columns = [(one.key, value) for one in parameters if one.key in keys for value in range(len(one.values))]
     points = [_drawn(random) for _ in range(trials)]
     rows = np.array([[float(point.get(key) == value) for key, value in columns] for point in points])
     near = np.zeros((len(columns), len(columns)))
@@ -167,19 +188,20 @@ def shortfall_without_pairs(trials: int, seed: int) -> float:
         one = next(one for one in parameters if one.key == key)
         for other, (key_, value_) in enumerate(columns):
             if key == key_:
-                apart = (value - value_) / max(1, len(one.values) - 1) / LEVEL_LENGTH
+                apart = (value - value_) / max(1, len(one.values) - 1) / length
                 near[at, other] = np.exp(-0.5 * apart**2) if one.ordered else float(value == value_)
     values = np.array([landscape.level(point) + tune_simulation.NOISE * random.normal() for point in points])
-    covariance = LEVEL_SD**2 * rows @ near @ rows.T + tune_simulation.NOISE**2 * np.eye(trials) + 1
-    weights = LEVEL_SD**2 * near @ rows.T @ np.linalg.solve(covariance, values - values.mean())
+    covariance = level_sd**2 * rows @ near @ rows.T + tune_simulation.NOISE**2 * np.eye(trials) + 1
+    weights = level_sd**2 * near @ rows.T @ np.linalg.solve(covariance, values - values.mean())
     effects = dict(zip(columns, weights.tolist(), strict=True))
     found: list[tuple[float, Point]] = []
     for scheduler in range(tune_simulation.SIZES["scheduler"]):
         point = {"scheduler": scheduler}
         for one in parameters[1:]:
             if one.in_force(point):
-                point[one.key] = int(np.argmax([effects[one.key, value] for value in range(len(one.values))]))
-        found.append((sum(effects[key, value] for key, value in point.items()), point))
+                values_of_key = range(len(one.values))
+                point[one.key] = int(np.argmax([effects.get((one.key, value), 0.0) for value in values_of_key]))
+        found.append((sum(effects.get(one, 0.0) for one in point.items()), point))
     return _shortfall(landscape, max(found, key=lambda one: one[0])[1])
 
 
@@ -239,6 +261,7 @@ def main() -> None:
         for name, search, trials in (
             ("all twelve, up to 15 % each", shortfall_without_pairs, (125, 150)),
             ("four keys, in pairs", shortfall_given_pairs, (30, 68)),
+            ("four keys, rugged", shortfall_of_rugged, (40, 60, 82)),
         ):
             for count in trials:
                 short = np.median([search(count, seed) for seed in range(LANDSCAPES)])
