@@ -68,8 +68,8 @@ pub trait Filesystem: Allocator + Component<Effect = Effect> {
     /// The drive's cache is on the medium.
     fn flushed(&mut self, now: Time, number: FlushNumber);
 
-    /// The times of the load's file change.
-    fn times_change(&mut self, file: FileId);
+    /// The inode of the load's file changes: its times, size or blocks.
+    fn inode_changes(&mut self, file: FileId);
 
     /// The load's file is to be on the drive, with its times: the task waits until it is unblocked. False: its metadata
     /// are.

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from iolab.base.plain_text import counted
 from iolab.machines.system import detached_mount
 from iolab.machines.system.block import BlockDevice, shown
 
@@ -52,8 +53,8 @@ def shortage(disk: BlockDevice) -> str | None:
     if scheduler == "none" and depth == str(tags.used):
         return None
     return (
-        f"{disk.disk.name}: the driver holds {tags.used} requests at most, of {tags.made}, though nr_requests shows "
-        f"{depth}: it was {tags.used} without a scheduler, and a change of scheduler keeps that"
+        f"{disk.disk.name}: the driver holds {counted(tags.used, 'request')} at most, of {tags.made}, though nr_requests "
+        f"shows {depth}: it was {tags.used} without a scheduler, and a change of scheduler keeps that"
     )
 
 

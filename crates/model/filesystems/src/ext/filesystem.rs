@@ -178,7 +178,7 @@ impl Filesystem for Ext {
     }
 
     /// The journal of loads is the page cache's.
-    fn times_change(&mut self, _file: FileId) {}
+    fn inode_changes(&mut self, _file: FileId) {}
 
     fn force_for_load(&mut self, _task: TaskId, _file: FileId) -> bool {
         false

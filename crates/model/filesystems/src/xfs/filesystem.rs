@@ -52,8 +52,8 @@ impl Filesystem for Xfs {
         Xfs::flushed(self, now, number);
     }
 
-    fn times_change(&mut self, file: FileId) {
-        Xfs::times_change(self, file);
+    fn inode_changes(&mut self, file: FileId) {
+        Xfs::inode_changes(self, file);
     }
 
     fn force_for_load(&mut self, task: TaskId, file: FileId) -> bool {

@@ -108,8 +108,9 @@ impl LoadFile {
 }
 
 impl Xfs {
-    /// The file's times change, which is in the log then (`xfs_vn_update_time`): once for each checkpoint.
-    pub fn times_change(&mut self, file: FileId) {
+    /// The file's times, size or blocks change, which is in the log then (`xfs_vn_update_time`, `xfs_setfilesize`): once for
+    /// each checkpoint.
+    pub fn inode_changes(&mut self, file: FileId) {
         let next = self.log.next_checkpoint();
         let Some(file) = self.loads.files.get_mut(&file) else {
             return;

@@ -79,7 +79,7 @@ impl World {
                 self.vfs.syncs_mut().found_no_room(io.file);
             }
             if gets_blocks && self.vfs.gets_blocks_at_once(drive) {
-                self.vfs.got_blocks(io.file);
+                self.got_blocks(now, io.file);
             } else if gets_blocks {
                 self.vfs.cache_io_mut().converts(io.tag, io.file);
             }
@@ -133,7 +133,7 @@ impl World {
 
     fn cache_io_done(&mut self, now: Time, tag: u32) {
         if let Some(file) = self.vfs.cache_io_mut().take_converted(tag) {
-            self.vfs.got_blocks(file);
+            self.got_blocks(now, file);
         }
         self.with_cache(now, |cache| cache.completed(now, tag));
     }

@@ -183,13 +183,19 @@ impl World {
             })
     }
 
-    /// The file's times change, in the log of its filesystem.
-    pub(super) fn times_change(&mut self, now: Time, file: FileId) {
+    /// The file has got blocks, and perhaps another size, which its inode has.
+    pub(super) fn got_blocks(&mut self, now: Time, file: FileId) {
+        self.vfs.got_blocks(file);
+        self.inode_changes(now, file);
+    }
+
+    /// The file's inode changes, in the log of its filesystem.
+    pub(super) fn inode_changes(&mut self, now: Time, file: FileId) {
         let drive = self.vfs.file(file).drive;
         if self.vfs.has_filesystem(drive) {
             self.with_filesystem(now, drive, |xfs| {
                 xfs.advance(now);
-                xfs.times_change(file);
+                xfs.inode_changes(file);
             });
         } else {
             self.vfs.inode_changes(drive, file);

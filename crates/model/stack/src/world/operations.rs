@@ -16,7 +16,7 @@ impl World {
         let path = self.tasks[number].path();
         let file = self.phase.file(op.file);
         if op.kind == OpKind::Read && self.vfs.read(now, file) {
-            self.times_change(now, file);
+            self.inode_changes(now, file);
         }
         if self.vfs.syncs_mut().take_flushed(number) {
             self.sync_is_over(now, number, file);
@@ -217,7 +217,7 @@ impl World {
         let takes_all_metadata = matches!(op.kind, OpKind::Fsync | OpKind::OsyncWrite);
         let changes = self.vfs.syncs_mut().take_changes(file, !takes_all_metadata);
         let commits = changes.is_some_and(|changes| {
-            changes.metadata_blocks > 0 && self.forces_log(now, drive, number, file)
+            self.forces_log(now, drive, number, file)
                 || self.commits_for(now, drive, number, changes)
         });
         let waits =
@@ -265,10 +265,10 @@ impl World {
         let is_delayed = path == Path::Buffered && self.vfs.delays_allocation(drive);
         let gets_blocks = !is_delayed && self.vfs.lacks_blocks(file, offset, bytes);
         if self.vfs.written(now, file) {
-            self.times_change(now, file);
+            self.inode_changes(now, file);
         }
         if gets_blocks {
-            self.vfs.got_blocks(file);
+            self.got_blocks(now, file);
         }
         let spec = self.vfs.file(file);
         if !is_delayed {

@@ -182,12 +182,10 @@ impl Vfs {
         self.allocator(drive).is_some() && self.syncs.written(now, file, running)
     }
 
-    /// The file has got blocks: in the transaction that runs, with its inode.
+    /// The file has got blocks: in the transaction that runs.
     pub(super) fn got_blocks(&mut self, file: FileId) {
-        let drive = self.file(file).drive;
-        let running = self.running_transaction(drive);
+        let running = self.running_transaction(self.file(file).drive);
         self.syncs.got_blocks(file, running);
-        self.inode_changes(drive, file);
     }
 
     /// Whether blocks that are written back count as the file's when the data are sent, not when they are on the drive.
