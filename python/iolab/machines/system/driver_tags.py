@@ -53,8 +53,8 @@ def shortage(disk: BlockDevice) -> str | None:
     if scheduler == "none" and depth == str(tags.used):
         return None
     return (
-        f"{disk.disk.name}: the driver holds {counted(tags.used, 'request')} at most, of {tags.made}, though nr_requests "
-        f"shows {depth}: it was {tags.used} without a scheduler, and a change of scheduler keeps that"
+        f"{disk.disk.name}: the driver holds {counted(tags.used, 'request')} at most, of {tags.made}, "
+        f"though nr_requests shows {depth}: it was {tags.used} without a scheduler, and a change of scheduler keeps that"
     )
 
 
