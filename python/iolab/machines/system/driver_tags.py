@@ -54,7 +54,7 @@ def shortage(disk: BlockDevice) -> str | None:
         return None
     return (
         f"{disk.disk.name}: the driver holds {counted(tags.used, 'request')} at most, of {tags.made}, "
-        f"though nr_requests shows {depth}: it was {tags.used} without a scheduler, and a change of scheduler keeps that"
+        f"though nr_requests shows {depth}: {tags.used} was set without a scheduler, and a change of scheduler keeps it"
     )
 
 
