@@ -231,7 +231,9 @@ class Loop:
         began_ns = cast(TrialStarted, started)["monotonic_ns"] if asked_ns is None else asked_ns
         duration_ns = self.journal.monotonic_ns() - began_ns
         event = describe_finished(record, stored, attempt=attempt, duration_ns=duration_ns)
-        self.state.finished[trial.trial] = cast(TrialFinished, self.journal.append(**event))
+        # Of a host's trial, the next line is synced, which is soon, and both with it.
+        finished = self.journal.append(**event, synced=not trial.is_of_host)
+        self.state.finished[trial.trial] = cast(TrialFinished, finished)
         if record.status == "impossible":
             self._impossible[trial.workload, trial.setting] = record.controls_absent
         self._index(trial.trial)
