@@ -92,7 +92,7 @@ def test_stonewall_divides_stages() -> None:
         (
             "[a]\nioengine=rbd\n",
             'job.fio:2: ioengine: "rbd": fio has it, iolab has not; '
-            "iolab runs io_uring, libaio, psync, sync, pvsync, pvsync2, mmap, null",
+            "iolab runs io_uring, io_uring_cmd, libaio, psync, sync, pvsync, pvsync2, mmap, null",
         ),
         (
             "[a]\nexec_prerun=rm\n",

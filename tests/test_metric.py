@@ -371,7 +371,7 @@ def test_every_row_has_a_key_that_parses_back() -> None:
         assert parse_key(key_of(row, one_phase=True)) == Key(None, row.op, row.metric)
 
 
-UNITS_OF_METRICS = {"bytes/s", "1/s", "bytes", "ns", "s", "count", "share", "ratio", "percent", "cycles", "Hz"}
+UNITS_OF_METRICS = {"bytes/s", "1/s", "bytes", "ns", "s", "count", "share", "ratio", "percent", "cycles", "Hz", "°C"}
 
 
 def test_the_registry_is_whole() -> None:

@@ -156,7 +156,10 @@ _ALL = (
         "cpu_cost",
         "CPU time per I/O",
         ("cpu_ns_per_io",),
-        ("cpu_governor", "cpu_boost", "cpu_idle_states_disabled", "cpu_idle_latency_us_max"),
+        (
+            *("cpu_governor", "cpu_boost", "cpu_idle_states_disabled", "cpu_idle_latency_us_max"),
+            *("iostats", "add_random"),
+        ),
         ("above",),
     ),
 )

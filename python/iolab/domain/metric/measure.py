@@ -87,7 +87,7 @@ METRICS = (
     ),
     Metric(
         "flash_celsius",
-        "degrees Celsius",
+        "°C",
         "cost",
         "On a simulated machine: temperature of the warmest drive at the end of the phase.",
         "flash",
