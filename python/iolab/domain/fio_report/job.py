@@ -137,6 +137,7 @@ def _latency(raw: JsonObject, ops: float) -> Latency | None:
     with_percentiles = total if table(total, "percentile") else completion
     percentiles = table(with_percentiles, "percentile")
     return Latency(
+        # A weight at least: of some engines' syncs fio prints a latency, and that there was none.
         count=max(0.0, number(chosen, "N") or ops) or 1.0,
         min_ns=number(chosen, "min") * scale,
         max_ns=number(chosen, "max") * scale,

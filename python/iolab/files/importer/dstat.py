@@ -106,6 +106,7 @@ class _Reader(OutputReader):
         self.finish()
         self.first, self.later = {}, {}
 
+    @override
     def finish(self) -> None:
         """Adds the output that ends here: a workload for each device, and one for the CPUs."""
         chosen = self.later or self.first
@@ -143,17 +144,11 @@ def _amount(word: str) -> float | None:
     )
 
 
-def _parse(source: Source, results: Results) -> None:
-    reader = _Reader(source, results)
-    reader.read()
-    reader.finish()
-
-
 FORMAT = Format(
     name="dstat",
     help="dstat's table or CSV, also dool's and pcp-dstat's: disks and CPUs",
     recognises=lambda source: any(map(_groups, source.text_lines)),
-    parse=_parse,
+    parse=_Reader.parse,
     titled=True,
     words=("dsk/total", "usr", "idl", "wai", "writ", "csw"),
 )

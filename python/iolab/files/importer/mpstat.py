@@ -78,6 +78,7 @@ class _Reader(OutputReader):
         self.finish()
         self.samples, self.averages, self.times = {}, {}, []
 
+    @override
     def finish(self) -> None:
         """Adds the output that ends here."""
         chosen = self.samples or self.averages
@@ -89,17 +90,11 @@ class _Reader(OutputReader):
         add_means(self.results.table(self.line).row(self.source.stem_without_round, WORKLOAD), chosen, interval_s)
 
 
-def _parse(source: Source, results: Results) -> None:
-    reader = _Reader(source, results)
-    reader.read()
-    reader.finish()
-
-
 FORMAT = Format(
     name="mpstat",
     help="mpstat's reports: CPU time by state, of all CPUs and of each",
     recognises=lambda source: any(map(_has_states, source.text_lines)),
-    parse=_parse,
+    parse=_Reader.parse,
     titled=True,
     words=("CPU", "%usr", "%idle", "%iowait", "%soft", "Average:"),
 )

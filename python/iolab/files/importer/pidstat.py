@@ -81,6 +81,7 @@ class _Reader(OutputReader):
         self.finish()
         self.samples, self.averages = _Reports(), _Reports()
 
+    @override
     def finish(self) -> None:
         """Adds the output that ends here: a workload for each process, those with the most bytes first."""
         chosen = self.samples if self.samples.times else self.averages
@@ -97,17 +98,11 @@ class _Reader(OutputReader):
             self.results.problem(f"all but the {PROCESSES_MAX} processes with the most bytes are left out")
 
 
-def _parse(source: Source, results: Results) -> None:
-    reader = _Reader(source, results)
-    reader.read()
-    reader.finish()
-
-
 FORMAT = Format(
     name="pidstat",
     help="pidstat -d: rates of reads and writes of each process",
     recognises=lambda source: source.has_line(_HEADER),
-    parse=_parse,
+    parse=_Reader.parse,
     titled=True,
     words=("UID", "PID", "kB_rd/s", "kB_wr/s", "Command"),
 )

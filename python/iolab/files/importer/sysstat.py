@@ -83,6 +83,16 @@ class OutputReader(TableReader):
         super().__init__(source, results)
         self._has_banner = any(map(_BANNER.match, source.text_lines))
 
+    @classmethod
+    def parse(cls, source: Source, results: Results) -> None:
+        """Reads all outputs of the text, each of which is added when it is over."""
+        reader = cls(source, results)
+        reader.read()
+        reader.finish()
+
+    def finish(self) -> None:
+        """The last output is over."""
+
     @abstractmethod
     def begin(self, *, continues: bool) -> None:
         """What follows is another output, or, if it `continues`, a later part of the same one under another title."""

@@ -72,6 +72,7 @@ class _Reader(OutputReader):
         self.finish()
         self.first, self.later, self.since_boot = {}, {}, not continues
 
+    @override
     def finish(self) -> None:
         """Adds the output that ends here."""
         if self.first or self.later:
@@ -81,17 +82,11 @@ class _Reader(OutputReader):
             self.results.problem("the first report, averages since the boot, is left out")
 
 
-def _parse(source: Source, results: Results) -> None:
-    reader = _Reader(source, results)
-    reader.read()
-    reader.finish()
-
-
 FORMAT = Format(
     name="vmstat",
     help="vmstat's reports: blocks in and out, CPU shares, tasks that run and wait",
     recognises=lambda source: source.has_line(_HEADER),
-    parse=_parse,
+    parse=_Reader.parse,
     titled=True,
     words=("procs", "swpd", "free", "cache", "bi", "bo", "wa"),
 )

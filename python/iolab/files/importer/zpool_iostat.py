@@ -80,6 +80,7 @@ class _Reader(OutputReader):
         self.finish()
         self.pool, self.reports, self.first, self.later = "", 0, {}, {}
 
+    @override
     def finish(self) -> None:
         """Adds the output that ends here, a workload for each pool and device."""
         chosen = self.later or self.first
@@ -102,17 +103,11 @@ def _span(cell: str) -> float | None:
     return value * _NS[found["unit"]] if found and value is not None else None
 
 
-def _parse(source: Source, results: Results) -> None:
-    reader = _Reader(source, results)
-    reader.read()
-    reader.finish()
-
-
 FORMAT = Format(
     name="zpool-iostat",
     help="zpool iostat of OpenZFS, with -v and -l: pools and devices",
     recognises=lambda source: source.has_line(_HEADER),
-    parse=_parse,
+    parse=_Reader.parse,
     titled=True,
     words=("capacity", "operations", "bandwidth", "alloc", "free"),
 )

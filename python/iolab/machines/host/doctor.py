@@ -195,7 +195,7 @@ def _controls() -> Iterator[Finding]:
         yield _writable("queue settings", disk.queue / "scheduler")
     for each in _disks():
         if short := driver_tags.shortage(each):
-            yield Finding("controls", "driver's tags", "limited", short, driver_tags.remedy(each))
+            yield Finding("controls", "driver's tags", "limited", short.what, short.remedy)
     yield _writable("drop caches", Path("/proc/sys/vm/drop_caches"))
     governor = text(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
     if is_absent(governor):

@@ -37,42 +37,44 @@ class DriverTags:
 def of(disk: BlockDevice) -> DriverTags | None:
     """None if debugfs may not be read or shows none for this disk: without privileges, in a locked kernel."""
     try:
-        with detached_mount.of("debugfs") as root, _opened(root, f"block/{disk.disk.name}/hctx0/tags") as file:
+        with detached_mount.of("debugfs") as root, _opened(root, f"block/{disk.name}/hctx0/tags") as file:
             found = TAGS.search(os.read(file, 1 << 16).decode())
     except OSError:
         return None
     return DriverTags(used=int(found[2]), made=int(found[1])) if found else None
 
 
-def shortage(disk: BlockDevice) -> str | None:
-    """What `nr_requests` hides, if it hides something: fewer tags than made that it does not show."""
-    tags = of(disk)
+@dataclass(frozen=True)
+class Shortage:
+    """Fewer tags than made, which `nr_requests` does not show."""
+
+    what: str
+    remedy: str
+    """The commands that give the driver all its tags."""
+
+
+def shortage(disk: BlockDevice) -> Shortage | None:
+    """What `nr_requests` hides of the disk, if it hides something."""
+    tags, queue = of(disk), disk.queue
     if tags is None or tags.used == tags.made:
         return None
-    depth, scheduler = shown(disk.queue / "nr_requests"), shown(disk.queue / "scheduler")
+    depth, scheduler = shown(queue / "nr_requests"), shown(queue / "scheduler")
     if scheduler == "none" and depth == str(tags.used):
         return None
-    return (
-        f"{disk.disk.name}: the driver holds {counted(tags.used, 'request')} at most, of {tags.made}, "
-        f"though nr_requests shows {depth}: {tags.used} was set without a scheduler, and a change of scheduler keeps it"
+    commands = [f"for n in {_other(tags.made)} {tags.made}; do echo $n > {queue}/nr_requests; done"]
+    if scheduler != "none":
+        commands = [f"echo none > {queue}/scheduler", *commands, f"echo {scheduler} > {queue}/scheduler"]
+    return Shortage(
+        f"{disk.name}: the driver holds {counted(tags.used, 'request')} at most, of {tags.made}, "
+        f"though nr_requests shows {depth}: {tags.used} was set without a scheduler, and changes of scheduler keep it",
+        f"as root: {'; '.join(commands)}",
     )
 
 
 def notes(disks: Iterable[BlockDevice]) -> list[str]:
     """What is hidden of these disks and those that they are stacked on, each with the commands that mend it."""
     each = {one.name: one for disk in disks for one in (disk, *disk.disks_below)}
-    return [f"{short}; {remedy(disk)}" for disk in each.values() if (short := shortage(disk)) is not None]
-
-
-def remedy(disk: BlockDevice) -> str:
-    """The commands that give the driver all its tags."""
-    tags, queue = of(disk), disk.queue
-    made = tags.made if tags else 128
-    numbers = f"for n in {_other(made)} {made}; do echo $n > {queue}/nr_requests; done"
-    scheduler = shown(queue / "scheduler")
-    if scheduler == "none":
-        return f"as root: {numbers}"
-    return f"as root: echo none > {queue}/scheduler; {numbers}; echo {scheduler} > {queue}/scheduler"
+    return [f"{short.what}; {short.remedy}" for disk in each.values() if (short := shortage(disk)) is not None]
 
 
 def fill(disk: BlockDevice) -> None:
