@@ -232,9 +232,8 @@ def _no_device(path: Path) -> Fact:
 
 
 def _loop(disk: BlockDevice) -> Fact:
-    for device in loop.attached():
-        if device.name == disk.name:
-            return {"backing_file": device.backing_file, "direct_io": device.direct_io}
+    for device in loop.attached(disk.name):
+        return {"backing_file": device.backing_file, "direct_io": device.direct_io}
     return absent("not a loop device")
 
 

@@ -43,7 +43,8 @@ class LocalProcess:
         when nothing is measured."""
 
     def expect(self, trials: Iterable[Trial]) -> None:
-        """One trial at a time: what runs beside another would be measured with it."""
+        """One trial at a time: what runs beside another would be measured with it. But its process can begin."""
+        self._forker()
 
     def admit(self, trial: Trial, should_stop: ShouldStop) -> list[DeviceIdentity]:
         """See `Executor.admit`. In a child too: reading from a device can take for ever."""

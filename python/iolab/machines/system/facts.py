@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ Fact = Any
 """A JSON value, or {"absent": reason}."""
 
 
+READ_BYTES = 1 << 16
+
+
 def absent(reason: str) -> dict[str, str]:
     """The fact that something cannot be read, with the reason."""
     return {"absent": reason}
@@ -24,23 +28,36 @@ def is_absent(fact: Fact) -> bool:
     return isinstance(fact, dict) and set(fact) == {"absent"}
 
 
-def text(path: Path) -> Fact:
+def text(path: Path | str) -> Fact:
     """A small file's text without the space around it."""
     try:
-        return path.read_text(errors="replace").strip()
+        return _content(path).decode(errors="replace").strip()
     except FileNotFoundError:
         return absent(f"no {path}")
     except OSError as error:
         return absent(f"{path}: {error.strerror}")
 
 
+def _content(path: Path | str) -> bytes:
+    """As `Path.read_bytes`, in 3 of its 8 system calls: a trial reads a hundred such files."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts = []
+        while part := os.read(file, READ_BYTES):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(file)
+
+
 def files(directory: Path) -> Fact:
     """Name -> text of each plain file in a directory; files that cannot be read state why."""
     try:
-        names = sorted(entry.name for entry in directory.iterdir() if entry.is_file())
+        with os.scandir(directory) as entries:
+            names = sorted(entry.name for entry in entries if entry.is_file())
     except OSError as error:
         return absent(f"{directory}: {error.strerror}")
-    return {name: text(directory / name) for name in names}
+    return {name: text(f"{directory}/{name}") for name in names}
 
 
 def fields(path: Path, names: dict[str, str]) -> dict[str, Fact]:

@@ -47,9 +47,9 @@ class Loop:
         return (block.SYS / "block" / self.name / "loop" / name).read_text().strip()
 
 
-def attached() -> Iterator[Loop]:
-    """Loop devices that have a backing file now."""
-    for path in sorted((block.SYS / "block").glob("loop*/loop/backing_file")):
+def attached(names: str = "loop*") -> Iterator[Loop]:
+    """Loop devices of these names that have a backing file now."""
+    for path in sorted((block.SYS / "block").glob(f"{names}/loop/backing_file")):
         try:
             yield Loop(path.parent.parent.name, path.read_text().rstrip("\n"))
         except OSError:

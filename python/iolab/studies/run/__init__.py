@@ -73,6 +73,8 @@ def run(
     port = port_of(experiment.machine)
     if announced := port.announcement(experiment.machine, plan.seed):
         progress.report_line(announced)
+    if experiment.machine.is_of_host and on is None:
+        executor.expect(plan.round(0))  # begins while the machine is described
     if machine is None and experiment.machine.is_of_host and on is not None:
         machine = remote_hosts.describe(on)
     described = port.describe(experiment.machine, experiment.target) if machine is None else machine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from types import TracebackType
 from typing import Self
 
@@ -23,7 +24,11 @@ class MachineExecutor:
 
     def expect(self, trials: Iterable[Trial]) -> None:
         """See `Executor.expect`. A host does one at a time; a guest's time is its own, whatever else runs."""
-        self._model.expect(trial for trial in trials if not trial.is_of_host)
+        coming = iter(trials)
+        for first in coming:  # a run has one machine
+            chosen = self._host if first.is_of_host else self._model
+            chosen.expect(chain([first], coming))
+            break
 
     def admit(self, trial: Trial, should_stop: ShouldStop) -> list[DeviceIdentity]:
         """See `Executor.admit`."""
