@@ -176,6 +176,7 @@ fn group_of(
         cgroup,
         priority: machine.io_priority(),
         cpus,
+        batch: group.batch,
         jobs: group.jobs.iter().map(|job| as_run(job, path)).collect(),
     })
 }
