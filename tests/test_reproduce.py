@@ -38,6 +38,7 @@ from iolab.studies.reproduction.scorecard import (
 from iolab.studies.reproduction.tables import Cell
 from iolab.studies.run import run
 from iolab.studies.run.machine_executor import MachineExecutor
+from reproduce import by_row
 from support.figures import expect_problem, figures
 from support.stored import stored_run
 
@@ -575,6 +576,19 @@ QUICK = {
     "fs-mark": ("small", ["3.6"]),
 }
 """The part of each experiment that takes a few seconds."""
+
+
+JSON = st.recursive(st.none() | st.integers() | st.text(), lambda one: st.lists(one) | st.dictionaries(st.text(), one))
+
+
+@given(JSON)
+def test_what_is_stored_by_row_is_what_the_command_printed(value: object) -> None:
+    assert json.loads(by_row(value)) == value
+
+
+def test_a_cell_is_stored_as_a_row() -> None:
+    stored = by_row({"unit": "s", "cells": [{"a": 1, "b": None}, {"a": 2}]})
+    assert stored.splitlines()[3:5] == ['  {"a": 1, "b": null},', '  {"a": 2}']
 
 
 @pytest.mark.long
