@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.base.quantity import parse_duration_ns
+from iolab.base.strict_json import by_row
 from iolab.files.experiment import load as load_experiment
 from iolab.files.store import read
 from iolab.presentation.cli.invoke import invoke
@@ -38,7 +39,6 @@ from iolab.studies.reproduction.scorecard import (
 from iolab.studies.reproduction.tables import Cell
 from iolab.studies.run import run
 from iolab.studies.run.machine_executor import MachineExecutor
-from reproduce import by_row
 from support.figures import expect_problem, figures
 from support.stored import stored_run
 

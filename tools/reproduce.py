@@ -11,8 +11,8 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
+from iolab.base.strict_json import by_row
 from iolab.studies.reproduction import names
 from iolab.studies.reproduction.scorecard import RESULTS
 
@@ -30,22 +30,6 @@ def main() -> int:
         (RESULTS / f"{name}.json").write_text(by_row(json.loads(done.stdout)) + "\n")
         print(f"wrote published/results/{name}.json")
     return 0
-
-
-def by_row(value: Any, indent: str = "") -> str:
-    """JSON whose innermost objects and lists are rows: a difference shows each cell of a table that changed, as one."""
-    if isinstance(value, dict):
-        members = [f"{json.dumps(key)}: {by_row(item, indent + ' ')}" for key, item in value.items()]
-        begin, end, items = "{", "}", list(value.values())
-    elif isinstance(value, list):
-        members = [by_row(item, indent + " ") for item in value]
-        begin, end, items = "[", "]", value
-    else:
-        return json.dumps(value)
-    if not any(isinstance(item, dict | list) for item in items):
-        return json.dumps(value)
-    inner = ",\n".join(f"{indent} {member}" for member in members)
-    return f"{begin}\n{inner}\n{indent}{end}"
 
 
 if __name__ == "__main__":
