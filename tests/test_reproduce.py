@@ -39,7 +39,7 @@ from iolab.studies.reproduction.scorecard import (
 from iolab.studies.reproduction.tables import Cell
 from iolab.studies.run import run
 from iolab.studies.run.machine_executor import MachineExecutor
-from support.figures import expect_problem, figures
+from support.figures import expect_problem, expect_understood_or_refused, figures
 from support.stored import stored_run
 
 MACHINES = Path(__file__).parents[1] / "machines"
@@ -381,12 +381,7 @@ def test_a_file_without_anything_to_compare_is_refused() -> None:
     st.sampled_from(["", "x = 1", "[cell]", "1 = [1]", "fit = 3", '"', "claims = 1"]),
 )
 def test_whatever_is_written_is_understood_or_refused(line: int, instead: str) -> None:
-    lines = FIGURES.splitlines()
-    lines[line] = instead
-    try:
-        figures("\n".join(lines))
-    except InputError as error:
-        assert str(error).startswith("figures.toml:")
+    expect_understood_or_refused(FIGURES, line, instead)
 
 
 # Errors and aims
