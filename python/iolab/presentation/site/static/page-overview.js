@@ -6,7 +6,7 @@ import { h, section } from "./dom.js";
 import { spark } from "./draw.js";
 import * as format from "./format.js";
 import { parse } from "./query.js";
-import { asRow, changeColumns, runColumns, short, verdicts } from "./rows.js";
+import { asRow, changeColumns, runColumns, shareOf, short, verdicts } from "./rows.js";
 import { table } from "./table.js";
 import { chosenMargin } from "./verdict.js";
 
@@ -20,6 +20,7 @@ export async function overviewPage(_, meta) {
   return {
     title: meta.title,
     content: [
+      conclusion(regressed, page, meta),
       section("Regressions over time", h("p", { class: "hint" }, "Benchmarks that became worse on one machine and have not recovered, the newest change first, with the 95 % interval of the change."),
         table({ id: "a", caption: "Regressions over time", columns, rows: regressed, empty: "None is known." }), waiting),
       section("Benchmarks", h("p", { class: "hint" }, "Runs with the same title and workloads on the same hardware. The line is the typical value over the last 60 runs, of the setting that moved if one did; its band is the spread of rounds, its height a fifth of the value or more."),
@@ -31,6 +32,17 @@ export async function overviewPage(_, meta) {
         h("p", {}, h("a", { href: address.to("runs") }, `All ${meta.runs.toLocaleString("en-US")} runs`))),
     ],
   };
+}
+
+/** What a reader comes for, in one sentence: whether something became worse, how much, since when and with what. */
+function conclusion(regressed, page, meta) {
+  if (!regressed.length) return h("p", { class: "lead" }, `No regression over time is known${page.pending ? " so far" : ""} in ${meta.runs.toLocaleString("en-US")} runs.`);
+  const size = (row) => Math.abs(Math.log(row.after / row.before)) || 0;
+  const worst = regressed.reduce((one, other) => (size(other) > size(one) ? other : one));
+  const cause = worst.differs[0];
+  return h("p", { class: "lead" }, regressed.length > 1 ? `${regressed.length} regressions stand. The largest: ` : "A regression stands: ",
+    h("a", { href: address.to(`b/${worst.benchmark}-${worst.hardware}`) }, short(worst.title, 60)), `, ${page.metrics[worst.metric]?.label || worst.metric} of ${worst.workload} under ${worst.setting}, ${shareOf(worst)} since ${format.date(worst.since_unix_ns) || "the run"}`,
+    cause ? `, when ${cause.what} changed from ${short(cause.before, 30)} to ${short(cause.after, 30)}${worst.differs.length > 1 ? " and more" : ""}.` : ".");
 }
 
 /** With a margin chosen, smaller changes of level are left out. */
