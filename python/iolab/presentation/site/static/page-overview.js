@@ -21,7 +21,7 @@ export async function overviewPage(_, meta) {
     title: meta.title,
     content: [
       conclusion(regressed, page, meta),
-      section("Regressions over time", h("p", { class: "hint" }, "Benchmarks that became worse on one machine and have not recovered, the newest change first, with the 95 % interval of the change."),
+      !regressed.length && !page.pending ? null : section("Regressions over time", h("p", { class: "hint" }, "Benchmarks that became worse on one machine and have not recovered, the newest change first, with the 95 % interval of the change."),
         table({ id: "a", caption: "Regressions over time", columns, rows: regressed, empty: "None is known." }), waiting),
       section("Benchmarks", h("p", { class: "hint" }, "Runs with the same title and workloads on the same hardware. The line is the typical value over the last 60 runs, of the setting that moved if one did; its band is the spread of rounds, its height a fifth of the value or more."),
         table({ id: "b", caption: "Benchmarks", columns: benchmarkColumns(page.metrics), rows: page.benchmarks, filter: true, empty: "There are no runs." }),
@@ -55,13 +55,13 @@ function benchmarkColumns(metrics) {
   const scaleOf = (row) => format.scale(metrics[row.spark.metric]?.unit || "", [last(row.spark.typical)]);
   return [
     { name: "benchmark", value: (row) => row.title, cell: (row) => h("a", { href: address.to(`b/${row.id}-${row.hardware}`) }, short(row.title, 70)) },
-    { name: "regressions", numeric: true, value: (row) => row.regressions, hint: "over time", cell: (row) => (row.regressions === null ? "..." : row.regressions ? h("b", { class: "slower" }, row.regressions) : "0") },
-    { name: "machine", value: (row) => row.hardware_in_words, cell: (row) => short(row.hardware_in_words, 48) },
-    { name: "runs", numeric: true, value: (row) => row.runs },
-    { name: "metric", value: (row) => (row.spark ? metrics[row.spark.metric]?.label : ""), cell: (row) => (row.spark ? [metrics[row.spark.metric]?.label, h("div", { class: "hint" }, `${row.spark.workload}, ${row.spark.setting}`)] : "") },
     { name: "over the runs", value: (row) => (row.spark ? trend(row.spark.typical) : null), cell: (row) => (row.spark ? spark(row.spark.typical, row.spark.spread, `${metrics[row.spark.metric]?.label} under ${row.spark.setting} over ${row.spark.typical.length} runs`) : ""), hint: "sorted by the last value over the first" },
     { name: "newest", numeric: true, value: (row) => (row.spark ? last(row.spark.typical) : null), cell: (row) => (row.spark && last(row.spark.typical) !== null ? h("a", { href: address.toNumber(row.newest.id, row.spark.workload, row.spark.setting, row.spark.metric) }, scaleOf(row).text(last(row.spark.typical))) : "") },
+    { name: "metric", value: (row) => (row.spark ? metrics[row.spark.metric]?.label : ""), cell: (row) => (row.spark ? [metrics[row.spark.metric]?.label, h("div", { class: "hint" }, `${row.spark.workload}, ${row.spark.setting}`)] : "") },
+    { name: "regressions", numeric: true, value: (row) => row.regressions, hint: "over time", cell: (row) => (row.regressions === null ? "..." : row.regressions ? h("b", { class: "slower" }, row.regressions) : "0") },
     { name: "newest run", value: (row) => row.newest.started_unix_ns, cell: (row) => [h("a", { href: address.to(`r/${row.newest.id}`) }, format.date(row.newest.started_unix_ns) || "run"), " ", verdicts(row.newest)] },
+    { name: "machine", value: (row) => row.hardware_in_words, cell: (row) => short(row.hardware_in_words, 48) },
+    { name: "runs", numeric: true, value: (row) => row.runs },
   ];
 }
 
