@@ -46,9 +46,9 @@ def test_what_one_job_gains_and_another_loses_is_said_job_by_job() -> None:
     (first,) = conclusions(found)
     assert first.verdict == "slower"
     assert first.text.replace(", so far", "") == (
-        "bfq is slower than none on mix, job writer: rate (-75.0 %); "
-        "faster on mix, job reader: rate (+150.0 %) and latency mean (-60.0 %); "
-        "slower on mix as a whole: rate (-20.0 %); faster on mix as a whole: latency mean (-40.0 %)."
+        "bfq against none: mix, job writer: slower in rate (-75.0 %); "
+        "mix, job reader: faster in rate (+150.0 %) and latency mean (-60.0 %); "
+        "mix as a whole: slower in rate (-20.0 %), faster in latency mean (-40.0 %)."
     )
     (alike,) = conclusions([found[0], of_job("writer", "rate_bytes_per_s", 300.0)])
     assert alike.text.startswith("bfq is faster than none in rate on 2 jobs")

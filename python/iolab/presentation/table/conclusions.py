@@ -124,24 +124,25 @@ def _is_traded(found: Sequence[Comparison]) -> bool:
 
 
 def _of_jobs(found: Sequence[Comparison]) -> Conclusion:
-    """`b is slower than a on mix, job writer: rate (-86.5 %); faster on mix, job reader: rate (16.6x); ...`: those that
-    lose first, and all jobs of a workload together last."""
-    setting, against = found[0].setting, found[0].against
-    places: dict[tuple[bool, str, Verdict], list[Comparison]] = {}
+    """`b against a: mix, job writer: slower in rate (-86.5 %); mix, job reader: faster in rate (16.6x)`: those first
+    that lose, and last all jobs of a workload together."""
+    places: dict[str, list[Comparison]] = {}
     for one in found:
         if one.judgement.verdict not in NO_DIFFERENCE:
-            places.setdefault((one.job is None, one.place, one.judgement.verdict), []).append(one)
-    clauses: list[str] = []
-    for (is_whole, place, verdict), ones in sorted(places.items(), key=lambda item: _order(*item[0])):
-        than = f"is {verdict} than {against}" if not clauses else verdict
-        as_whole = " as a whole" if is_whole else ""
-        clauses.append(f"{than} on {place}{as_whole}: {listed(_metrics(ones, several=False, changed=True))}")
-    first = min((verdict for _, _, verdict in places), key=VERDICTS.index)
-    return Conclusion(first, setting, f"{setting} {'; '.join(clauses)}.")
+            places.setdefault(one.place, []).append(one)
+    clauses = []
+    for place, ones in sorted(places.items(), key=lambda item: _order(item[1])):
+        by_verdict = [(verdict, [one for one in ones if one.judgement.verdict == verdict]) for verdict in VERDICTS]
+        named = [
+            f"{verdict} in {listed(_metrics(of, several=False, changed=True))}" for verdict, of in by_verdict if of
+        ]
+        clauses.append(f"{place}{'' if ones[0].job else ' as a whole'}: {', '.join(named)}")
+    first = min((one.judgement.verdict for ones in places.values() for one in ones), key=VERDICTS.index)
+    return Conclusion(first, found[0].setting, f"{found[0].setting} against {found[0].against}: {'; '.join(clauses)}.")
 
 
-def _order(is_whole: bool, place: str, verdict: Verdict) -> tuple[bool, bool, str, int]:
-    return is_whole, verdict not in LOSSES, place, VERDICTS.index(verdict)
+def _order(of_place: Sequence[Comparison]) -> tuple[bool, int]:
+    return of_place[0].job is None, min(VERDICTS.index(one.judgement.verdict) for one in of_place)
 
 
 def _of_undecided(found: Sequence[Comparison], of: int, *, several: bool) -> str:

@@ -41,7 +41,7 @@ function conclusion(regressed, page, meta) {
   const worst = regressed.reduce((one, other) => (size(other) > size(one) ? other : one));
   const cause = worst.differs[0];
   return h("p", { class: "lead" }, regressed.length > 1 ? `${regressed.length} regressions stand. The largest: ` : "A regression stands: ",
-    h("a", { href: address.to(`b/${worst.benchmark}-${worst.hardware}`) }, short(worst.title, 60)), `, ${page.metrics[worst.metric]?.label || worst.metric} of ${worst.workload} under ${worst.setting}, ${shareOf(worst)} since ${format.date(worst.since_unix_ns) || "the run"}`,
+    h("a", { href: address.to(`b/${worst.benchmark}-${worst.hardware}`) }, short(worst.title, 60)), `, ${page.metrics[worst.metric]?.label || worst.metric} of ${worst.workload} under ${worst.setting}, ${shareOf(worst)} since `, h("span", { class: "date" }, format.date(worst.since_unix_ns) || "the run"),
     cause ? `, when ${cause.what} changed from ${short(cause.before, 30)} to ${short(cause.after, 30)}${worst.differs.length > 1 ? " and more" : ""}.` : ".");
 }
 
@@ -55,10 +55,10 @@ function benchmarkColumns(metrics) {
   const scaleOf = (row) => format.scale(metrics[row.spark.metric]?.unit || "", [last(row.spark.typical)]);
   return [
     { name: "benchmark", value: (row) => row.title, cell: (row) => h("a", { href: address.to(`b/${row.id}-${row.hardware}`) }, short(row.title, 70)) },
+    { name: "regressions", numeric: true, value: (row) => row.regressions, hint: "over time", cell: (row) => (row.regressions === null ? "..." : row.regressions ? h("b", { class: "slower" }, row.regressions) : "0") },
     { name: "over the runs", value: (row) => (row.spark ? trend(row.spark.typical) : null), cell: (row) => (row.spark ? spark(row.spark.typical, row.spark.spread, `${metrics[row.spark.metric]?.label} under ${row.spark.setting} over ${row.spark.typical.length} runs`) : ""), hint: "sorted by the last value over the first" },
     { name: "newest", numeric: true, value: (row) => (row.spark ? last(row.spark.typical) : null), cell: (row) => (row.spark && last(row.spark.typical) !== null ? h("a", { href: address.toNumber(row.newest.id, row.spark.workload, row.spark.setting, row.spark.metric) }, scaleOf(row).text(last(row.spark.typical))) : "") },
     { name: "metric", value: (row) => (row.spark ? metrics[row.spark.metric]?.label : ""), cell: (row) => (row.spark ? [metrics[row.spark.metric]?.label, h("div", { class: "hint" }, `${row.spark.workload}, ${row.spark.setting}`)] : "") },
-    { name: "regressions", numeric: true, value: (row) => row.regressions, hint: "over time", cell: (row) => (row.regressions === null ? "..." : row.regressions ? h("b", { class: "slower" }, row.regressions) : "0") },
     { name: "newest run", value: (row) => row.newest.started_unix_ns, cell: (row) => [h("a", { href: address.to(`r/${row.newest.id}`) }, format.date(row.newest.started_unix_ns) || "run"), " ", verdicts(row.newest)] },
     { name: "machine", value: (row) => row.hardware_in_words, cell: (row) => short(row.hardware_in_words, 48) },
     { name: "runs", numeric: true, value: (row) => row.runs },

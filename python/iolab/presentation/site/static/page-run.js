@@ -19,6 +19,7 @@ export async function runPage([id], meta) {
     title: run.title || run.name,
     content: [
       facts([["run", run.name], ["date", format.date(run.started_unix_ns)], ["machine", page.hardware_in_words], ["kernel", run.kernel], ["rounds", page.rounds], ["trials", run.trials], ["against the baseline", verdicts(run)], ["tags", run.tags.join(", ")], ["note", run.note]]),
+      page.sentences.map((text) => h("p", { class: /^(Undecided|Why undecided)/.test(text) ? "hint" : "lead" }, text)),
       links(page, meta),
       warnings([...page.problems, ...page.doubts]),
       page.changes.length ? section("Changed over time with this run", table({ id: "o", caption: "Changed over time with this run", columns: changeColumns(page.metrics, []), rows: page.changes.map((row) => ({ ...row, benchmark: run.benchmark, hardware: run.hardware })) })) : null,
