@@ -6,6 +6,7 @@ from typing import Literal
 
 from iolab.base.option import Bytes, Duration, Options, Percent, Rate, option
 from iolab.domain.workload.block_sizes import BlockSizes, mean_bytes
+from iolab.domain.workload.kind import cpus_option
 from iolab.domain.workload.steady import SteadyOptions
 
 FILE_GRANULE_BYTES = 4096
@@ -173,12 +174,7 @@ class JobOptions(Options):
         "Ask for each read without waiting first, and again if it would have to wait: RWF_NOWAIT, Linux 4.14, a block "
         "device, ext4, xfs or btrfs (io_uring or pvsync).",
     )
-    cpus: list[int] | None = option(
-        None,
-        "CPUs that the job's threads may run on; one CPU is a pin.",
-        default_is="any",
-        expected="a list of CPU numbers such as [0] or [0, 1]",
-    )
+    cpus: list[int] | None = cpus_option("CPUs that the job's threads may run on; one CPU is a pin.")
     amount: Bytes | None = option(None, "Bytes that each copy transfers.", unit="bytes", gt=0)
     operations: int | None = option(None, "Operations that each copy performs.", ge=1)
     steady: SteadyOptions | None = option(
