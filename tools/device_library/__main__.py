@@ -30,7 +30,7 @@ def main() -> None:
             print(found.model.file, found.keys, flush=True)
             in_order = json.loads(json.dumps(results, sort_keys=True))
             RESULTS.write_text(by_row(in_order) + "\n")
-    for path, text in rendered(results, known).items():
+    for path, text in rendered(json.loads(RESULTS.read_text()), known).items():
         path.write_text(text)
 
 

@@ -1146,7 +1146,10 @@ class ExtMetadata(TypedDict):
 
     barrier: NotRequired[bool | None]
     call_ns: NotRequired[int]
+    dirsync: NotRequired[bool]
     journal_blocks: NotRequired[int]
+    max_batch_time: NotRequired[int | None]
+    min_batch_time: NotRequired[int | None]
     scan_block_ns: NotRequired[int]
 
 

@@ -135,7 +135,12 @@ class JobOptions(Options):
         None, "Bypass the page cache (O_DIRECT).", default_is="true, but false with engine mmap or null"
     )
     batch: int | None = option(
-        None, "Operations submitted and reaped at once.", ge=1, le=4096, default_is="adapts to what is ready"
+        None,
+        "Completions taken at once, and so operations submitted at once: the job waits for so many, and takes no more. "
+        "A simulated job does not wait.",
+        ge=1,
+        le=4096,
+        default_is="adapts to what is ready",
     )
     fixed_buffers: bool = option(True, "Register the buffers with the ring (io_uring, io_uring_cmd).")
     registered_files: bool = option(True, "Register the files with the ring (io_uring, io_uring_cmd).")
