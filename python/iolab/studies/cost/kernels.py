@@ -98,18 +98,19 @@ def prepared(versions: Versions, config: str | None, report_line: Callable[[str]
     Raises:
         InputError: there is no such kernel, or one does not build: the patch and the compiler's first complaint.
     """
-    made = []
+    made, notes = [], []
     for one in versions.kernels:
         report_line(f"{one.setting}: {one.label}")
         try:
             found = kernel.find(one.kernel, config=config if versions.tree else None)
         except BuildFailed as error:
             raise _blamed(versions, one, error, config, report_line) from None
+        notes += [f"{one.setting}: {found.compiled}"] if found.compiled else []
         facts = describe.made(found)
         how = [f"configured as {facts['configuration']}"] if "configuration" in facts else []
         how += [f"built by {facts['compiler']}"] if "compiler" in facts else []
         made.append(replace(one, how=", ".join(how)))
-    return replace(versions, kernels=made)
+    return replace(versions, kernels=made, notes=notes)
 
 
 def _blamed(
