@@ -55,10 +55,12 @@ def config(image: Path) -> Path:
 
 
 def modules(image: Path) -> Path:
-    """Where the modules of a package's kernel are."""
-    if image.parent.name == "boot":
-        return image.parents[1] / "lib" / "modules" / image.name.removeprefix("vmlinuz-")
-    return image.parent
+    """Where the modules of a package's kernel are: below lib, below usr/lib from Debian 13 on, or beside the image."""
+    if image.parent.name != "boot":
+        return image.parent
+    root, release = image.parents[1], image.name.removeprefix("vmlinuz-")
+    merged = root / "usr" / "lib" / "modules" / release
+    return merged if merged.is_dir() else root / "lib" / "modules" / release
 
 
 def available() -> list[str]:
