@@ -144,6 +144,23 @@ def emulators(state_dir: Path) -> list[int]:
 
 
 @pytest.mark.long
+def test_a_read_costs_the_same_however_long_the_boot_was(iolab: CommandLine, kernel_name: str) -> None:
+    """When the agent's pages were mapped as they were run, the second boot had one of them mapped before its load."""
+    settings = '[settings.more]\nmachine = { memory = "1GiB" }\n[settings.less]\nmachine = { memory = "768MiB" }\n'
+    reads = experiment(kernel_name, settings).replace("operations = 2000", "operations = 4000\nlayout = false")
+    iolab.write("guest.toml", reads.replace("4MiB", "16MiB").replace("32MiB", "64MiB"))
+    iolab("run", "guest.toml", "--out", "run", time_limit_s=600)
+    run = read(iolab.cwd / "run")
+    more, less = (phase["probes"]["instructions"] for trial in range(2) for phase in run.record(trial).phases)
+    assert more["total"] == pytest.approx(less["total"], rel=2e-4)
+    ticks, faults = (
+        [dict(zip(one["symbols"], one["calls"], strict=True)).get(name, 0) for one in (more, less)]
+        for name in ("update_process_times", "filemap_map_pages")
+    )
+    assert ticks[0] == ticks[1] > 0 and faults == [0, 0]
+
+
+@pytest.mark.long
 def test_a_random_number_of_a_guest_costs_what_it_costs_on_a_machine_that_is_up(
     iolab: CommandLine, kernel_name: str
 ) -> None:

@@ -609,11 +609,12 @@ def test_only_a_guest_counts_instructions() -> None:
 
 
 @pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize("lib", ["lib", "usr/lib"])
 def test_a_kernel_in_one_package_or_in_four_is_found(
-    split: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    split: bool, lib: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Debian's from version 7.2 on depend on three others: for the image, which lies beside the modules, for these, and
-    for the configuration and the list of what is built in."""
+    for the configuration and the list of what is built in. Debian 13 has modules below usr/lib."""
     release = "7.3.4-amd64"
     if split:
         holds = {
@@ -622,7 +623,7 @@ def test_a_kernel_in_one_package_or_in_four_is_found(
             "base": [f"usr/lib/modules/{release}/{name}" for name in ("config", "modules.builtin")],
         }
     else:
-        holds = {"image": [f"boot/vmlinuz-{release}", f"lib/modules/{release}/kernel/a.ko"]}
+        holds = {"image": [f"boot/vmlinuz-{release}", f"{lib}/modules/{release}/kernel/a.ko"]}
     asked = []
 
     def run(arguments: Sequence[str], limit_s: float, cwd: Path) -> subprocess.CompletedProcess[str]:

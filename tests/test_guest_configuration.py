@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from iolab.base.errors import InputError
+from iolab.domain import layer
 from iolab.files.experiment import loads
 from iolab.machines.guest import configuration, describe, guest, kernel, modules, plan, tree
 from iolab.machines.guest.limit import Deadline
@@ -68,6 +69,12 @@ def test_what_is_no_configuration_is_told_with_its_line(tmp_path: Path) -> None:
     assert error.value.where == f"{wrong}:2"
     with pytest.raises(InputError, match="no such configuration"):
         configuration.find("tiny", tmp_path)
+
+
+def test_plain_has_every_layer() -> None:
+    options = set(configuration.find("plain", Path("/")).options.decode().splitlines())
+    named = {name for kind in layer.KINDS.values() for name in re.findall(r"CONFIG_\w+", kind.configuration)}
+    assert {f"{name}=y" for name in named} <= options
 
 
 MAKEFILE = """\

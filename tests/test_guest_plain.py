@@ -30,6 +30,7 @@ seed = 1
 [target]
 kind = "scratch"
 size = "512MiB"
+layers = {layers}
 [guest]
 time_limit = "30min"
 {workload}
@@ -58,12 +59,21 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("workload", "filesystem"), [(READS, "none"), (CREATES, "ext4"), (CREATES, "xfs")], ids=["reads", "ext4", "xfs"]
+    ("workload", "filesystem", "layer"),
+    [
+        pytest.param(READS, "none", "", id="reads"),
+        pytest.param(CREATES, "ext4", "", id="ext4"),
+        pytest.param(CREATES, "xfs", "", id="xfs"),
+        pytest.param(READS, "none", 'kind = "crypt", cipher = "cipher_null-ecb"', id="crypt"),
+        pytest.param(READS, "none", 'kind = "raid", level = 1, members = 2', id="raid1"),
+    ],
 )
 def test_the_hot_paths_of_plain_are_those_of_debians_kernel(
-    iolab: CommandLine, tree: str, workload: str, filesystem: str
+    iolab: CommandLine, tree: str, workload: str, filesystem: str, layer: str
 ) -> None:
-    text = EXPERIMENT.format(debian=kernel_or_skip("6.1."), tree=tree, workload=workload, filesystem=filesystem)
+    layers = f"[{{ {layer} }}]" if layer else "[]"
+    debian = kernel_or_skip("6.1.")
+    text = EXPERIMENT.format(debian=debian, tree=tree, workload=workload, filesystem=filesystem, layers=layers)
     iolab.write("plain.toml", text)
     iolab("run", "plain.toml", "--out", "run", time_limit_s=7200)
     debian, plain = (functions(iolab.cwd / "run", setting) for setting in ("debian", "plain"))

@@ -11,8 +11,8 @@ The tree gets branches of so many commits on real files of block/ and fs/xfs/, a
     fifty   a single commit, which adds 50 instructions to the start of every request
 
 `git notes` on the tip of each branch state which commits these are. Other commits add a comment and a function that
-nobody calls; two in a row can't be built. The source comes from the package linux-source-VERSION, which is fetched and
-unpacked, not installed.
+nobody calls; two in a row can't be built. The source comes from the package linux-source-VERSION, which iolab fetches
+into its cache, and does not install.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ import argparse
 import random
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from iolab.base.errors import IolabError
+from iolab.machines.guest import debian_source
 
 AUTHOR = ("-c", "user.name=iolab", "-c", "user.email=iolab@localhost", "-c", "commit.gpgsign=false")
 TOUCHED = ("block/*.c", "fs/xfs/*.c", "fs/xfs/libxfs/*.c")
@@ -56,10 +58,14 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.tree.exists():
         sys.exit(f"{arguments.tree}: exists already")
-    unpack(arguments.version, arguments.tree)
-    git(arguments.tree, "init", "--quiet", "--initial-branch=none")
-    commit(arguments.tree, f"Linux {arguments.version} as Debian ships it", "--all-files")
+    try:
+        source = debian_source.tree(f"linux-source-{arguments.version}", print)
+    except IolabError as error:
+        sys.exit(str(error))
+    run(["git", "clone", "--quiet", "--no-checkout", str(source), str(arguments.tree)], ".")
     git(arguments.tree, "tag", "base")
+    git(arguments.tree, "checkout", "--quiet", "--detach")
+    git(arguments.tree, "branch", "--delete", "--force", "main")
     for branch in arguments.branches:
         git(arguments.tree, "checkout", "--quiet", "--force", "-B", branch, "base")
         if branch == ONE_COMMIT:
@@ -68,18 +74,6 @@ def main() -> int:
             drawn = random.Random(f"{arguments.seed} {branch}")
             grow(arguments.tree, arguments.commits, PLANTED[branch], drawn)
     return 0
-
-
-def unpack(version: str, tree: Path) -> None:
-    """The source of the package becomes `tree`."""
-    with tempfile.TemporaryDirectory(dir=tree.absolute().parent) as scratch:
-        run(["apt-get", "download", f"linux-source-{version}"], scratch)
-        (package,) = Path(scratch).glob("*.deb")
-        run(["dpkg-deb", "--extract", package.name, "package"], scratch)
-        (source,) = Path(scratch).glob("package/usr/src/*.tar.xz")
-        run(["tar", "--extract", "--xz", "--file", str(source)], scratch)
-        (unpacked,) = Path(scratch).glob("linux-source-*/")
-        unpacked.rename(tree)
 
 
 def add_fifty(tree: Path) -> None:
@@ -121,8 +115,8 @@ def add(statement: str, file: Path, function: str) -> None:
     file.write_text(text[:body] + statement + text[body:])
 
 
-def commit(tree: Path, subject: str, *how: str) -> None:
-    git(tree, "add", *(("--force", "--all") if how else ("--update",)))
+def commit(tree: Path, subject: str) -> None:
+    git(tree, "add", "--update")
     git(tree, *AUTHOR, "commit", "--quiet", "--no-verify", "-m", subject)
 
 

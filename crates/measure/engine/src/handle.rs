@@ -13,6 +13,7 @@ use workload::record::{PhaseRecord, Snapshot};
 use crate::caches::drop_caches;
 use crate::clock::{Origin, monotonic_ns, unix_ns};
 use crate::error::{RunError, StartError};
+use crate::marker;
 use crate::memory::Memory;
 use crate::outcome::{Outcome, Start};
 use crate::panics;
@@ -121,6 +122,7 @@ pub(crate) fn begin<W: Work, P: Send + 'static>(
             return Err(refused);
         }
     }
+    marker::wait();
     let origin = Origin::now();
     let start = Start {
         origin,

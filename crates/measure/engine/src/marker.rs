@@ -3,7 +3,22 @@
 //! A guest machine's counter (python/iolab/machines/guest/counter) looks for it. On any other machine it costs one
 //! no-operation per phase.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+static WAIT: OnceLock<fn()> = OnceLock::new();
+
+/// Has each phase of this process wait when its threads are ready, before the first operation. Once for all: later
+/// calls change nothing.
+pub fn wait_before_each(wait: fn()) {
+    let _ = WAIT.set(wait);
+}
+
+pub(crate) fn wait() {
+    if let Some(wait) = WAIT.get() {
+        wait();
+    }
+}
 
 /// Where a phase's threads pass: the first to enter marks the begin, the last to leave the end.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ mod sorts;
 mod step;
 mod system;
 mod tags;
+mod tick;
 mod timed_command;
 
 use std::process::ExitCode;
@@ -74,12 +75,15 @@ fn end_after(limit: Duration) {
 
 fn run(port: &mut Port) -> Result<(), Failure> {
     system::mount_own_filesystems()?;
+    // A machine of little memory may refuse.
+    let _ = system::map_own_pages();
     let text =
         std::fs::read_to_string("/plan.json").map_err(|error| Failure::os("/plan.json", &error))?;
     let plan: Plan = serde_json::from_str(&text)
         .map_err(|error| Failure::what(format!("/plan.json: {error}")))?;
     port.emit(&json!({ "up": system::release() }));
     end_after(Duration::from_nanos(plan.limit_ns));
+    engine::marker::wait_before_each(tick::wait);
     let mut agent = Agent::new(plan.seed);
     for (number, step) in plan.steps.iter().enumerate() {
         let answer: Value = agent

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::system;
+use crate::{system, tick};
 
 /// What makes a process of this program sort.
 pub const WORD: &str = "sort";
@@ -104,6 +104,7 @@ pub fn run(processes: &[Value], group: &str) -> Result<Value, Failure> {
         });
     }
     let window = Window::new(1);
+    tick::wait();
     window.enter();
     for go in &mut goes {
         // A process that has died reports nothing, which is noticed.

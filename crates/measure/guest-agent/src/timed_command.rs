@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::system;
+use crate::{system, tick};
 
 /// What is run, and where.
 #[derive(Deserialize)]
@@ -36,6 +36,7 @@ impl TimedCommand {
         let started = SystemTime::now().duration_since(UNIX_EPOCH);
         let before = system::used_by_children().map_err(failed)?;
         let window = Window::new(1);
+        tick::wait();
         let began = Instant::now();
         // Its CPUs are those of the thread that starts it.
         let (status, output, elapsed) = thread::scope(|scope| {

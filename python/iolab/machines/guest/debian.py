@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from iolab.base import child_process
@@ -20,6 +21,7 @@ _LISTS = "linux-base-"
 _NAME = re.compile(r"[0-9][\w.+~-]*")
 FETCH_LIMIT_S = 300.0
 LOOK_LIMIT_S = 30.0
+REACHABLE = "is a package index reachable? sudo apt-get update"
 
 
 def fetch(version: str) -> Path:
@@ -53,19 +55,17 @@ def config(image: Path) -> Path:
 
 
 def modules(image: Path) -> Path:
-    """Where the modules of a package's kernel are."""
-    if image.parent.name == "boot":
-        return image.parents[1] / "lib" / "modules" / image.name.removeprefix("vmlinuz-")
-    return image.parent
+    """Where the modules of a package's kernel are: below lib, below usr/lib from Debian 13 on, or beside the image."""
+    if image.parent.name != "boot":
+        return image.parent
+    root, release = image.parents[1], image.name.removeprefix("vmlinuz-")
+    merged = root / "usr" / "lib" / "modules" / release
+    return merged if merged.is_dir() else root / "lib" / "modules" / release
 
 
 def available() -> list[str]:
     """The versions that the package index of this machine has; none without apt."""
-    tool = command.find("apt-cache")
-    if tool is None:
-        return []
-    output = _run([tool, "pkgnames", _PACKAGE], LOOK_LIMIT_S, cwd=None).stdout
-    names = (line.removeprefix(_PACKAGE) for line in output.splitlines() if line.endswith(_ARCHITECTURE))
+    names = (name.removeprefix(_PACKAGE) for name in offered(_PACKAGE) if name.endswith(_ARCHITECTURE))
     # Only packages with a version hold a kernel; the others depend on the newest.
     found = (name.removesuffix(_ARCHITECTURE) for name in names)
     return sorted((name for name in found if re.match(r"\d+\.\d+\.\d+", name) and "-dbg" not in name), key=order)
@@ -76,26 +76,56 @@ def order(version: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", version)]
 
 
-def _fetch(name: str, target: Path) -> None:
+def unpacked(packages: Sequence[str], directory: Path, *, instead: str, limit_s: float = FETCH_LIMIT_S) -> str | None:
+    """Fetches the packages and unpacks them into the directory; the reason if they cannot be fetched.
+
+    Args:
+        packages: each a name, or NAME=VERSION.
+        instead: the remedy without apt.
+
+    Raises:
+        MachineError: there is no apt, it did not end in time, or a package cannot be unpacked.
+    """
     tool, unpacker = command.find("apt-get"), command.find("dpkg-deb")
     if tool is None or unpacker is None:
-        raise MachineError(
-            "fetching a kernel's package takes apt and dpkg", where=name, remedy="give the path of an image instead"
-        )
+        raise MachineError("fetching a package takes apt and dpkg", where=packages[0], remedy=instead)
+    done = _run([tool, "download", "--quiet", *packages], limit_s, cwd=directory)
+    found = list(directory.glob("*.deb"))
+    if done.returncode != 0 or not found:
+        return _last(done.stderr)
+    for package in found:
+        extracted = _run([unpacker, "-x", str(package), str(directory)], limit_s, cwd=directory)
+        if extracted.returncode != 0:
+            raise MachineError(f"{package.name} cannot be unpacked: {_last(extracted.stderr)}", where=packages[0])
+        package.unlink()
+    return None
+
+
+def offered(prefix: str) -> list[str]:
+    """The packages of that prefix that the package index of this machine has; none without apt."""
+    tool = command.find("apt-cache")
+    return [] if tool is None else _run([tool, "pkgnames", prefix], LOOK_LIMIT_S, cwd=None).stdout.split()
+
+
+def fields(package: str) -> dict[str, str]:
+    """What the package index has of the version that would be fetched, such as `Version` and `Size`; empty if there is
+    no such package, or no apt."""
+    tool = command.find("apt-cache")
+    if tool is None:
+        return {}
+    output = _run([tool, "show", "--no-all-versions", package], LOOK_LIMIT_S, cwd=None).stdout
+    return {key: text.strip() for key, colon, text in (line.partition(":") for line in output.splitlines()) if colon}
+
+
+def _fetch(name: str, target: Path) -> None:
     with cache.filled(target) as directory:
         for prefixes in ((_PACKAGE,), _PARTS, (_LISTS,)):
             packages = [f"{prefix}{name}{_ARCHITECTURE}" for prefix in prefixes]
-            done = _run([tool, "download", "--quiet", *packages], FETCH_LIMIT_S, cwd=directory)
-            found = list(directory.glob("*.deb"))
-            if done.returncode != 0 or not found:
+            refused = unpacked(packages, directory, instead="give the path of an image instead")
+            if refused is not None:
                 if prefixes == (_LISTS,):
                     return
-                raise _refused(name, done.stderr)
-            for package in found:
-                unpacked = _run([unpacker, "-x", str(package), str(directory)], FETCH_LIMIT_S, cwd=directory)
-                if unpacked.returncode != 0:
-                    raise MachineError(f"{package.name} could not be unpacked: {_last(unpacked.stderr)}", where=name)
-                package.unlink()
+                raise _refused(name, refused)
             kernel = image(directory)
             if kernel is not None and (prefixes == (_PACKAGE,) or (modules(kernel) / "modules.builtin").exists()):
                 return
@@ -103,14 +133,14 @@ def _fetch(name: str, target: Path) -> None:
                 raise MachineError("its packages hold no kernel", where=name)
 
 
-def _refused(name: str, output: str) -> InputError | MachineError:
+def _refused(name: str, why: str) -> InputError | MachineError:
     known = available()
     if known and name not in known:
         return InputError(unknown("kernel", name, known), where="kernel", remedy="sudo apt-get update may know it")
     return MachineError(
-        f"the kernel's package could not be fetched: {_last(output)}",
+        f"the kernel's package could not be fetched: {why}",
         where=name,
-        remedy="is a package index reachable? sudo apt-get update",
+        remedy=REACHABLE,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
@@ -36,6 +36,8 @@ class Kernel:
     """Its System.map, if its build left one."""
     configuration: str | None = None
     """What a tree's kernel was configured as: `plain`, or a file's path."""
+    compiled: str | None = field(default=None, compare=False)
+    """How many compilations ccache had, if it was built now and by ccache."""
 
     @property
     def label(self) -> str:
@@ -65,7 +67,7 @@ def find(name: str, modules: str | None = None, config: str | None = None) -> Ke
     if is_commit(name):
         built = tree.build(name, config)
         debug, symbols = (path if path.exists() else None for path in (built.debug, built.map))
-        return Kernel(name, built.image, None, debug, built.config, symbols, built.configuration)
+        return Kernel(name, built.image, None, debug, built.config, symbols, built.configuration, built.compiled)
     if is_image(name):
         return _of_files(name, modules)
     directory = debian.fetch(name)

@@ -7,15 +7,15 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
 from iolab.base import child_process
 from iolab.base.errors import InputError, MachineError
-from iolab.machines.guest import cache, configuration
+from iolab.machines.guest import cache, ccache, configuration
 from iolab.machines.guest.configuration import Configuration
 from iolab.machines.guest.kernel_paths import path_of
 from iolab.machines.system import command, git
@@ -24,6 +24,14 @@ from iolab.machines.system.git import Repository
 FOLDER = "trees"
 BUILD_LIMIT_S = 3600.0
 _SHORT_REVISION = 12
+FIXED = (
+    "KBUILD_BUILD_TIMESTAMP=2020-01-01",
+    "KBUILD_BUILD_USER=iolab",
+    "KBUILD_BUILD_HOST=iolab",
+    "KBUILD_BUILD_VERSION=1",
+)
+"""What a kernel's text has of its build. The last is else the number of builds at one place (init/build-version, 6.1).
+"""
 _TOOLS = {"git": "git", "make": "make", "gcc": "gcc", "flex": "flex", "bison": "bison", "bc": "bc"}
 
 
@@ -38,6 +46,8 @@ class BuiltKernel:
     image: Path
     configuration: str
     """The name of its configuration."""
+    compiled: str | None = None
+    """How many compilations ccache had, if it was built now and by ccache."""
 
     @property
     def debug(self) -> Path:
@@ -79,6 +89,7 @@ def build(name: str, config: str | None = None) -> BuiltKernel:
     with locked(place):
         if not built.image.exists():
             _build(repository, revision, wanted, place, built, name)
+            return replace(built, compiled=ccache.outcome(place))
     return built
 
 
@@ -140,11 +151,11 @@ def _build(tree: Repository, revision: str, wanted: Configuration, place: Path, 
     clone.check_out(revision)
     if not made.exists():
         _begin(made)
-    make = ["make", f"O={made}", "KBUILD_BUILD_TIMESTAMP=2020-01-01", "KBUILD_BUILD_USER=iolab"]
-    make += ["KBUILD_BUILD_HOST=iolab"]
-    _configure(make, wanted, made, source, name)
+    make = ["make", f"O={made}", *FIXED]
+    variables = ccache.begin(place)
+    _configure(make, wanted, made, source, name, variables)
     try:
-        _run([*make, f"-j{len(os.sched_getaffinity(0))}", "bzImage"], name, cwd=source)
+        _run([*make, f"-j{len(os.sched_getaffinity(0))}", "bzImage"], name, source, variables)
     except InputError as error:
         raise BuildFailed(error.what, where=name) from None
     config = made / ".config"
@@ -175,15 +186,22 @@ def _begin(objects: Path) -> None:
     beside.rename(objects)
 
 
-def _configure(make: Sequence[str], wanted: Configuration, objects: Path, source: Path, name: str) -> None:
+def _configure(
+    make: Sequence[str],
+    wanted: Configuration,
+    objects: Path,
+    source: Path,
+    name: str,
+    variables: Mapping[str, str],
+) -> None:
     """What the commit makes of the options: whichever it has."""
     options = objects / "wanted.config"
     options.write_bytes(wanted.options)
     if wanted.is_whole:
         shutil.copyfile(options, objects / ".config")
-        _run([*make, "olddefconfig"], name, cwd=source)
+        _run([*make, "olddefconfig"], name, source, variables)
     else:
-        _run([*make, f"KCONFIG_ALLCONFIG={options}", "allnoconfig"], name, cwd=source)
+        _run([*make, f"KCONFIG_ALLCONFIG={options}", "allnoconfig"], name, source, variables)
 
 
 def _compiler(name: str) -> str:
@@ -208,7 +226,7 @@ def _check_tools(name: str) -> None:
         raise MachineError(f"building a kernel takes {', '.join(missing)} too", where=name, remedy=remedy)
 
 
-def _run(arguments: Sequence[str], name: str, *, cwd: Path) -> None:
+def _run(arguments: Sequence[str], name: str, cwd: Path, variables: Mapping[str, str]) -> None:
     """InputError with the compiler's first complaint, MachineError after `BUILD_LIMIT_S`."""
     process = subprocess.Popen(
         arguments,
@@ -218,7 +236,7 @@ def _run(arguments: Sequence[str], name: str, *, cwd: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        env={**child_process.environment(), "LC_ALL": "C"},
+        env={**child_process.environment(), "LC_ALL": "C", **variables},
         start_new_session=True,
         preexec_fn=command.dying_with_parent(),
     )

@@ -105,6 +105,10 @@ class Repository:
         first, second = self.sha(f"{merge}^1"), self.sha(f"{merge}^2")
         return self._git("merge-base", first, second).split()[0], second
 
+    def begin(self, branch: str) -> None:
+        """Makes an empty repository of the directory."""
+        self._git("init", "--quiet", "--template=", f"--initial-branch={branch}")
+
     def clone(self, to: Path) -> Repository:
         """A clone without files, which borrows this one's objects. It is there whole or not at all."""
         part = to.with_name(f"{to.name}.part")
@@ -182,20 +186,25 @@ class Repository:
         limit_s: float | None = None,
     ) -> str:
         where = ("-C", str(self.path)) if inside else ()
-        settings = [word for key, value in {**PLAIN, **(changes or {})}.items() for word in ("-c", f"{key}={value}")]
+        begin = words(changes or {})
         try:
             return command.run(
-                ["git", *settings, *where, *arguments],
+                [*begin, *where, *arguments],
                 package="git",
                 where=str(self.path),
                 variables=VARIABLES,
                 limit_s=limit_s,
             )
         except MachineError as error:
-            what = error.what.replace(" ".join(["git", *settings]), "git", 1)
+            what = error.what.replace(" ".join(begin), "git", 1)
             if isinstance(error, CommandFailed):
                 raise CommandFailed(what, where=error.where) from None
             raise MachineError(what, where=error.where, remedy=error.remedy) from None
+
+
+def words(changes: Mapping[str, str]) -> list[str]:
+    """How each call of git begins."""
+    return ["git", *(word for key, value in {**PLAIN, **changes}.items() for word in ("-c", f"{key}={value}"))]
 
 
 def split_mails(source: Path, directory: Path) -> list[Path]:

@@ -39,7 +39,13 @@ def cost(
     what: Names,
     repository: Annotated[
         Path | None,
-        typer.Option("--git", metavar="TREE", help="The kernel's git tree, which is only read.", show_default=False),
+        typer.Option(
+            "--git",
+            metavar="TREE",
+            help="The kernel's git tree, which is only read, or Debian's source by name, such as linux-source-6.1, "
+            "which is fetched.",
+            show_default=False,
+        ),
     ] = None,
     base: Annotated[
         str | None,
@@ -112,9 +118,8 @@ def cost(
         raise InputError(f"{rounds}: expected {ROUNDS_MIN} to {ROUNDS_MAX}", where="--rounds")
     gates = [gate(text, memory=memory) for text in fail_on or ()]
     # Paths that are given are made whole, so that the directory of another day has the same question.
-    of_tree = None if repository is None else repository.absolute()
     configured = None if config is None else str(config.absolute())
-    if of_tree is None:
+    if repository is None:
         _refuse({"--base": base, "--each": each or None, "--auto": auto or None, "--config": config})
 
     from iolab.files.store.directory import default_path
@@ -126,15 +131,16 @@ def cost(
 
     taken = chosen([name for text in paths or () for name in text.split(",")])
     progress = display(as_json=json)
+    of_tree = None if repository is None else kernels.tree_of(repository, progress.report_line)
     versions = _versions(what, of_tree, base, each=each)
     versions = kernels.prepared(versions, configured, progress.report_line)
     effort = suite.Effort(rounds, seed, memory, configured)
-    notes: list[str] = []
+    notes = versions.notes
     place = out or default_path("cost")
     with MachineExecutor() as executor:
         if auto:
             selection = by_functions.selected(versions, taken, configured, executor=executor, progress=progress)
-            taken, notes = selection.paths, selection.notes
+            taken, notes = selection.paths, [*selection.notes, *notes]
         measured = suite.measure(versions, taken, effort, place, executor=executor, progress=progress)
     report = suite.report(versions, measured, shlex.join(["iolab", *sys.argv[1:]]), notes)
     _show(report, place, mail=mail, markdown=markdown, json=json)

@@ -9,7 +9,7 @@ from pathlib import Path
 from iolab.base.errors import InputError
 from iolab.base.plain_text import one_line
 from iolab.domain.cost.report import KernelVersion
-from iolab.machines.guest import describe, kernel, series, tree
+from iolab.machines.guest import debian_source, describe, kernel, series, tree
 from iolab.machines.guest.tree import BuildFailed
 from iolab.machines.system import git
 
@@ -27,6 +27,8 @@ class Versions:
     tree: Path | None = None
     files: list[str] = field(default_factory=list)
     """What differs between base and tip, from the top of the tree."""
+    notes: list[str] = field(default_factory=list)
+    """How the kernels were built, if they were built now."""
 
     @property
     def base(self) -> KernelVersion:
@@ -42,6 +44,16 @@ class Versions:
 def named(base: str, tip: str) -> Versions:
     """Two kernels that guest machines know by name."""
     return Versions([KernelVersion(BASE, base, base), KernelVersion(TIP, tip, tip)], [])
+
+
+def tree_of(named: Path, report_line: Callable[[str], None]) -> Path:
+    """The git tree of that path, or of Debian's source of that name, which is fetched if it is not there."""
+    name = str(named)
+    return (
+        debian_source.tree(name, report_line)
+        if debian_source.is_source(name) and not named.exists()
+        else named.absolute()
+    )
 
 
 def of_range(tree: Path, text: str, *, each: bool) -> Versions:
@@ -86,18 +98,19 @@ def prepared(versions: Versions, config: str | None, report_line: Callable[[str]
     Raises:
         InputError: there is no such kernel, or one does not build: the patch and the compiler's first complaint.
     """
-    made = []
+    made, notes = [], []
     for one in versions.kernels:
         report_line(f"{one.setting}: {one.label}")
         try:
             found = kernel.find(one.kernel, config=config if versions.tree else None)
         except BuildFailed as error:
             raise _blamed(versions, one, error, config, report_line) from None
+        notes += [f"{one.setting}: {found.compiled}"] if found.compiled else []
         facts = describe.made(found)
         how = [f"configured as {facts['configuration']}"] if "configuration" in facts else []
         how += [f"built by {facts['compiler']}"] if "compiler" in facts else []
         made.append(replace(one, how=", ".join(how)))
-    return replace(versions, kernels=made)
+    return replace(versions, kernels=made, notes=notes)
 
 
 def _blamed(
