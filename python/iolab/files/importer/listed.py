@@ -34,7 +34,8 @@ class _Entry(NamedTuple):
     value: float
 
 
-def _entries(text: str) -> list[_Entry]:
+def entries(text: str) -> list[_Entry]:
+    """What a line of such a list says; empty for any other line."""
     found = _LINE.match(text)
     if found is None:
         return []
@@ -60,13 +61,13 @@ def _parse(source: Source, results: Results) -> None:
     last = None
     table = None
     for line in source.lines(results.problem):
-        entries = _entries(line.text)
-        if not entries:
+        found = entries(line.text)
+        if not found:
             continue
         if table is None or last != line.number - 1:
             table = results.table(line.number)
         last = line.number
-        for entry in entries:
+        for entry in found:
             known = (row for row in table.rows if row.workload == entry.name)
             row = next((row for row in known if (row.key(entry.metric, entry.op), "all") not in row.reported), None)
             row = row or table.row(source.stem_without_round, entry.name)
@@ -76,7 +77,7 @@ def _parse(source: Source, results: Results) -> None:
 FORMAT = Format(
     name="list",
     help="lists of figures in a text: a label, a colon, a figure with its unit",
-    recognises=lambda source: sum(map(bool, map(_entries, source.text_lines))) >= LINES_MIN,
+    recognises=lambda source: sum(map(bool, map(entries, source.text_lines))) >= LINES_MIN,
     parse=_parse,
     words=("IOPS:", "Throughput:", "latency:", "MB/s"),
     titled=True,
