@@ -148,14 +148,14 @@ Results on the new drive (kernel 6.8):
 """
 
 
-def wrapped(text: str, width: int) -> str:
-    """As a mail's program wraps: at the last space that lets the line fit, which it drops."""
+def wrapped(text: str, width: int, *, drops_all: bool = True) -> str:
+    """As a mail's program wraps: at the last space that lets the line fit, which it drops, or all around it."""
     lines = []
     for line in text.splitlines():
         rest = line
         while len(rest) > width and (at := rest.rfind(" ", 1, width + 1)) > 0 and rest[:at].strip():
             lines.append(rest[:at].rstrip())
-            rest = rest[at:].lstrip()
+            rest = rest[at:].lstrip() if drops_all else rest[at + 1 :]
         lines.append(rest)
     return "\n".join(lines) + "\n"
 
@@ -196,6 +196,13 @@ def test_lines_that_a_mail_wrapped_are_joined(
     assert sorted(run.metrics["key"]) == sorted(whole.metrics["key"])
     # Nothing that is read of fio's stands at the end of its longest lines.
     assert any("wrapped" in one and "are joined" in one for one in run.problems) == (text is IOSTAT)
+
+
+@pytest.mark.parametrize("width", range(64, 82))
+def test_rests_of_lines_may_be_indented(tmp_path: Path, width: int) -> None:
+    whole = open_run(written(tmp_path, IOSTAT, "whole.txt"))
+    run = open_run(written(tmp_path, wrapped(IOSTAT, width, drops_all=False)))
+    assert run.metrics.drop("setting").equals(whole.metrics.drop("setting"))
 
 
 def test_what_was_not_wrapped_is_left_as_it_is(tmp_path: Path) -> None:
