@@ -335,6 +335,16 @@ def test_a_list_with_tests_of_another_program_is_whole(tmp_path: Path) -> None:
     assert value(run, "After", "list", "latency_ns_p99") == 310 * US
 
 
+def test_several_figures_of_a_line_are_read_or_named(tmp_path: Path) -> None:
+    text = "1. Seq read: 3450 MB/s\n2. Rand read 4k (QD32): 612k IOPS, 2,507 MB/s and 0.2 ms\n"
+    run = open_run(written(tmp_path, text))
+    assert value(run, "run", "Rand read 4k (QD32)", "read.iops") == 612_000
+    assert value(run, "run", "Rand read 4k (QD32)", "read.rate_bytes_per_s") == 2507e6
+    assert [one.rpartition("run.txt")[2] for one in run.problems] == [
+        ":2: a figure does not state what it is: left out"
+    ]
+
+
 def test_fio_below_commands(tmp_path: Path) -> None:
     """What was set is the setting; a read and a write are no settings of one workload."""
     job = "t: (groupid=0, jobs=1): err= 0: pid={pid}: Fri Mar  1 10:00:00 2024\n"
