@@ -177,7 +177,7 @@ def test_the_times_of_batches_are_where_something_waits_so(
     if said is None:
         experiment(text)
         return
-    with pytest.raises(InputError, match=rf"^x\.toml:{line_of(text, '[settings')}: .*{said}"):
+    with pytest.raises(InputError, match=rf"^x\.toml:{line_of(text, 'drives.0.metadata')}: .*{said}"):
         experiment(text)
 
 

@@ -11,6 +11,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 from fitting import fitted
+from iolab.base.strict_json import by_row
 from library import RESULTS, as_dict, rendered
 from runs import models
 
@@ -27,7 +28,8 @@ def main() -> None:
         for found in threads.map(fitted, asked):
             results[found.model.name] = as_dict(found)
             print(found.model.file, found.keys, flush=True)
-            RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+            in_order = json.loads(json.dumps(results, sort_keys=True))
+            RESULTS.write_text(by_row(in_order) + "\n")
     for path, text in rendered(json.loads(RESULTS.read_text()), known).items():
         path.write_text(text)
 

@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from iolab import _native
@@ -42,9 +43,14 @@ class Document:
     """A key inside an array has two paths, with and without the element's number; without it, the first element's."""
 
     def line(self, path: Sequence[str | int]) -> int:
-        """Line of the key at `path`, or of the nearest table around it."""
-        keys = tuple(str(part) for part in path)
-        return next((self.lines[keys[:n]] for n in range(len(keys), 0, -1) if keys[:n] in self.lines), 1)
+        """Line of the key at `path`, or of the nearest table around it. `a.b` is found as one key and as a table's."""
+        parts = ".".join(map(str, path)).split(".")
+        prefixes = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+        return next((self._dotted[prefix] for prefix in prefixes if prefix in self._dotted), 1)
+
+    @cached_property
+    def _dotted(self) -> dict[str, int]:
+        return {".".join(key): line for key, line in reversed(self.lines.items())}
 
 
 def parse(text: str, name: str) -> Document:

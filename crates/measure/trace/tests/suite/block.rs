@@ -64,6 +64,15 @@ fn simulate(steps: &[Act]) -> (Vec<TraceEvent>, Truth) {
                 ..event
             });
         };
+        let mut told = |request: &Request, step: Step, cpu: u16| {
+            let Request {
+                sector,
+                sectors,
+                op,
+                ..
+            } = *request;
+            happened(now_ns, step, sector, sectors, op, cpu);
+        };
         let waiting = |requests: &[Request], index: usize| {
             let waiting: Vec<usize> = (0..requests.len())
                 .filter(|&i| requests[i].issued_at_ns.is_none())
@@ -145,14 +154,7 @@ fn simulate(steps: &[Act]) -> (Vec<TraceEvent>, Truth) {
                 {
                     let request = &mut requests[index];
                     request.inserted = true;
-                    happened(
-                        now_ns,
-                        Step::Insert,
-                        request.sector,
-                        request.sectors,
-                        request.op,
-                        0,
-                    );
+                    told(request, Step::Insert, 0);
                 }
             }
             Act::Issue(index, cpu) => {
@@ -160,41 +162,20 @@ fn simulate(steps: &[Act]) -> (Vec<TraceEvent>, Truth) {
                     let request = &mut requests[index];
                     request.issued_at_ns = Some(now_ns);
                     request.first_issued_ns.get_or_insert(now_ns);
-                    happened(
-                        now_ns,
-                        Step::Issue,
-                        request.sector,
-                        request.sectors,
-                        request.op,
-                        cpu,
-                    );
+                    told(request, Step::Issue, cpu);
                 }
             }
             Act::Requeue(index) => {
                 if let Some(index) = issued(&requests, index) {
                     let request = &mut requests[index];
                     request.issued_at_ns = None;
-                    happened(
-                        now_ns,
-                        Step::Requeue,
-                        request.sector,
-                        request.sectors,
-                        request.op,
-                        0,
-                    );
+                    told(request, Step::Requeue, 0);
                 }
             }
             Act::Complete(index, cpu) => {
                 if let Some(index) = issued(&requests, index) {
                     let request = requests.remove(index);
-                    happened(
-                        now_ns,
-                        Step::Complete,
-                        request.sector,
-                        request.sectors,
-                        request.op,
-                        cpu,
-                    );
+                    told(&request, Step::Complete, cpu);
                     truth.completed += 1;
                     truth.local += u64::from(request.bios[0].1 == cpu);
                     truth
@@ -223,14 +204,7 @@ fn simulate(steps: &[Act]) -> (Vec<TraceEvent>, Truth) {
                 };
                 let (one, other) = (requests[first].clone(), requests[second].clone());
                 if one.op == other.op && one.sector + one.sectors == other.sector {
-                    happened(
-                        now_ns,
-                        Step::RequestMerge,
-                        other.sector,
-                        other.sectors,
-                        other.op,
-                        0,
-                    );
+                    told(&other, Step::RequestMerge, 0);
                     requests[first].sectors += other.sectors;
                     requests[first].bios.extend(other.bios);
                     requests.remove(second);

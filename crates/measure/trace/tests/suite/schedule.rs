@@ -38,12 +38,15 @@ fn scheduled(choice: &TraceChoice, events: &[TraceEvent]) -> Schedule {
         .expect("some I/Os")
 }
 
-/// Two bios that became one request, a durable write, and a flush that is still in flight at the end.
-fn events() -> Vec<TraceEvent> {
-    let fua = |event| TraceEvent {
+fn fua(event: TraceEvent) -> TraceEvent {
+    TraceEvent {
         marks: Marks::FUA,
         ..event
-    };
+    }
+}
+
+/// Two bios that became one request, a durable write, and a flush that is still in flight at the end.
+fn events() -> Vec<TraceEvent> {
     vec![
         event(100, Step::Queue, Op::Read, 0, 8),
         event(110, Step::GetRequest, Op::Read, 0, 8),
@@ -191,10 +194,6 @@ fn a_flush_that_is_asked_for_and_the_drivers_own_are_one() {
 
 #[test]
 fn a_write_that_the_driver_was_not_told_to_make_durable_is_a_plain_one_there() {
-    let fua = |event| TraceEvent {
-        marks: Marks::FUA,
-        ..event
-    };
     let events = [
         fua(event(100, Step::Queue, Op::Write, 8, 8)),
         fua(event(101, Step::GetRequest, Op::Write, 8, 8)),
