@@ -148,14 +148,14 @@ Results on the new drive (kernel 6.8):
 """
 
 
-def wrapped(text: str, width: int) -> str:
-    """As a mail's program wraps: at the last space that lets the line fit, which it drops."""
+def wrapped(text: str, width: int, *, drops_all: bool = True) -> str:
+    """As a mail's program wraps: at the last space that lets the line fit, which it drops, or all around it."""
     lines = []
     for line in text.splitlines():
         rest = line
         while len(rest) > width and (at := rest.rfind(" ", 1, width + 1)) > 0 and rest[:at].strip():
             lines.append(rest[:at].rstrip())
-            rest = rest[at:].lstrip()
+            rest = rest[at:].lstrip() if drops_all else rest[at + 1 :]
         lines.append(rest)
     return "\n".join(lines) + "\n"
 
@@ -196,6 +196,13 @@ def test_lines_that_a_mail_wrapped_are_joined(
     assert sorted(run.metrics["key"]) == sorted(whole.metrics["key"])
     # Nothing that is read of fio's stands at the end of its longest lines.
     assert any("wrapped" in one and "are joined" in one for one in run.problems) == (text is IOSTAT)
+
+
+@pytest.mark.parametrize("width", range(64, 82))
+def test_rests_of_lines_may_be_indented(tmp_path: Path, width: int) -> None:
+    whole = open_run(written(tmp_path, IOSTAT, "whole.txt"))
+    run = open_run(written(tmp_path, wrapped(IOSTAT, width, drops_all=False)))
+    assert run.metrics.drop("setting").equals(whole.metrics.drop("setting"))
 
 
 def test_what_was_not_wrapped_is_left_as_it_is(tmp_path: Path) -> None:
@@ -320,6 +327,51 @@ def test_figures_of_old_tools_and_lists(
     assert render(run, "plain")
 
 
+def test_a_list_with_tests_of_another_program_is_whole(tmp_path: Path) -> None:
+    lines = "* Seq read: 3,450 MB/s\n* 4K rand read: 612k IOPS\n* p99 latency: 310 us\n"
+    run = open_run(written(tmp_path, f"### Before\n{lines}\n### After\n{lines.replace('612k', '655k')}"))
+    assert value(run, "Before", "Seq read", "read.rate_bytes_per_s") == 3450e6
+    assert value(run, "After", "4K rand read", "read.iops") == 655_000
+    assert value(run, "After", "list", "latency_ns_p99") == 310 * US
+
+
+def test_several_figures_of_a_line_are_read_or_named(tmp_path: Path) -> None:
+    text = "1. Seq read: 3450 MB/s\n2. Rand read 4k (QD32): 612k IOPS, 2,507 MB/s and 0.2 ms\n"
+    run = open_run(written(tmp_path, text))
+    assert value(run, "run", "Rand read 4k (QD32)", "read.iops") == 612_000
+    assert value(run, "run", "Rand read 4k (QD32)", "read.rate_bytes_per_s") == 2507e6
+    assert [one.rpartition("run.txt")[2] for one in run.problems] == [
+        ":2: a figure does not state what it is: left out"
+    ]
+
+
+def test_fio_below_commands(tmp_path: Path) -> None:
+    """What was set is the setting; a read and a write are no settings of one workload."""
+    job = "t: (groupid=0, jobs=1): err= 0: pid={pid}: Fri Mar  1 10:00:00 2024\n"
+    job += "  read: IOPS={iops}, BW=9.8MiB/s (10.2MB/s)(293MiB/30000msec)\n"
+    text = "".join(
+        f"# echo {name} > /sys/block/sda/queue/scheduler\n# fio randread.fio\n{job.format(pid=pid, iops=iops)}"
+        for name, pid, iops in (("none", 900, 2500), ("bfq", 901, 2000))
+    )
+    run = open_run(written(tmp_path, text))
+    assert value(run, "echo bfq > /sys/block/sda/queue/scheduler", "t", "read.iops") == 2000
+    banner = "t: (g=0): rw={rw}, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=1\n"
+    text = "".join(
+        f"$ fio --name=t --rw={rw}\n{banner.format(rw=rw)}{job.format(pid=pid, iops=iops).replace('read:', f'{rw}:')}"
+        for rw, pid, iops in (("read", 900, 2500), ("write", 901, 2000))
+    )
+    run = open_run(written(tmp_path, text, "two.txt"))
+    assert value(run, "two", "t[rw=read]", "read.iops") == 2500
+    assert value(run, "two", "t[rw=write]", "write.iops") == 2000
+    assert not run.problems
+
+
+def test_a_share_of_the_cpu_is_no_change(tmp_path: Path) -> None:
+    text = "| Scheduler | IOPS | p99 latency (ms) | CPU % |\n|---|---|---|---|\n| none | 90100 | 1.2 | 12 |\n"
+    run = open_run(written(tmp_path, f"{text}| bfq | 70100 | 2.4 | 30 |\n"))
+    assert value(run, "bfq", "table", "CPU %") == 30
+
+
 def test_a_list_holds_nothing_but_what_was_measured(tmp_path: Path) -> None:
     run = open_run(written(tmp_path, LIST))
     assert sorted(set(run.metrics["workload"])) == [
@@ -342,7 +394,7 @@ def test_between_two_reports_of_vmstat_the_difference_counts(tmp_path: Path) -> 
     run = open_run(written(tmp_path, VMSTAT_D + later))
     assert value(run, "run", "vmstat sda", "read.ops") == 100
     assert value(run, "run", "vmstat sda", "read.latency_ns_mean") == 0.5 * MS
-    assert any("states no time, so no rates" in one for one in run.problems)
+    assert any("without -t it states no rates" in one for one in run.problems)
 
 
 @pytest.mark.parametrize(
@@ -353,6 +405,7 @@ def test_between_two_reports_of_vmstat_the_difference_counts(tmp_path: Path) -> 
         ("kernel,run1 lat (us),run2 lat (us)\n6.1,10,11\n6.6,20,21\n", "6.6", "csv", "latency_ns_mean", [20e3, 21e3]),
         ("setting,metric,r1,r2\na,iops,10,11\na,p99 lat (ms),1,2\n", "a", "csv", "latency_ns_p99", [1e6, 2e6]),
         ("config;workload;run 1;run 2;mean\na;seq;1.5;2.5;2\nb;seq;3;4;3.5\n", "b", "seq", "value", [3, 4]),
+        ("Test,Run 1,Run 2,Average\nread MB/s,3,4,3.5\n", "run", "read MB/s", "read.rate_bytes_per_s", [3e6, 4e6]),
         ("metric,round1,round2\niops,1000,1100\nrate_bytes_per_s,5,6\n", "run", "csv", "iops", [1000, 1100]),
     ],
 )

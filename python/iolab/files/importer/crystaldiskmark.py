@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from iolab.files.importer.format import Format
+from iolab.files.importer.listed import entries
 from iolab.files.importer.results import Results, Row, Table
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import number
@@ -76,7 +77,11 @@ def _name(pattern: str, words: str, depths: str) -> str:
 
 
 def _recognises(source: Source) -> bool:
-    return source.has_line(_TEST)
+    """Other figures among the tests, and no sign of the program, make it somebody's list."""
+    is_known = source.has_line(_BANNER) or source.has_line(_SECTION)
+    return source.has_line(_TEST) and (
+        is_known or not any(entries(line) for line in source.text_lines if not _TEST.match(line))
+    )
 
 
 FORMAT = Format(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from iolab.base.errors import InputError
 from iolab.domain.metric import METRICS
-from iolab.files.importer.columns import OF_RESULT
+from iolab.files.importer.columns import OF_RESULT, unit_in
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import METRIC_COLUMN, SETTING, WORKLOAD, head_rows
 from iolab.files.importer.format import Format
@@ -101,12 +101,14 @@ def _parse(source: Source, results: Results) -> None:
     for place in sorted(layout.rounds, key=lambda place: layout.rounds[place]):
         of_columns = layout.rounds[place][1]
         for row in rows:
-            named = row[metric] if metric is not None else of_columns or OF_NO_NAME
-            found = quantities_below(row[place], named)
-            phase, op, plain = metric_of(without_unit(named).strip())
-            op = next((way for way in ("read", "write") if way in named.lower()), op)
-            called = found[0].metric_called(named) if found else None
             parts = [row[one] for one in (workload, *free) if one is not None and row[one]]
+            named = row[metric] if metric is not None else of_columns or OF_NO_NAME
+            label = " ".join((named, *parts))
+            found = quantities_below(row[place], named) and quantities_below(row[place], f"{named} {unit_in(label)}")
+            phase, op, plain = metric_of(without_unit(named).strip())
+            called = found[0].metric_called(label) if found else None
+            said = label if called else named
+            op = next((way for way in ("read", "write") if way in said.lower()), op)
             made = table.row(
                 source.stem_without_round if setting is None else row[setting], " ".join(parts) or "csv", phase
             )

@@ -52,7 +52,7 @@ def add_runs(source: Source, results: Results, runs: Sequence[FioRun]) -> None:
     """Adds the runs of one file."""
     with_jobs = [(run, jobs) for run in runs if (jobs := _jobs(run.content))]
     facts = [dict(_facts(run.content, jobs)) for run, jobs in with_jobs]
-    names = [_workload(jobs) for _, jobs in with_jobs]
+    names = _by_access([(run, _workload(jobs), fact) for (run, jobs), fact in zip(with_jobs, facts, strict=True)])
     count = Counter(names)
     for place, (run, jobs) in enumerate(with_jobs):
         setting = source.stem_without_round
@@ -66,7 +66,20 @@ def add_runs(source: Source, results: Results, runs: Sequence[FioRun]) -> None:
             differences = _differences(facts[place], called if run.heading else alike)
             setting = " ".join((run.heading or setting, *differences))
         _add_run(results, run, jobs, setting, names[place])
-        results.add_setting_facts(setting, facts[place])
+        own = {"rw"} if names[place] != _workload(jobs) else set()
+        results.add_setting_facts(setting, {name: text for name, text in facts[place].items() if name not in own})
+
+
+def _by_access(runs: Sequence[tuple[FioRun, str, dict[str, str]]]) -> list[str]:
+    """The runs' workloads: jobs of one name that read in one run and write in another, below no heading, are two."""
+    ways: dict[str, set[str]] = {}
+    for run, name, facts in runs:
+        if run.heading is None and "rw" in facts:
+            ways.setdefault(name, set()).add(facts["rw"])
+    return [
+        f"{name}[rw={facts['rw']}]" if run.heading is None and "rw" in facts and len(ways[name]) > 1 else name
+        for run, name, facts in runs
+    ]
 
 
 def _differences(facts: dict[str, str], others: Sequence[dict[str, str]]) -> list[str]:

@@ -53,6 +53,10 @@ class Heading:
         self._line = self._section if self._section and OF_ANY_RUN.fullmatch(line) else line
         self._is_title = is_title
 
+    def name(self, text: str) -> None:
+        """What is known to name the run."""
+        self._line, self._is_title = text[:TITLE_MAX], True
+
     @property
     def is_given(self) -> bool:
         """Whether a line was read since the last time."""

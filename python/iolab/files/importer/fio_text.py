@@ -19,6 +19,7 @@ from iolab.files.importer.fio_run import FioRun, add_runs
 from iolab.files.importer.fio_sequence import Heading, Member, Sequence
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results
+from iolab.files.importer.shell_commands import command_of, sets
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.text import QUOTED_MAX, number
 from iolab.files.importer.titles import DETAILS
@@ -76,6 +77,7 @@ _ISSUED = re.compile(
 )
 _ERRORS = re.compile(r"\s*+errors\s*+: total=(?P<total>\d{1,15}+), first_error=(?P<first>\d{1,9}+)")
 _FAILED = re.compile(r"fio: pid=\d{1,9}+, err=(?P<error>\d{1,9}+)/file:.{1,60}error=(?P<why>.{1,80})")
+_RUNS_FIO = re.compile(r"(?:^|[\s/])fio(?:-[\d.]+)?\s")
 _END = re.compile(r"\s*+(?:Run status group|Disk stats)")
 _DISK = re.compile(r"\s++(?P<name>[\w!/-]{1,64}+): ios=\d")
 
@@ -231,6 +233,11 @@ class _Reader:
         elif _END.match(text):
             self.finish_job()
             self.runs.close(None)
+        elif (command := command_of(text)) and (sets(command) or _RUNS_FIO.search(command)):
+            self.finish_job()
+            self.runs.close(None)
+            if sets(command):
+                self.heading.name(command)
         elif found := _FAILED.match(text):
             self.failure = f"a job failed with error {found['error']} ({found['why'].strip()})"
         elif found := _DISK.match(text):

@@ -26,6 +26,10 @@ _METRIC_WORDS = re.compile(
 )
 
 
+_EMPTY = re.compile(r"\(\s*\)")
+_AMONG = re.compile(r",\s+| and ")
+
+
 class _Entry(NamedTuple):
     name: str
     """Of what was done."""
@@ -34,12 +38,19 @@ class _Entry(NamedTuple):
     value: float
 
 
-def _entries(text: str) -> list[_Entry]:
+def entries(text: str) -> list[_Entry]:
+    """What a line of such a list says; empty for any other line."""
+    return [one for one in _parts(text) if one is not None]
+
+
+def _parts(text: str) -> list[_Entry | None]:
+    """Each figure of a line, None for one that means nothing beside its label."""
     found = _LINE.match(text)
     if found is None:
         return []
     label = found["label"].strip()
-    return [entry for one in quantities(found["figure"].strip()) if (entry := _entry(label, one)) is not None]
+    parts = (quantities(part.strip()) or (None,) for part in _AMONG.split(found["figure"]))
+    return [None if one is None else _entry(label, one) for of_part in parts for one in of_part]
 
 
 def _entry(label: str, one: Quantity) -> _Entry | None:
@@ -52,7 +63,7 @@ def _entry(label: str, one: Quantity) -> _Entry | None:
         return None
     lower = label.lower()
     ways = [way for way in ("read", "write") if way in lower]
-    rest = " ".join(_METRIC_WORDS.sub(" ", label).strip(" -(),").split())
+    rest = " ".join(_EMPTY.sub(" ", _METRIC_WORDS.sub(" ", label)).strip(" -,").split())
     return _Entry(rest or OF_NO_NAME, ways[0] if len(ways) == 1 else "all", metric, one.value)
 
 
@@ -60,13 +71,15 @@ def _parse(source: Source, results: Results) -> None:
     last = None
     table = None
     for line in source.lines(results.problem):
-        entries = _entries(line.text)
-        if not entries:
+        found = entries(line.text)
+        if not found:
             continue
+        if None in _parts(line.text):
+            results.problem("a figure does not state what it is: left out", line.number)
         if table is None or last != line.number - 1:
             table = results.table(line.number)
         last = line.number
-        for entry in entries:
+        for entry in found:
             known = (row for row in table.rows if row.workload == entry.name)
             row = next((row for row in known if (row.key(entry.metric, entry.op), "all") not in row.reported), None)
             row = row or table.row(source.stem_without_round, entry.name)
@@ -76,7 +89,7 @@ def _parse(source: Source, results: Results) -> None:
 FORMAT = Format(
     name="list",
     help="lists of figures in a text: a label, a colon, a figure with its unit",
-    recognises=lambda source: sum(map(bool, map(_entries, source.text_lines))) >= LINES_MIN,
+    recognises=lambda source: sum(map(bool, map(entries, source.text_lines))) >= LINES_MIN,
     parse=_parse,
     words=("IOPS:", "Throughput:", "latency:", "MB/s"),
     titled=True,

@@ -33,7 +33,7 @@ LOG_PREFIXES = tuple(
         rf"(?:\[?(?:\d{{4}}[-/]\d\d[-/]\d\d[T ])?+{_TIME}\]? +)?+\[?(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR)\b\]?"
         r" ?[|:]? ?(?:\[\w{1,20}+\] ?)?+",
         # Remarks of scripts and programs.
-        r"(?:#|//|;|\*(?!\*)|--) ?",
+        *(rf"{mark} ?" for mark in ("#", "//", ";", r"\*(?!\*)", "--")),
         # Lines that a change adds, as a review shows them.
         r"@@ [-+,\d ]{3,40}+@@.*|\+(?![\d+])",
     )

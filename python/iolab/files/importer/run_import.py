@@ -109,11 +109,12 @@ def _parse(source: Source, format_name: str | None, results: Results) -> str:
 def _whole(source: Source, format_name: str | None) -> Source:
     """The source, with lines joined that a mail wrapped if more figures of the same measurements can be read from it
     so, or any: a line of figures is known by how many it has."""
-    others = source.joined
-    if not others:
+    ways, indented = source.joined(indented=False), source.joined(indented=True)
+    if not ways and not indented:
         return source
     before, figures = _measured(source, format_name)
-    read = ((one, *_measured(one, format_name)) for one in others)
+    # Lines that are indented by themselves, as fio's, are joined only if nothing can be read else.
+    read = ((one, *_measured(one, format_name)) for one in (ways if before else [*ways, *indented]))
     more = [(found, one) for one, measured, found in read if found > figures and (not before or measured == before)]
     return max(more, key=lambda one: one[0])[1] if more else source
 

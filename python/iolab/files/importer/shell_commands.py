@@ -41,6 +41,11 @@ def command_of(text: str) -> str | None:
     return " ".join(found["command"].split()) if found else None
 
 
+def sets(command: str) -> bool:
+    """Whether the command changes what holds for those after it, such as a scheduler or a mount."""
+    return bool(_SETS.search(command)) and not _OF_CACHE.search(command)
+
+
 def commands_apart(given: Mapping[int, Sequence[str]], tables: Sequence[int]) -> CommandNames | None:
     """What distinguishes the commands above the tables of those lines; None if nothing does: the tables are rounds."""
     if not all(given[table] for table in tables):
@@ -73,9 +78,7 @@ def _measuring(commands: Sequence[str]) -> str:
 
 def _setting(commands: Sequence[str]) -> str:
     """What was set before the last command, in one line; empty if nothing was."""
-    return "; ".join(
-        _PREFIX.sub("", one, count=1) for one in commands[:-1] if _SETS.search(one) and not _OF_CACHE.search(one)
-    )[:NAME_MAX]
+    return "; ".join(_PREFIX.sub("", one, count=1) for one in filter(sets, commands[:-1]))[:NAME_MAX]
 
 
 def _are_numbered(commands: Sequence[str]) -> bool:

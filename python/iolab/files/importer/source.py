@@ -182,12 +182,13 @@ class Source:
         posted = self._posting.lines(lines)
         return posted if self.wrapping is None else joined(posted, self.wrapping)
 
-    @property
-    def joined(self) -> list[Source]:
+    def joined(self, *, indented: bool) -> list[Source]:
         """The same with lines joined that a mail may have wrapped, for each way in which it may have; none if it is
-        larger than mails are, or JSON."""
+        larger than mails are, or JSON. `indented`: whether what goes on may be indented."""
         is_mail = not self.paths and len(self._head_bytes) <= MAIL_BYTES_MAX and self.head.lstrip()[:1] not in "{["
-        return [replace(self, wrapping=way) for way in (wrappings_of(self.head_lines) if is_mail else ())]
+        return [
+            replace(self, wrapping=way) for way in (wrappings_of(self.head_lines, indented=indented) if is_mail else ())
+        ]
 
     def _numbered_lines(self, problem: Callable[[str, int], None]) -> Iterator[NumberedLine]:
         number = size = 0

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from iolab.files.importer.format import Format, TableReader
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
+from iolab.files.importer.sysstat import clock_s
 from iolab.files.importer.text import number
 
 WORKLOAD = "vmstat"
 SECTOR = 512.0
 MS = 1e6
 COUNTS = 10
+DAY = 86_400
 _BANNER = re.compile(r"\s*+disk-?\s++-++reads-++")
 _HEADER = re.compile(r"\s*+total\s++merged\s++sectors\s++ms\s++total\s++merged\s++sectors\s++ms\s")
 _OPS = (("read", 0), ("write", 4))
@@ -29,6 +31,13 @@ _OPS = (("read", 0), ("write", 4))
 class _Disk:
     first: list[float]
     last: list[float] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
+    """Of the reports, in seconds of the day, with vmstat -t."""
+
+    @property
+    def seconds(self) -> float | None:
+        """From the first report to the last; None if they don't state it."""
+        return float(self.times[-1] - self.times[0]) % DAY or None if len(self.times) > 1 else None
 
 
 class _Reader(TableReader):
@@ -56,6 +65,7 @@ class _Reader(TableReader):
             self.disks[name].last = known
         else:
             self.disks[name] = _Disk(known)
+        self.disks[name].times += [time for word in words[COUNTS:] if (time := clock_s(word)) is not None]
         return True
 
 
@@ -72,16 +82,19 @@ def _parse(source: Source, results: Results) -> None:
             continue
         row = table.row(source.stem_without_round, f"{WORKLOAD} {name}")
         for op, begin in _OPS:
-            total, merged, sectors, ms = counts[begin : begin + 4]
+            total, _, sectors, ms = counts[begin : begin + 4]
+            if disk.seconds:
+                row.add("iops", total / disk.seconds, op=op)
+                row.add("rate_bytes_per_s", sectors * SECTOR / disk.seconds, op=op)
             row.add("ops", total, op=op)
             row.add("bytes", sectors * SECTOR, op=op)
             row.add("latency_ns_mean", ms * MS / total if total else None, op=op, absent="no request")
             row.add("request_bytes_mean", sectors * SECTOR / total if total else None, op=op, absent="no request")
-            row.add("merged", merged, op=op)
     if reader.disks:
         several = any(disk.last for disk in reader.disks.values())
+        no_rates = "" if any(disk.seconds for disk in reader.disks.values()) else "; without -t it states no rates"
         results.problem(
-            "figures are what was counted between the first report and the last; it states no time, so no rates"
+            f"figures are what was counted between the first report and the last{no_rates}"
             if several
             else "figures are sums and means since the boot, not of one load; vmstat -d 1 5 shows what happens now"
         )

@@ -28,20 +28,22 @@ class Wrapping(NamedTuple):
     width: int
     gap: int
     parts: int
+    indented: bool
+    """Whether the rest may begin with what is left of such spaces."""
 
 
 _OF_MAIL = re.compile(r"[A-Z][\w-]{1,40}+: ")
 """A line of a mail's header, which is not wrapped."""
 
 
-def wrappings_of(lines: Sequence[str]) -> list[Wrapping]:
+def wrappings_of(lines: Sequence[str], *, indented: bool = False) -> list[Wrapping]:
     """The ways in which lines may have been wrapped; none if none was, or one is longer."""
     widths = [len(line.rstrip()) for line in lines if " " in line.strip() and not _OF_MAIL.match(line)]
     width = max(widths, default=0)
     if not WIDTH_MIN <= width <= WIDTH_MAX:
         return []
     ways: dict[tuple[int, ...], Wrapping] = {}
-    for way in (Wrapping(width, gap, parts) for gap in GAPS for parts in PARTS):
+    for way in (Wrapping(width, gap, parts, indented) for gap in GAPS for parts in PARTS):
         begins = tuple(number for number, _ in joined(enumerate(lines), way))
         ways.setdefault(begins, way)
     ways.pop(tuple(range(len(lines))), None)
@@ -66,6 +68,6 @@ def joined(lines: Iterable[NumberedLine], way: Wrapping) -> Iterator[NumberedLin
 
 
 def _goes_on(above: str, below: str, way: Wrapping) -> bool:
-    if not above.strip() or not below[:1].strip():
+    if not above.strip() or not (below if way.indented else below[:1]).strip():
         return False
     return len(above.rstrip()) + way.gap + len(below.split(maxsplit=1)[0]) > way.width

@@ -204,11 +204,12 @@ def _metrics(found: Sequence[Comparison], *, several: bool, changed: bool) -> li
 
 def _merged(named: Sequence[str]) -> list[str]:
     """`rate on 3 jobs` and `IOPS on 3 jobs` as `rate and IOPS on 3 jobs`."""
-    parts = [name.partition(" on ") for name in named]
-    return [
-        f"{listed([name for name, *_ in group])}{on}{where}"
-        for (on, where), group in ((key, list(ones)) for key, ones in groupby(parts, key=lambda part: part[1:]))
-    ]
+    parts = ((name.partition(" on "), name) for name in named)
+    merged: list[str] = []
+    for where, group in groupby(parts, key=lambda part: part[0][2]):
+        ones = list(group)
+        merged += [f"{listed([name for (name, *_), _ in ones])} on {where}"] if where else [name for _, name in ones]
+    return merged
 
 
 def _metric(ones: Sequence[Comparison], *, several: bool, changed: bool) -> str:
