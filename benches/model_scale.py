@@ -57,6 +57,7 @@ def draw(costs: Mapping[str, Sequence[float]]) -> None:
 
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "iolab"  # the same figures make the same file
+    matplotlib.rcParams["svg.fonttype"] = "none"  # letters as text, not as outlines
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(7, 4), layout="constrained")

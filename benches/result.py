@@ -172,7 +172,9 @@ def load(path: Path) -> list[Result]:
 
 
 def save(path: Path, results: Sequence[Result]) -> None:
-    path.write_text(json.dumps([_entry(result) for result in results], indent=2) + "\n")
+    """A line for each, so that a difference shows which results are new."""
+    rows = ",\n".join(json.dumps(_entry(result)) for result in results)
+    path.write_text(f"[\n{rows}\n]\n")
 
 
 def _entry(result: Result) -> dict[str, object]:

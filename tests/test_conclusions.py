@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from iolab.domain.comparison import Comparison
+from iolab.domain.definition import Nature
+from iolab.domain.verdict.doubt import why_undecided_of
 from iolab.domain.verdict.judgement import judge
 from iolab.files.importer.run_import import open_run
 from iolab.presentation.table import render
@@ -25,12 +28,44 @@ def test_what_hardly_ever_happens_is_no_conclusion() -> None:
     assert "CPU per I/O" in one.text and "switches" not in one.text
 
 
+def of_job(job: str | None, metric: str, candidate: float) -> Comparison:
+    ours, theirs = ([level * (1 + 0.001 * round_) for round_ in range(5)] for level in (100.0, candidate))
+    nature: Nature = "time" if "latency" in metric else "rate"
+    return Comparison(metric, "mix", "bfq", "none", judge(ours, theirs, nature=nature), nature, 0, job=job)
+
+
+def test_what_one_job_gains_and_another_loses_is_said_job_by_job() -> None:
+    """*Faster on two jobs, slower on two* hides who pays for whom."""
+    found = [
+        of_job("reader", "rate_bytes_per_s", 250.0),
+        of_job("reader", "latency_ns_mean", 40.0),
+        of_job("writer", "rate_bytes_per_s", 25.0),
+        of_job(None, "rate_bytes_per_s", 80.0),
+        of_job(None, "latency_ns_mean", 60.0),
+    ]
+    (first,) = conclusions(found)
+    assert first.verdict == "slower"
+    assert first.text.replace(", so far", "") == (
+        "bfq against none: mix, job writer: slower in rate (-75.0 %); "
+        "mix, job reader: faster in rate (+150.0 %) and latency mean (-60.0 %); "
+        "mix as a whole: slower in rate (-20.0 %), faster in latency mean (-40.0 %)."
+    )
+    (alike,) = conclusions([found[0], of_job("writer", "rate_bytes_per_s", 300.0)])
+    assert alike.text.startswith("bfq is faster than none in rate on 2 jobs")
+
+
+def test_noise_is_printed_without_exponents() -> None:
+    assert why_undecided_of(9, 9, math.log(3.73)).endswith("varies by 273 %")
+    assert why_undecided_of(9, 9, math.log(1.0273)).endswith("varies by 2.7 %")
+    assert why_undecided_of(9, 9, 50.0).endswith("varies by more than 100,000 %")
+
+
 def test_a_setting_alone_has_a_sentence_with_its_levels_and_its_rounds(tmp_path: Path) -> None:
     """The first question of a run of one setting is how much, and whether the rounds agree."""
     path = tmp_path / "drive.csv"
     path.write_text("run,elapsed_s,iops\n1,0.5,100\n2,0.5,80\n3,0.5,130\n")
     shown = render(open_run(path), "plain").splitlines()
-    assert shown[2] == "● IOPS 102.5 (80.0 to 130.0) and elapsed 0.5000 s (0.5000 to 0.5000)."
+    assert shown[2] == "● IOPS 102.5 (80.0 to 130.0) and elapsed 500.0 ms (500.0 to 500.0)."
     path.write_text("test,iops\nread,100\nwrite,80\nread,100\nwrite,80\n")
     shown = render(open_run(path), "markdown").splitlines()
     assert shown[4:6] == ["- read: IOPS 100.0 (100.0 to 100.0).", "- write: IOPS 80.00 (80.00 to 80.00)."]

@@ -17,7 +17,7 @@ from iolab.base import checked_lines
 from iolab.machines.system import state, tracefs
 from iolab.machines.system.identity import identity_at
 from support.command_line import CommandLine, wait_until
-from support.devices import loops_backed_under
+from support.devices import fill, loops_backed_under, tmpfs
 from support.experiments import SCRATCH, experiment, reads_for
 from support.runs import events, statuses
 
@@ -165,7 +165,7 @@ def test_a_state_filesystem_that_fills_up_costs_nothing(iolab: CommandLine, tmp_
     settings = '[settings.deadline]\nscheduler = "mq-deadline"\n'
     target = f'{SCRATCH}\nbacking = "{backing}"'
     iolab.write("experiment.toml", experiment(target, rounds=1, workload=reads_for("2s"), settings=settings))
-    with small_filesystem(iolab.state_dir):
+    with tmpfs(iolab.state_dir, size_kib=256):
         with iolab.start("run", "experiment.toml", "--out", "run") as process:
             wait_until(lambda: deadline_scheduler_under(backing), "the scheduler to be changed")
             fill(iolab.state_dir)
@@ -324,19 +324,3 @@ def thresholds_kept() -> Iterator[None]:
         for name, value in before.items():
             if value != "0":
                 (VM / name).write_text(value)
-
-
-@contextmanager
-def small_filesystem(directory: Path) -> Iterator[None]:
-    """Soon full. Nothing must swap to it."""
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", directory], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", directory], check=True)
-
-
-def fill(directory: Path) -> None:
-    with (directory / "filler").open("wb", buffering=0) as file, suppress(OSError):
-        while file.write(bytes(4096)):
-            pass

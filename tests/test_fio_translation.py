@@ -467,3 +467,17 @@ def test_commands_of_nvme_go_to_the_block_device_of_their_character_device() -> 
 def test_zones_are_written_in_sequence() -> None:
     assert the_job("zonemode=zbd\nrw=write\ndirect=1")["pattern"] == {"kind": "sequential"}
     assert "in sequence" in the_problem("zonemode=zbd\nrw=randwrite\ndirect=1\nsize=1m")
+
+
+def test_a_hint_is_of_the_files_that_the_job_writes() -> None:
+    reader, writer, hint = "[r]\nrw=randread\nfilename=a\n", "[w]\nrw=write\nfilename=b\n", "write_hint=short\n"
+    text = f"[global]\nsize=1m\n{hint}{reader}{writer}"
+    layout, load = (phase.load for phase in translated(text) if isinstance(phase, LoadPhase))
+    assert [file.get("write_hint") for file in load["files"]] == [None, "short"]
+    assert "write_hint" not in layout["files"][0]
+    [fio] = [phase for phase in translated(text, "fio") if isinstance(phase, FioPhase)]
+    assert fio.options["w"]["write_hint"] == "short"
+    assert all("write_hint" not in file for file in fio.load["files"])
+    with pytest.raises(InputError, match=r"^job.fio:13: write_hint: another job hints short for b"):
+        planned(f"{text}[again]\nrw=write\nfilename=b\nwrite_hint=long\n")
+    assert the_problem("size=1m\nrw=write\nwrite_hint=3").startswith("job.fio:4: write_hint: ")

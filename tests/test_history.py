@@ -259,6 +259,23 @@ def test_where_nothing_changed_the_smallest_step_that_would_be_seen(
     assert 1 < one["unseen_below"] < 2
 
 
+@pytest.mark.parametrize("later", [2, 3, 4, 5, 6])
+def test_a_step_that_more_runs_have_to_follow_is_not_said_to_be_none(
+    later: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Eight nights, and a drop by a third before the newest few."""
+    path = table(tmp_path / "nights.csv", list(np.repeat([300.0, 200.0], [8, later]) + 0.4 * noise(8 + later, 5)))
+    assert invoke(["history", str(path)]) == 0
+    shown = capsys.readouterr().out
+    if later > 2:
+        assert "iops: slower since" in shown.lower()
+        return
+    newest = int(shown.rpartition("nor any yet in the newest ")[2])
+    assert later <= newest <= (8 + later) // 2
+    assert invoke(["history", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unseen"][0]["unseen_newest"] == newest
+
+
 def test_files_of_fio_by_the_time_they_were_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content = json.loads(FIO.read_text())
     for night in range(24):

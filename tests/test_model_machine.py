@@ -377,8 +377,9 @@ def test_a_hint_that_the_kernel_tells_no_drive_is_refused(here: Path, kernel: st
     if said is None:
         run(text, "run")
         return
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=rf"^x\.toml:7: workloads\.w\.write_hint: .*{said}"):
         run(text, "run")
+    assert not (here / "run").exists()
 
 
 KEYS = ["kernel", "hz", "cpus.count", "cpus.jitter", "memory.bytes", "drives.0.queue.nr_requests", "drives.0.scheduler"]

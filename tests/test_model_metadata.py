@@ -153,6 +153,34 @@ def test_a_load_reads_no_key_of_the_journal_unless_its_files_are_laid_out() -> N
         experiment(text + barrier + "drives.0.filesystem.kind = 'ext2'\n")
 
 
+SCHEDULERS = {"6.1": "none", "2.6.32": "noop", "2.6.28": "noop"}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "kind", "given", "said"),
+    [
+        ("6.1", "ext4", "max_batch_time = 0", "nothing waits so: fsync does until 2.6.32"),
+        ("6.1", "ext4", "dirsync = true\ndrives.0.metadata.max_batch_time = 0", None),
+        ("6.1", "ext3", "dirsync = true\ndrives.0.metadata.min_batch_time = 9", None),
+        ("2.6.32", "ext4", "max_batch_time = 0", None),
+        ("2.6.32", "ext3", "max_batch_time = 0", "only ext4 from 2.6.29 on has it"),
+        ("2.6.28", "ext4", "max_batch_time = 0", "only ext4 from 2.6.29 on has it"),
+        ("6.1", "ext2", "dirsync = true", "only ext3 and ext4 have it"),
+    ],
+)
+def test_the_times_of_batches_are_where_something_waits_so(
+    kernel: str, kind: str, given: str, said: str | None
+) -> None:
+    settings = f"[settings.a.machine]\nkernel = '{kernel}'\ndrives.0.scheduler.name = '{SCHEDULERS[kernel]}'\n"
+    settings += f"drives.0.filesystem.kind = '{kind}'\ndrives.0.metadata.{given}\n"
+    text = 'machine = "model:one_disk"\n' + FILES + settings
+    if said is None:
+        experiment(text)
+        return
+    with pytest.raises(InputError, match=rf"^x\.toml:{line_of(text, '[settings')}: .*{said}"):
+        experiment(text)
+
+
 @pytest.mark.parametrize(("kind", "is_read"), [("ext2", False), ("ext3", True)])
 def test_ext2_has_no_journal_whose_keys_could_be_set(kind: str, is_read: bool) -> None:
     settings = (

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.base.quantity import parse_duration_ns
+from iolab.base.strict_json import by_row
 from iolab.files.experiment import load as load_experiment
 from iolab.files.store import read
 from iolab.presentation.cli.invoke import invoke
@@ -38,7 +39,7 @@ from iolab.studies.reproduction.scorecard import (
 from iolab.studies.reproduction.tables import Cell
 from iolab.studies.run import run
 from iolab.studies.run.machine_executor import MachineExecutor
-from support.figures import expect_problem, figures
+from support.figures import expect_problem, expect_understood_or_refused, figures
 from support.stored import stored_run
 
 MACHINES = Path(__file__).parents[1] / "machines"
@@ -380,12 +381,7 @@ def test_a_file_without_anything_to_compare_is_refused() -> None:
     st.sampled_from(["", "x = 1", "[cell]", "1 = [1]", "fit = 3", '"', "claims = 1"]),
 )
 def test_whatever_is_written_is_understood_or_refused(line: int, instead: str) -> None:
-    lines = FIGURES.splitlines()
-    lines[line] = instead
-    try:
-        figures("\n".join(lines))
-    except InputError as error:
-        assert str(error).startswith("figures.toml:")
+    expect_understood_or_refused(FIGURES, line, instead)
 
 
 # Errors and aims
@@ -575,6 +571,19 @@ QUICK = {
     "fs-mark": ("small", ["3.6"]),
 }
 """The part of each experiment that takes a few seconds."""
+
+
+JSON = st.recursive(st.none() | st.integers() | st.text(), lambda one: st.lists(one) | st.dictionaries(st.text(), one))
+
+
+@given(JSON)
+def test_what_is_stored_by_row_is_what_the_command_printed(value: object) -> None:
+    assert json.loads(by_row(value)) == value
+
+
+def test_a_cell_is_stored_as_a_row() -> None:
+    stored = by_row({"unit": "s", "cells": [{"a": 1, "b": None}, {"a": 2}]})
+    assert stored.splitlines()[3:5] == ['  {"a": 1, "b": null},', '  {"a": 2}']
 
 
 @pytest.mark.long

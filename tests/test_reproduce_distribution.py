@@ -12,7 +12,7 @@ from iolab.base.errors import InputError
 from iolab.presentation.cli.invoke import invoke
 from iolab.studies.reproduction import load
 from iolab.studies.reproduction.distributions import ComparedRows, Distribution, Reading
-from support.figures import expect_problem, figures
+from support.figures import expect_problem, expect_understood_or_refused, figures
 
 FIGURES = """\
 title = "Times of May"
@@ -106,12 +106,7 @@ def test_what_is_wrong_is_said_with_its_line(old: str, new: str, line: int, word
     st.sampled_from(["", "x = 1", '"old b" = [1]', "rounds = 2", '"old a" = [1, 2, 3, 1.9]', "pooled = true", '"']),
 )
 def test_whatever_is_written_is_understood_or_refused(line: int, instead: str) -> None:
-    lines = FIGURES.splitlines()
-    lines[line] = instead
-    try:
-        figures("\n".join(lines))
-    except InputError as error:
-        assert str(error).startswith("figures.toml:")
+    expect_understood_or_refused(FIGURES, line, instead)
 
 
 def test_means_that_are_not_clear_of_zero_are_refused() -> None:

@@ -23,11 +23,13 @@ from iolab.base.quantity import scale_for
 from iolab.domain.verdict.judgement import judge
 from iolab.files.collection import labels
 from iolab.files.collection.collection import Collection
+from iolab.files.store import read
 from iolab.presentation.side_by_side import ComparisonRequest, compare_paths
 from iolab.presentation.site import files
 from iolab.presentation.site import run as run_page
 from iolab.presentation.site.app import make_app
 from iolab.presentation.site.parts import metric_id
+from iolab.presentation.table import render
 from support.browser import BROWSER, BROWSERS
 from support.stored import MACHINE, stored_run
 
@@ -183,6 +185,14 @@ def test_a_metric_without_a_value_is_one_clear_line(client: httpx.Client, collec
     answer = client.get(f"/api/benchmarks/{place}/{metric_id('fairness_jain')}.json")
     assert answer.status_code == 404
     assert answer.json()["what"].endswith("no run has a value of fairness_jain")
+
+
+def test_a_run_begins_with_the_sentences_of_iolab_show(client: httpx.Client, collection: Collection) -> None:
+    page = client.get(f"/api/run/{id_of(collection, 'night-1')}.json").json()
+    shown = render(read(collection.directory / "night-1"), "markdown")
+    assert page["sentences"] and page["sentences"][0].startswith("fast is slower than plain in rate on 4 workloads")
+    for sentence in page["sentences"]:
+        assert sentence in shown.replace("\n", " "), shown
 
 
 def test_comparisons_are_those_of_iolab_compare(client: httpx.Client, collection: Collection) -> None:
@@ -557,6 +567,14 @@ def test_another_margin_gives_the_verdicts_that_iolab_would(browser: Browser) ->
 def test_it_fits_a_phone_and_the_margin_goes_along(browser: Browser, collection: Collection) -> None:
     browser.page.set_viewport_size({"width": 390, "height": 800})
     try:
+        browser.open("")
+        assert (
+            browser.page.inner_text(".lead") == f"No regression over time is known in {len(collection.entries)} runs."
+        )
+        browser.open(f"r/{id_of(collection, 'night-1')}")
+        assert browser.page.inner_text(".lead >> nth=0").startswith("fast is slower than plain in rate on 4 workloads")
+        change = browser.page.locator("#s-verdicts ~ .table tbody tr >> nth=0").locator("td >> nth=1").bounding_box()
+        assert change is not None and change["x"] + 60 <= 390, "how large the change is, is in sight"
         for path in [*kinds_of_pages(browser, collection), f"r/{id_of(collection, 'night-1')}?m=50"]:
             browser.open(path)
             assert browser.page.evaluate("document.documentElement.scrollWidth") <= 390, path

@@ -61,6 +61,15 @@ def test_a_line_of_biosnoop_is_the_end_of_an_io_whenever_its_clock_began(at: str
     assert figures["slowest"][0]["device"] == "xvda1"
 
 
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_biosnoop_as_a_csv_file_is_the_same_trace(quote: str, of: Of) -> None:
+    rows = [BIOSNOOP.split(), ["0.5", "my_task", "1950", "xvda1", "W", "13092560", "4096", "0.74"]]
+    figures = of("".join(",".join(f"{quote}{entry}{quote}" for entry in row) + "\n" for row in rows))
+    assert figures["format"] == "biosnoop"
+    assert latencies(figures) == (1, 740_000, 740_000)
+    assert figures["slowest"][0]["device"] == "xvda1"
+
+
 def test_letters_and_the_queues_time_of_biosnoop_are_read(of: Of) -> None:
     head = "TIME(s)     COMM           PID    DISK    T    SECTOR     BYTES  QUE(ms) LAT(ms)\n"
     lines = [("WS", 8, 0.010), ("RA", 16, 0.250), ("FF", 0, -1.0), ("DS", 32, 0.0), ("FWFS", 64, 1.5)]

@@ -33,7 +33,7 @@ from iolab.machines.system.action import (
 from iolab.machines.system.identity import identity_at
 from iolab.machines.system.own_directory import make_own_directory
 from iolab.machines.system.undo import UndoJournal, restore_abandoned
-from support.devices import loops_backed_under
+from support.devices import fill, loops_backed_under, tmpfs
 
 
 @pytest.fixture(autouse=True)
@@ -515,19 +515,3 @@ def test_a_disk_that_refuses_to_take_down_what_is_undone_stops_no_undoing(
     assert not any(file.exists() for file in made)
     assert any("will be undone again" in line for line in lines)
     assert journals() == [path]
-
-
-@contextmanager
-def tmpfs(directory: Path, *, size_kib: int) -> Iterator[None]:
-    """The directory on a filesystem of its own that is soon full. Nothing must swap to it."""
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size_kib}k", "tmpfs", directory], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", directory], check=True)
-
-
-def fill(directory: Path) -> None:
-    with (directory / "filler").open("wb", buffering=0) as file, suppress(OSError):
-        while file.write(bytes(4096)):
-            pass

@@ -16,10 +16,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import hashlib
 import json
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from io import StringIO
 from itertools import groupby
 from pathlib import Path
@@ -80,24 +83,52 @@ def fresh_table(found: re.Match[str]) -> str:
     return f"{name}{found[2]}\n{reference.render(name).strip()}\n\n"
 
 
+@dataclass(frozen=True)
+class Phases:
+    """What a trial does, as the lines of its outline, and a checksum of what they leave out too."""
+
+    lines: list[str]
+    checksum: str
+
+    def beyond(self, other: Phases) -> list[str]:
+        """The lines that the other has not, each once, whatever the seeds."""
+        known = {SEED.sub("seed", line) for line in other.lines}
+        own: dict[str, str] = {}
+        for line in self.lines:
+            own.setdefault(SEED.sub("seed", line), line)
+        return [line for key, line in own.items() if key not in known]
+
+
 def plan_of(path: Path) -> str:
     """The trials of the first two rounds with seed 1, in their order, then what they do: each distinct list of phases
     once, with the seeds of the first trial that has it. Phases that differ in nothing but seeds are the same."""
     order = ["trial round seed workload setting: phases"]
-    distinct: dict[str, list[str]] = {}
+    distinct: dict[str, Phases] = {}
     for trial in plan.trials(experiment.load(path), 2, seed=1):
         # A replay names its trace by its whole path, which is another in every checkout.
         phases = json.loads(json.dumps([phase.model_dump() for phase in trial.phases]).replace(f"{ROOT}/", ""))
         known = SEED.sub("seed", json.dumps(phases))
         if known not in distinct:
-            distinct[known] = [line for phase in phases for line in outline(stripped(phase), "- ", "  ")]
+            told = [stripped(phase) for phase in phases]
+            checksum = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+            distinct[known] = Phases([line for phase in told for line in outline(phase, "- ", "  ")], checksum)
         number = list(distinct).index(known) + 1
         order.append(f"{trial.trial} {trial.round} {trial.seed} {trial.workload} {trial.setting}: {number}")
-    described = (line for n, lines in enumerate(distinct.values(), 1) for line in ("", f"phases {n}", *lines))
-    return "\n".join((*order, *described)) + "\n"
+    return "\n".join((*order, *described(list(distinct.values())))) + "\n"
 
 
-SEED = re.compile(r'"seed": \d+')
+def described(phases: list[Phases]) -> Iterator[str]:
+    """The first in whole; of each other the lines that the one most like it, of those above, has not."""
+    for number, one in enumerate(phases):
+        head = f"phases {number + 1}, sha256 {one.checksum}"
+        if not number:
+            yield from ("", head, *one.lines)
+            continue
+        alike = min(phases[:number], key=lambda other: len(one.beyond(other)))
+        yield from ("", f"{head}: as phases {phases.index(alike) + 1}, but", *one.beyond(alike))
+
+
+SEED = re.compile(r'"?seed"?: \d+')
 NUMBER = re.compile(r"\d+")
 LINE_LENGTH = 110
 
@@ -112,7 +143,7 @@ def stripped(value: object) -> object:
 
 def outline(value: object, head: str, indent: str) -> list[str]:
     """The value as JSON on the line that `head` begins; what is too long for it, part by part on lines of its own. Of
-    neighbours in a list that differ in nothing but numbers, the first and the last."""
+    neighbours in a list that differ in nothing but numbers, the first."""
     line = f"{head}{json.dumps(value, ensure_ascii=False)}"
     if len(line) <= LINE_LENGTH or not isinstance(value, dict | list):
         return [line]
@@ -123,9 +154,8 @@ def outline(value: object, head: str, indent: str) -> list[str]:
     for _, alike in groupby(value, key=lambda item: NUMBER.sub("0", json.dumps(item))):
         first, *others = alike
         lines += outline(first, f"{inner}- ", inner + "  ")
-        if len(others) > 1:
-            lines.append(f"{inner}({len(others) - 1} more)")
-        lines += outline(others[-1], f"{inner}- ", inner + "  ") if others else []
+        if others:
+            lines.append(f"{inner}({len(others)} more)")
     return lines
 
 

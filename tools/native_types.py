@@ -1,7 +1,8 @@
 """Python's types of the documents that cross the border to Rust, made from `_native.schema()`.
 
-Each definition of the schema becomes a TypedDict or the name of a union, in python/iolab/domain/native_types.py, which
-`make golden` rewrites and `make check` compares: a field that is renamed in Rust is an error of mypy's in Python.
+Each definition of the schema that Python code names, and what it is made of, becomes a TypedDict or the name of a
+union, in python/iolab/domain/native_types.py, which `make golden` rewrites and `make check` compares: a field that is
+renamed in Rust is an error of mypy's in Python.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import textwrap
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from iolab import _native
@@ -30,6 +32,10 @@ from typing_extensions import TypedDict
 '''
 """pydantic takes TypedDicts of the standard library's from Python 3.12 on only."""
 LINE_CHARACTERS = 120
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("python", "tests", "tools", "benches")
+NAMED = re.compile(r"\bnative(?:_types)?\.(\w+)")
+WORD = re.compile(r"\w+")
 SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
 
@@ -154,16 +160,23 @@ def docstring(schema: Json, indent: str) -> str:
 
 
 def render() -> str:
-    """The module's text, as ruff formats it."""
-    return rendered(json.loads(_native.schema())["$defs"])
+    """The module's text, as ruff formats it: the types that Python code names, and what they are made of."""
+    sources = [path.read_text() for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
+    named = {name for text in sources for name in NAMED.findall(text)}
+    return rendered(json.loads(_native.schema())["$defs"], named)
 
 
-def rendered(definitions: dict[str, Json]) -> str:
-    """The same of given definitions."""
+def rendered(definitions: dict[str, Json], named: set[str]) -> str:
+    """The same of given definitions, for code that names these types."""
     module = Module(definitions)
     for name in definitions:
         module.add(name)
-    body = "\n\n".join(module.written.values())
+    needed = set[str]()
+    fresh = named & module.written.keys()
+    while fresh:
+        needed |= fresh
+        fresh = {word for name in fresh for word in WORD.findall(module.written[name])} & module.written.keys() - needed
+    body = "\n\n".join(text for name, text in module.written.items() if name in needed)
     names = [name for name in ("Any", "Literal", "NotRequired") if re.search(rf"\b{name}\b", body)]
     text = f"{HEAD.format(names=', '.join(names))}\n\n{body}"
     command = [sys.executable, "-m", "ruff", "format", "--line-length", str(LINE_CHARACTERS), "-"]

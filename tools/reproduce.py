@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from iolab.base.strict_json import by_row
 from iolab.studies.reproduction import names
 from iolab.studies.reproduction.scorecard import RESULTS
 
@@ -26,7 +27,7 @@ def main() -> int:
         if done.returncode:
             return done.returncode
         RESULTS.mkdir(exist_ok=True)
-        (RESULTS / f"{name}.json").write_text(json.dumps(json.loads(done.stdout), indent=1) + "\n")
+        (RESULTS / f"{name}.json").write_text(by_row(json.loads(done.stdout)) + "\n")
         print(f"wrote published/results/{name}.json")
     return 0
 

@@ -20,6 +20,7 @@ __all__ = [
     "build_profile",
     "calibrate_clock",
     "check_load",
+    "check_simulated_load",
     "drive_sizes",
     "extents",
     "features",
@@ -218,7 +219,8 @@ class Model:
     """A simulated machine, switched on: its phases run one after the other, in simulated time, each on a thread that
     never touches Python. The same machine and phases, which carry the seeds, yield the same records.
 
-    An extension for hosts alone has none, nor `drive_sizes`, `time_tunables_ns` and `unread_keys`."""
+    An extension for hosts alone has none, nor `check_simulated_load`, `drive_sizes`, `time_tunables_ns` and
+    `unread_keys`."""
 
     def __new__(cls, machine_json: str) -> Model:
         """JSON of a machine's file (crates/model/stack/src/machine/mod.rs), devices in place of their names.
@@ -300,6 +302,10 @@ def toml_lines(text: str) -> list[tuple[int | None, str | int, int]]:
     """The keys and array elements of a TOML file (crates/measure/rows/src/toml_lines.rs): the number of the node around
     each, an earlier one (None: the file), its key or its number, its line from 1. ValueError for a text that is no
     TOML."""
+
+def check_simulated_load(machine_json: str, load_json: str) -> None:
+    """ValueError(key, what) if the machine has no mechanism for something that the load asks (`Phase`, as
+    `Model.start` takes it); the key is of the load, a dotted path."""
 
 def unread_keys(machine_json: str, phases_json: str, keys: list[str]) -> list[tuple[str, str | None]]:
     """The `keys` of a machine's file (dotted paths) that nothing reads while any of the phases runs, each with the

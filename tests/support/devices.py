@@ -6,7 +6,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 MIB = 1 << 20
@@ -94,3 +94,19 @@ def queue_attribute(device: Path, name: str) -> str:
 
 def have_device_mapper() -> bool:
     return "device-mapper" in Path("/proc/misc").read_text() and Path("/dev/mapper/control").exists()
+
+
+@contextmanager
+def tmpfs(directory: Path, *, size_kib: int) -> Iterator[None]:
+    """The directory on a filesystem of its own that is soon full. Nothing must swap to it."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size_kib}k", "tmpfs", directory], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", directory], check=True)
+
+
+def fill(directory: Path) -> None:
+    with (directory / "filler").open("wb", buffering=0) as file, suppress(OSError):
+        while file.write(bytes(4096)):
+            pass

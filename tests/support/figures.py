@@ -21,3 +21,13 @@ def expect_problem(text: str, line: int, words: tuple[str, ...]) -> None:
     assert message.startswith(f"figures.toml:{line}:"), message
     for word in words:
         assert word in message
+
+
+def expect_understood_or_refused(text: str, line: int, instead: str) -> None:
+    """With another line in this place: read, or refused with the place of a problem."""
+    lines = text.splitlines()
+    lines[line] = instead
+    try:
+        figures("\n".join(lines))
+    except InputError as error:
+        assert str(error).startswith("figures.toml:")

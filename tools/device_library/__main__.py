@@ -28,7 +28,7 @@ def main() -> None:
             results[found.model.name] = as_dict(found)
             print(found.model.file, found.keys, flush=True)
             RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
-    for path, text in rendered(results, known).items():
+    for path, text in rendered(json.loads(RESULTS.read_text()), known).items():
         path.write_text(text)
 
 

@@ -22,7 +22,7 @@ use file_extents::extents;
 use json_schema::schema;
 use metadata::MetadataLoad;
 #[cfg(feature = "model")]
-use model::{Model, drive_sizes, time_tunables_ns, unread_keys};
+use model::{Model, check_simulated_load, drive_sizes, time_tunables_ns, unread_keys};
 use probes::Probes;
 use pyo3::prelude::*;
 use rows::toml_lines::Name;
@@ -41,7 +41,7 @@ mod _native {
     };
     #[cfg(feature = "model")]
     #[pymodule_export]
-    use super::{Model, drive_sizes, time_tunables_ns, unread_keys};
+    use super::{Model, check_simulated_load, drive_sizes, time_tunables_ns, unread_keys};
 }
 
 /// What verification remembers between the phases of one trial.

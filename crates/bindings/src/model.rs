@@ -94,6 +94,15 @@ pub fn unread_keys(
         .collect())
 }
 
+/// Whether a machine can be asked a load, without switching it on.
+#[pyfunction]
+pub fn check_simulated_load(py: Python<'_>, machine_json: &str, load_json: &str) -> PyResult<()> {
+    let machine: Value = specification("machine", machine_json)?;
+    let load: Value = specification("load", load_json)?;
+    py.detach(|| model::check_load(&MachineSpec::from_json(machine)?, load))
+        .map_err(to_value_error)
+}
+
 /// What one unit of each scheduler tunable that is a time is in nanoseconds, as JSON.
 #[pyfunction]
 pub fn time_tunables_ns() -> PyResult<String> {

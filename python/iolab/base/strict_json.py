@@ -21,6 +21,20 @@ def dumps(payload: Any) -> str:
     return escaped_for_json(text)
 
 
+def by_row(value: Any, indent: str = "") -> str:
+    """A document to be kept under version control: its innermost objects and lists are rows, so that a difference shows
+    each cell of a table that changed, as one."""
+    items = list(value.values()) if isinstance(value, dict) else value
+    if not isinstance(items, list) or not any(isinstance(item, dict | list) for item in items):
+        return json.dumps(value, ensure_ascii=False)
+    rows = [by_row(item, indent + " ") for item in items]
+    if isinstance(value, dict):
+        rows = [f"{json.dumps(key, ensure_ascii=False)}: {row}" for key, row in zip(value, rows, strict=True)]
+    begin, end = "{}" if isinstance(value, dict) else "[]"
+    inside = f",\n{indent} ".join(rows)
+    return f"{begin}\n{indent} {inside}\n{indent}{end}"
+
+
 def loads(content: bytes) -> Any:
     """The value. ValueError if it is no JSON in UTF-8, has numbers beyond all bounds, or is nested beyond DEPTH_MAX."""
     try:

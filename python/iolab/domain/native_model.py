@@ -35,6 +35,12 @@ def drive_sizes(machine: native.MachineFile) -> list[int]:
     return _native.drive_sizes(json.dumps(machine))
 
 
+def check_load(machine: native.MachineFile, load: native.Phase) -> None:
+    """Raises ValueError(key of the load, what) if the machine has no mechanism for something that the load asks."""
+    required()
+    _native.check_simulated_load(json.dumps(machine), json.dumps(load))
+
+
 def unread_keys(
     machine: native.MachineFile | Mapping[str, object], phases: Sequence[Mapping[str, object]], keys: Sequence[str]
 ) -> dict[str, str | None]:

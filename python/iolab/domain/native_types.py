@@ -243,25 +243,6 @@ class Transient(TypedDict):
     steady: bool
 
 
-class LoadRecord(TypedDict):
-    """The record of reads and writes, with what a drive shows of itself."""
-
-    build_profile: str
-    clock: ClockKind
-    elapsed_ns: int
-    groups: list[GroupRecordOfJobRecord]
-    measured_from_ns: int
-    measured_to_ns: int
-    measures: NotRequired[dict[str, float]]
-    phase: str
-    process_cpu_system_ns: int
-    process_cpu_user_ns: int
-    started_unix_ns: int
-    stopped: bool
-    transient: Transient | None
-    wall_clock_shift_ns: int
-
-
 class ThreadRecord(TypedDict):
     """The record of one thread."""
 
@@ -307,35 +288,6 @@ class MetadataRecord(TypedDict):
     stopped: bool
     transient: Transient | None
     wall_clock_shift_ns: int
-
-
-class ModelSortRecord(TypedDict):
-    """What a phase that sorted came to."""
-
-    build_profile: str
-    clock: ClockKind
-    elapsed_ns: int
-    groups: list[GroupRecordOfThreadRecord]
-    measured_from_ns: int
-    measured_to_ns: int
-    measures: dict[str, float | None]
-    phase: str
-    process_cpu_system_ns: int
-    process_cpu_user_ns: int
-    started_unix_ns: int
-    stopped: bool
-    transient: Transient | None
-    wall_clock_shift_ns: int
-
-
-class PhasesAnyRecord(TypedDict):
-    """Of phases that began together."""
-
-    phases: list["AnyRecord"]
-
-
-AnyRecord = LoadRecord | MetadataRecord | ModelSortRecord | PhasesAnyRecord
-"""Its record, in the shape that the same kind has on a host."""
 
 
 class MirrorSpec(TypedDict):
@@ -461,41 +413,11 @@ class BlockObservation(TypedDict):
     trace_events_lost: int
 
 
-TraceFormat = Literal["blktrace", "ftrace"]
-"""How a trace is written."""
-
-
-class BlockOptions(TypedDict):
-    """The options of the probe `block`."""
-
-    interval_ns: int
-    trace: NotRequired[TraceFormat | None]
-
-
-class BlockReport(TypedDict):
-    """A whole recording. docs/reference/probes.md explains each field."""
-
-    all: Activities
-    devices: list[DeviceReport]
-    elapsed_ns: int
-    events_lost: int
-    losses_uncounted: int
-    series: dict[str, BlockSeries]
-
-
 class BlockSize(TypedDict):
     """A size of operations and how often it is drawn."""
 
     bytes: int
     weight: float
-
-
-class BlockSpec(TypedDict):
-    """What the probe `block` records."""
-
-    buffer_bytes: int
-    devices: list[str]
-    interval_ns: int
 
 
 Method = Literal["fiemap", "fibmap", "model"]
@@ -641,10 +563,6 @@ class CounterObservation(TypedDict):
     sharing: dict[str, SharingFigures]
 
 
-class CounterOptions(TypedDict):
-    """It has none."""
-
-
 class EventSum(TypedDict):
     """Over all CPUs."""
 
@@ -659,10 +577,6 @@ class CountersObservation(TypedDict):
     elapsed_ns: int
     events: dict[str, EventSum]
     notes: list[str]
-
-
-class CountersSpec(TypedDict):
-    """Hardware counters, read once at start and once at stop."""
 
 
 class Frequency(TypedDict):
@@ -700,12 +614,6 @@ class CpuObservation(TypedDict):
     series: dict[str, SampledSeries]
     ticks_per_s: int
     times: Times
-
-
-class CpuOptions(TypedDict):
-    """The options of the probe `cpu`."""
-
-    interval_ns: int
 
 
 class CpuSpec(TypedDict):
@@ -1238,7 +1146,10 @@ class ExtMetadata(TypedDict):
 
     barrier: NotRequired[bool | None]
     call_ns: NotRequired[int]
+    dirsync: NotRequired[bool]
     journal_blocks: NotRequired[int]
+    max_batch_time: NotRequired[int | None]
+    min_batch_time: NotRequired[int | None]
     scan_block_ns: NotRequired[int]
 
 
@@ -1360,31 +1271,6 @@ class FailedFigures(TypedDict):
     first_ns: int
     first_sector: int
     operation: str
-
-
-class RingFeatures(TypedDict):
-    """What io_uring_setup(2) and IORING_REGISTER_PROBE grant; all false if rings are not usable."""
-
-    coop_taskrun: bool
-    defer_taskrun: bool
-    fixed_io: bool
-    hybrid_poll: bool
-    min_timeout: bool
-    passthrough: bool
-    single_issuer: bool
-    sqpoll: bool
-    unusable_because: str | None
-    usable: bool
-
-
-class Features(TypedDict):
-    """The I/O interfaces and clocks that this kernel offers, found by trying them."""
-
-    io_uring: RingFeatures
-    kernel: str
-    libaio: bool
-    tsc: bool
-    tsc_unusable_because: str | None
 
 
 FileOrder = Literal["sequential", "round_robin", "random"]
@@ -1955,19 +1841,6 @@ class MetadataPhase(TypedDict):
     threads: list[ThreadSpec]
 
 
-class ModelBlockObservation(TypedDict):
-    """What docs/reference/probes.md describes as the observation of `block`."""
-
-    all: Activities
-    devices: list[DeviceReport]
-    elapsed_ns: int
-    events_lost: int
-    losses_uncounted: int
-    notes: list[str]
-    series: dict[str, BlockSeries]
-    trace_events_lost: int
-
-
 class OperationObserved(TypedDict):
     """Times in whole milliseconds, as the kernel reports them."""
 
@@ -1994,95 +1867,6 @@ class NfsObservation(TypedDict):
 
     elapsed_ns: int
     mounts: dict[str, MountObserved]
-
-
-class ModelSwitchesObservation(TypedDict):
-    """What docs/reference/probes.md describes as the observation of `switches`. Each switch has its stack."""
-
-    by_state: dict[str, int]
-    elapsed_ns: int
-    events_lost: int
-    losses_uncounted: int
-    notes: list[str]
-    run_queue_delay_ns: DistributionRecord
-    series: dict[str, SwitchSeries]
-    sites: list[SiteReport]
-    stack_samples_lost: int
-    stacks: Stacks
-    stall_ns: DistributionRecord
-    switches: int
-    tasks: list[TaskReport]
-    trace_events_lost: int
-    wakeup_latency_ns: DistributionRecord
-
-
-class ModelObservations(TypedDict):
-    """What each probe observed; None, and absent in JSON: it was not asked for."""
-
-    block: NotRequired[ModelBlockObservation | None]
-    counters: NotRequired[CounterObservation | None]
-    cpu: NotRequired[CpuObservation | None]
-    nfs: NotRequired[NfsObservation | None]
-    switches: NotRequired[ModelSwitchesObservation | None]
-
-
-class NfsOptions(TypedDict):
-    """It has none."""
-
-
-class SwitchesOptions(TypedDict):
-    """What the probe is asked for."""
-
-    interval_ns: int
-
-
-class ModelProbes(TypedDict):
-    """The probes that the model has, each with its options; extents are asked for when a phase is over."""
-
-    block: NotRequired[BlockOptions | None]
-    counters: NotRequired[CounterOptions | None]
-    cpu: NotRequired[CpuOptions | None]
-    nfs: NotRequired[NfsOptions | None]
-    switches: NotRequired[SwitchesOptions | None]
-
-
-class LoadRecordOfModelRecord(LoadRecord):
-    """A phase's record, with what its probes observed: docs/reference/probes.md."""
-
-    probes: ModelObservations
-
-
-class MetadataRecordOfModelRecord(MetadataRecord):
-    """A phase's record, with what its probes observed: docs/reference/probes.md."""
-
-    probes: ModelObservations
-
-
-class ModelSortRecordOfModelRecord(ModelSortRecord):
-    """A phase's record, with what its probes observed: docs/reference/probes.md."""
-
-    probes: ModelObservations
-
-
-class PhasesModelRecord(TypedDict):
-    """Of phases that began together."""
-
-    phases: list[AnyRecord]
-
-
-class PhasesModelRecordOfModelRecord(PhasesModelRecord):
-    """A phase's record, with what its probes observed: docs/reference/probes.md."""
-
-    probes: ModelObservations
-
-
-ModelRecord = (
-    LoadRecordOfModelRecord
-    | MetadataRecordOfModelRecord
-    | ModelSortRecordOfModelRecord
-    | PhasesModelRecordOfModelRecord
-)
-"""A phase's record, with what its probes observed: docs/reference/probes.md."""
 
 
 class OutputSpec(TypedDict):
@@ -2158,39 +1942,6 @@ class ProbeReports(TypedDict):
     observations: HostObservations
 
 
-class SampleSpec(TypedDict):
-    """What is read from files at intervals."""
-
-    interval_ns: int
-
-
-class ProfileSpec(TypedDict):
-    """What the probe `profile` records."""
-
-    frequency_hz: int
-    interval_ns: int
-
-
-class SwitchesSpec(TypedDict):
-    """What the probe `switches` records."""
-
-    interval_ns: int
-    pids: NotRequired[list[int] | None]
-    stack_every: NotRequired[int | None]
-
-
-class ProbesSpec(TypedDict):
-    """The probes of one phase; null if a probe is off."""
-
-    block: NotRequired[BlockSpec | None]
-    counters: NotRequired[CountersSpec | None]
-    cpu: NotRequired[SampleSpec | None]
-    memory: NotRequired[SampleSpec | None]
-    profile: NotRequired[ProfileSpec | None]
-    switches: NotRequired[SwitchesSpec | None]
-    trace_instance: str
-
-
 class Process(TypedDict):
     """A process of the trace."""
 
@@ -2202,17 +1953,6 @@ class Process(TypedDict):
     pid: int
     reads: int
     writes: int
-
-
-class ProfileReport(TypedDict):
-    """A whole recording. docs/reference/probes.md explains each field."""
-
-    elapsed_ns: int
-    functions: list[FunctionReport]
-    interval_ns: int
-    samples: int
-    samples_lost: int
-    series: dict[str, ProfileSeries]
 
 
 class ReuseFigures(TypedDict):
@@ -2283,18 +2023,6 @@ class Snapshot(TypedDict):
     warming_up: bool
 
 
-class SortPhase(TypedDict):
-    """Processes that fill memory with random numbers and sort them, swapping if it is too small."""
-
-    memory_limit_bytes: int
-    name: str
-    passes: int
-    process_bytes: int
-    processes: int
-    seed: int
-    swap_bytes: NotRequired[int | None]
-
-
 class SortRecord(TypedDict):
     """What a sort yielded."""
 
@@ -2319,23 +2047,6 @@ class SortSpec(TypedDict):
     bytes: int
     passes: int
     seed: int
-
-
-class SwitchReport(TypedDict):
-    """A whole recording. docs/reference/probes.md explains each field."""
-
-    by_state: dict[str, int]
-    elapsed_ns: int
-    events_lost: int
-    losses_uncounted: int
-    run_queue_delay_ns: DistributionRecord
-    series: dict[str, SwitchSeries]
-    sites: list[SiteReport]
-    stacks: Stacks
-    stall_ns: DistributionRecord
-    switches: int
-    tasks: list[TaskReport]
-    wakeup_latency_ns: DistributionRecord
 
 
 class TraceFigures(TypedDict):
@@ -2372,15 +2083,3 @@ class TraceFigures(TypedDict):
     unended: int
     unknown_alike: int
     unknown_lost: int
-
-
-class TraceSpec(TypedDict):
-    """Which files are one trace, and what to do with it."""
-
-    filtered: NotRequired[bool | None]
-    intervals: NotRequired[int | None]
-    output: NotRequired[OutputSpec | None]
-    partitions: NotRequired[list[tuple[str, str]]]
-    paths: list[str]
-    queues: NotRequired[list[list[int]]]
-    table: NotRequired[TraceTable | None]

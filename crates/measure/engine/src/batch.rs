@@ -40,6 +40,12 @@ impl Batcher {
         }
     }
 
+    /// How many to take at once at most: what was asked, however many are ready (`iodepth_batch_complete_max` of fio).
+    #[inline]
+    pub fn most(&self) -> u32 {
+        self.asked.unwrap_or(u32::MAX)
+    }
+
     #[inline]
     pub fn reaped(&mut self, now: Time, completions: u32) {
         if completions > 0 {
@@ -85,5 +91,6 @@ mod tests {
     fn a_fixed_batch_is_what_was_asked_or_all_there_is() {
         let batcher = Batcher::new(Some(16));
         assert_eq!((batcher.want(32), batcher.want(5)), (16, 5));
+        assert_eq!(batcher.most(), 16);
     }
 }

@@ -198,7 +198,9 @@ impl Group {
                 backend.submit(want, time_left.min(longest))?;
             }
             let mut reaped = 0;
-            while let Some(completion) = backend.reap() {
+            while reaped < batcher.most()
+                && let Some(completion) = backend.reap()
+            {
                 now = clock.now();
                 self.on_completion(completion, now, backend);
                 reaped += 1;

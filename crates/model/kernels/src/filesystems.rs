@@ -99,6 +99,23 @@ impl Kernel {
         self.version >= [5, 6, 0]
     }
 
+    /// Whether a synchronous handle waits for others to join its transaction for as long as commits take
+    /// (`jbd2_journal_stop`): from 2.6.29 on (inferred); before, it waits for ticks.
+    pub fn handles_join(&self) -> bool {
+        self.version >= [2, 6, 29]
+    }
+
+    /// Whether fsync of ext3 and ext4 is a synchronous handle, as it writes the inode: until 2.6.32 (inferred). Since then it
+    /// has a transaction committed without a handle of its own.
+    pub fn fsync_has_handle(&self) -> bool {
+        self.version < [2, 6, 33]
+    }
+
+    /// Whether ext4's code mounts ext3 too (4.3).
+    pub fn mounts_ext3_as_ext4(&self) -> bool {
+        self.version >= [4, 3, 0]
+    }
+
     /// Whether ext4 exists.
     pub fn has_ext4(&self) -> bool {
         self.version >= [2, 6, 19]

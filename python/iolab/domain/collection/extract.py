@@ -61,6 +61,9 @@ class Judged(_Part):
     alpha: float
     n: int
     rounds_to_decide: int | None
+    final: bool
+    why: str | None
+    leads: bool
     notes: list[str]
 
 
@@ -209,6 +212,9 @@ def judged_of(one: Comparison) -> Judged:
         alpha=it.alpha,
         n=it.n,
         rounds_to_decide=it.rounds_to_decide,
+        final=it.final,
+        why=it.why,
+        leads=one.leads,
         notes=one.notes,
     )
 

@@ -45,6 +45,7 @@ SHARE_NEWEST, SHARE_STEPS, SHARE_EPISODES = 0.5, 0.3, 0.2
 CHANGES_MAX = 20
 TOGETHER_MAX = 6
 """Steps or episodes that are tried together."""
+AS_SURE = 1.01
 STILL_A_CHANGE = 1e-3
 """A change whose p-value beside the others is larger is taken back."""
 DRIFTS = (
@@ -74,6 +75,8 @@ CAUCHY_TAIL = 1e-9
 """Below this p-value a Cauchy variate is its reciprocal by pi, to 17 digits."""
 LARGEST_SD, HALVINGS = 16.0, 10
 """The bounds of the search for the smallest step that would be seen."""
+DRAWS, MANY = 10, 100
+"""Draws of noise for each step in the newest values; of more values than `MANY` one is as good."""
 SMALLEST = 1e-9
 """Share of the sum of squares that counts as rounding."""
 
@@ -141,6 +144,25 @@ def detection_limit(values: Sequence[float], *, series: int = 1, looks: int = 1,
     # The noise's own step, as far as there is one, adds to a rise what it takes from a fall.
     half = (_smallest(seen) + _smallest(lambda size: seen(-size))) / 2
     return deviation * (half + NINE_OF_TEN * 2 / math.sqrt(len(y)))
+
+
+@lru_cache(maxsize=8)
+def newest_unseen(count: int, *, series: int = 1, looks: int = 1, false_alarms: float = 0.05) -> int:
+    """In how many of the newest of `count` values a step may hide that is 16 standard deviations of white noise: so few
+    orders of the values are as uneven that more have to follow it, whatever its size."""
+    import numpy as np
+
+    if count < FEWEST:
+        return count
+    count = min(count, MOST)
+    tests, after = _Tests(count, series * looks), SHORTEST - 1
+    noises = np.random.default_rng(count).standard_normal((DRAWS if count <= MANY else 1, count))
+    while after < count // 2:
+        stepped = noises + LARGEST_SD * (np.arange(count) >= count - after - 1)
+        if all(tests.best(_scores(one, []), [])[0] <= false_alarms for one in stepped):
+            break
+        after += 1
+    return after
 
 
 def _smallest(seen: Callable[[float], bool]) -> float:
@@ -300,7 +322,7 @@ class _Tests:
     ) -> _CandidateTests:
         """Each candidate beside the known steps, with the first `noises` of `DRIFTS` (None: all)."""
         import numpy as np
-        from scipy.special import gammaln, stdtr
+        from scipy.special import stdtr
 
         freedom = self.count - 1 - len(known)
         floor = SMALLEST * self.count
@@ -324,9 +346,17 @@ class _Tests:
             with_.append(-self.cost(noise) - 0.5 * freedom * np.log(np.maximum(left - explained, floor)))
         gain = np.maximum(0.0, np.max(with_, axis=0) - max(without))
         t = np.sqrt((freedom - 1) * np.expm1(np.minimum(2 * gain / freedom, 600.0)))
-        fewer = np.minimum(end - begin, self.count - (end - begin))
-        orders = gammaln(self.count + 1) - gammaln(fewer + 1) - gammaln(self.count - fewer + 1)
-        return _CandidateTests(gain, np.maximum(2 * stdtr(freedom - 1, -t), 2 * np.exp(-orders)))
+        return _CandidateTests(gain, np.maximum(2 * stdtr(freedom - 1, -t), self.least(end - begin)))
+
+    def least(self, inside: Places) -> Array:
+        """The smallest p-value that the number of orders allows a candidate of so many values."""
+        import numpy as np
+        from scipy.special import gammaln
+
+        fewer = np.minimum(inside, self.count - inside)
+        return np.asarray(
+            2 * np.exp(gammaln(fewer + 1) + gammaln(self.count - fewer + 1) - gammaln(self.count + 1)), dtype=np.float64
+        )
 
     def again(self, y: Array, others: Sequence[int], place: int) -> tuple[Places, _CandidateTests]:
         """The step at `place` looked for beside the others: the places between its neighbours."""
@@ -410,7 +440,10 @@ def _settled(y: Array, tests: _Tests, found: list[int]) -> list[int]:
             places, looked = tests.again(y, others, place)
             best = int(np.argmax(looked.gain))
             found[index] = int(places[best])
-            worst = max(worst, (float(looked.p[best]), index))
+            # What is as sure as so few values can be explains enough; two may be outliers.
+            after = tests.count - places[best]
+            if min(after, places[best]) <= SHORTEST or looked.p[best] > AS_SURE * tests.least(after):
+                worst = max(worst, (float(looked.p[best]), index))
         if worst[1] >= 0:
             del found[worst[1]]
         if found == before:

@@ -10,7 +10,7 @@ from statistics import median
 from iolab.base.strict_json import JsonObject
 from iolab.domain.conditions import differences
 from iolab.domain.definition import DIFFERENCES, LOSSES, Verdict
-from iolab.domain.history.changes import FEWEST, Change, changes_in, detection_limit
+from iolab.domain.history.changes import FEWEST, Change, changes_in, detection_limit, newest_unseen
 from iolab.domain.metric import describe
 
 MADE_UP_FOR = 0.5
@@ -94,11 +94,12 @@ class HistoryFinding:
 
 @dataclass(frozen=True)
 class UnchangedSeries:
-    """A series without a change. `below`: a smaller step in its middle would not be seen, in the metric's unit; `runs`:
-    its values; `level`: their median."""
+    """A series without a change. `below`: a smaller step in its middle would not be seen, in the metric's unit;
+    `newest`: none would be seen in so many of its newest runs; `runs`: its values; `level`: their median."""
 
     series: Series
     below: float
+    newest: int
     runs: int
     level: float
 
@@ -111,6 +112,7 @@ class UnchangedSeries:
             "runs": self.runs,
             "level": self.level,
             "unseen_below": self.below,
+            "unseen_newest": self.newest,
         }
 
 
@@ -126,7 +128,8 @@ def unchanged_series(
         if len(values) < FEWEST or any(series is one for one in changed):
             continue
         below = detection_limit(values, series=len(varying), looks=looks, false_alarms=false_alarms)
-        hidden.append(UnchangedSeries(series, below, len(values), median(values)))
+        newest = newest_unseen(len(values), series=len(varying), looks=looks, false_alarms=false_alarms)
+        hidden.append(UnchangedSeries(series, below, newest, len(values), median(values)))
     return sorted(hidden, key=lambda one: -one.below / (abs(one.level) or 1.0))
 
 

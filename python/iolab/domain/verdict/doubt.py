@@ -18,6 +18,7 @@ GAP_OVER_WIDTH = 2.0
 DRIFT_FROM = 6
 DRIFT_RANKS = 0.9
 """Correlation of the rounds' levels with their order, by ranks."""
+PERCENT_MAX = 100_000
 
 
 def why_undecided(baseline: Array, candidate: Array, spread: float) -> str:
@@ -56,7 +57,10 @@ def _noise(spread: float) -> str:
 
 
 def _percent(log: float) -> str:
-    return f"{100 * math.expm1(min(log, 100.0)):.2g} %"
+    percent = 100 * math.expm1(min(log, 100.0))
+    if percent >= PERCENT_MAX:
+        return f"more than {PERCENT_MAX:,} %"
+    return f"{percent:.2g} %" if percent < 100 else f"{percent:,.0f} %"
 
 
 def _modes(values: Array) -> tuple[int, int, float] | None:

@@ -14,7 +14,7 @@ from iolab.base.quantity import format_bytes, size_in_words
 from iolab.domain.trial import Phase
 from iolab.domain.workload.conflict import job_conflicts
 from iolab.domain.workload.job import JobOptions, PhaseOptions
-from iolab.domain.workload.kind import Conflict, Kind, replace_options
+from iolab.domain.workload.kind import Conflict, Kind, cpus_option, replace_options
 from iolab.domain.workload.load import jobs_phases
 
 LARGE_BLOCK_BYTES = 256 * 2**10
@@ -51,11 +51,9 @@ class AioStreamOptions(Options):
     engine: Literal["io_uring", "libaio"] = option("io_uring", "How I/O is issued.")
     duration: Duration = option(10 * 10**9, "Measured time.", unit="ns", gt=0)
     warm_up: Duration = option(0, "Time of I/O before the measured time; not counted.", unit="ns", ge=0)
-    cpus: list[int] | None = option(
-        None,
+    cpus: list[int] | None = cpus_option(
         "The CPU of each device's application, device by device; a shorter list repeats.",
         default_is="any CPU for all of them",
-        expected="a list of CPU numbers such as [0] or [0, 1]",
     )
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 from iolab.base.option import Options, option
 from iolab.domain.trial import Phase, TimedCommandPhase
 from iolab.domain.workload.conflict import cpus_conflicts
-from iolab.domain.workload.kind import Conflict, Kind, replace_options
+from iolab.domain.workload.kind import Conflict, Kind, cpus_option, replace_options
 
 
 class CommandOptions(Options):
@@ -24,12 +24,7 @@ class CommandOptions(Options):
         default_is="an empty one on the target",
         expected='a path such as "/usr/src/linux"',
     )
-    cpus: list[int] | None = option(
-        None,
-        "CPUs that the commands may run on.",
-        default_is="any",
-        expected="a list of CPU numbers such as [0] or [0, 1]",
-    )
+    cpus: list[int] | None = cpus_option("CPUs that the commands may run on.")
     drop_caches: bool = option(False, "Sync and drop the page cache before the command.")
 
 

@@ -18,7 +18,7 @@ from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.block_sizes import BlockSizes
 from iolab.domain.workload.conflict import SECTOR_BYTES, cpus_conflicts, sector_conflicts
 from iolab.domain.workload.job import FILE_GRANULE_BYTES
-from iolab.domain.workload.kind import Conflict, Kind, replace_options
+from iolab.domain.workload.kind import Conflict, Kind, cpus_option, replace_options
 from iolab.domain.workload.load import file_json, group_json, job_json, layout_phase, phase_json, until_json
 
 
@@ -76,12 +76,7 @@ class CommitsOptions(Options):
     warm_up: Duration = option(0, "Time of commits before the measured time; not counted.", unit="ns", ge=0)
     interval: Duration = option(100_000_000, "Width of one interval of the time series.", unit="ns", ge=1_000_000)
     engine: Literal["psync", "pvsync", "io_uring"] = option("psync", "How writes and syncs are issued.")
-    cpus: list[int] | None = option(
-        None,
-        "CPUs that the writers may run on.",
-        default_is="any",
-        expected="a list of CPU numbers such as [0] or [0, 1]",
-    )
+    cpus: list[int] | None = cpus_option("CPUs that the writers may run on.")
 
     @property
     def uses_direct(self) -> bool:

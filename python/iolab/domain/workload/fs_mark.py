@@ -16,7 +16,7 @@ from iolab.domain.trial import MetadataPhase, Phase
 from iolab.domain.trial.phase import PlacedThread
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.conflict import cpus_conflicts
-from iolab.domain.workload.kind import Conflict, Kind, replace_options
+from iolab.domain.workload.kind import Conflict, Kind, cpus_option, replace_options
 
 NAME_BYTES_MAX = 255
 FILES_MAX = 10**9
@@ -86,12 +86,7 @@ class FsMarkOptions(Options):
         "path walk.",
     )
     drop_caches: bool = option(False, "Sync and drop all caches before each loop; the tool does not.")
-    cpus: list[int] | None = option(
-        None,
-        "CPUs that the threads may run on.",
-        default_is="any",
-        expected="a list of CPU numbers such as [0] or [0, 1]",
-    )
+    cpus: list[int] | None = cpus_option("CPUs that the threads may run on.")
 
     @property
     def keeps(self) -> bool:

@@ -15,7 +15,7 @@ from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.conflict import cpus_conflicts, sector_conflicts
-from iolab.domain.workload.kind import Conflict, Kind, replace_options
+from iolab.domain.workload.kind import Conflict, Kind, cpus_option, replace_options
 from iolab.domain.workload.load import (
     PlainPattern,
     file_json,
@@ -115,12 +115,7 @@ class IozoneOptions(Options):
     )
     drop_caches: bool = option(False, "Sync and drop the page cache before each test (-U remounts instead).")
     engine: Literal["psync", "pvsync", "mmap"] = option("psync", "How I/O is issued; mmap is -B.")
-    cpus: list[int] | None = option(
-        None,
-        "CPUs that the threads may run on.",
-        default_is="any",
-        expected="a list of CPU numbers such as [0] or [0, 1]",
-    )
+    cpus: list[int] | None = cpus_option("CPUs that the threads may run on.")
 
     @property
     def file_bytes(self) -> int:

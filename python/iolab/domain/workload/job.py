@@ -6,6 +6,7 @@ from typing import Literal
 
 from iolab.base.option import Bytes, Duration, Options, Percent, Rate, option
 from iolab.domain.workload.block_sizes import BlockSizes, mean_bytes
+from iolab.domain.workload.kind import cpus_option
 from iolab.domain.workload.steady import SteadyOptions
 
 FILE_GRANULE_BYTES = 4096
@@ -134,7 +135,12 @@ class JobOptions(Options):
         None, "Bypass the page cache (O_DIRECT).", default_is="true, but false with engine mmap or null"
     )
     batch: int | None = option(
-        None, "Operations submitted and reaped at once.", ge=1, le=4096, default_is="adapts to what is ready"
+        None,
+        "Completions taken at once, and so operations submitted at once: the job waits for so many, and takes no more. "
+        "A simulated job does not wait.",
+        ge=1,
+        le=4096,
+        default_is="adapts to what is ready",
     )
     fixed_buffers: bool = option(True, "Register the buffers with the ring (io_uring, io_uring_cmd).")
     registered_files: bool = option(True, "Register the files with the ring (io_uring, io_uring_cmd).")
@@ -168,12 +174,7 @@ class JobOptions(Options):
         "Ask for each read without waiting first, and again if it would have to wait: RWF_NOWAIT, Linux 4.14, a block "
         "device, ext4, xfs or btrfs (io_uring or pvsync).",
     )
-    cpus: list[int] | None = option(
-        None,
-        "CPUs that the job's threads may run on; one CPU is a pin.",
-        default_is="any",
-        expected="a list of CPU numbers such as [0] or [0, 1]",
-    )
+    cpus: list[int] | None = cpus_option("CPUs that the job's threads may run on; one CPU is a pin.")
     amount: Bytes | None = option(None, "Bytes that each copy transfers.", unit="bytes", gt=0)
     operations: int | None = option(None, "Operations that each copy performs.", ge=1)
     steady: SteadyOptions | None = option(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from iolab.base.option import Options
+from iolab.base.option import Options, option
 from iolab.base.toml import TomlTable
 from iolab.domain.metric import DEFAULT_COMPARED
 from iolab.domain.trial import Phase
@@ -55,3 +55,8 @@ class Kind:
 def replace_options(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:
     """The plain `override`: the setting's value wins, key by key."""
     return {**table, **changes}
+
+
+def cpus_option(help: str, *, default_is: str = "any") -> Any:
+    """A field `cpus`, which most kinds have: `help` states who may run there."""
+    return option(None, help, default_is=default_is, expected="a list of CPU numbers such as [0] or [0, 1]")

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from iolab.base.option import Options, option
 from iolab.domain.trial import CommandsPhase, Phase
 from iolab.domain.workload.conflict import cpus_conflicts
-from iolab.domain.workload.kind import Conflict, Kind, replace_options
+from iolab.domain.workload.kind import Conflict, Kind, cpus_option, replace_options
 
 STEPS = ("mkfs", "untar", "make", "clean")
 """The measured phases, in order."""
@@ -50,12 +50,7 @@ class MakeSequenceOptions(Options):
     )
     mkfs_options: str | None = option(None, "Additional arguments of mkfs.", default_is="the scratch target's")
     mount_options: str | None = option(None, "Mount options, separated by commas.", default_is="the scratch target's")
-    cpus: list[int] | None = option(
-        None,
-        "CPUs that the commands may run on.",
-        default_is="any",
-        expected="a list of CPU numbers such as [0] or [0, 1]",
-    )
+    cpus: list[int] | None = cpus_option("CPUs that the commands may run on.")
     drop_caches: bool = option(False, "Sync and drop the page cache before each step.")
 
 

@@ -9,7 +9,7 @@ from iolab.base.quantity import format_bytes
 from iolab.domain.trial import Phase, SortPhase
 from iolab.domain.trial.phase import sorted_bytes
 from iolab.domain.workload.conflict import cpus_conflicts
-from iolab.domain.workload.kind import Conflict, Kind, replace_options
+from iolab.domain.workload.kind import Conflict, Kind, cpus_option, replace_options
 
 MEMORY_MIN_BYTES = 16 * 2**20
 """Less leaves no room for the process itself."""
@@ -45,12 +45,7 @@ class QsbenchOptions(Options):
         le=200,
         default_is="unchanged",
     )
-    cpus: list[int] | None = option(
-        None,
-        "CPUs that the processes may run on.",
-        default_is="any",
-        expected="a list of CPU numbers such as [0] or [0, 1]",
-    )
+    cpus: list[int] | None = cpus_option("CPUs that the processes may run on.")
     drop_caches: bool = option(True, "Sync and drop the page cache before the measured phase.")
 
     @property

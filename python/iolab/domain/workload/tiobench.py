@@ -16,7 +16,7 @@ from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.conflict import cpus_conflicts, sector_conflicts
-from iolab.domain.workload.kind import Conflict, Kind, replace_options
+from iolab.domain.workload.kind import Conflict, Kind, cpus_option, replace_options
 from iolab.domain.workload.load import (
     PlainPattern,
     file_json,
@@ -56,12 +56,7 @@ class TiobenchOptions(Options):
     drop_caches: bool = option(False, "Sync and drop the page cache before each test; the tool does not.")
     engine: Literal["psync", "pvsync", "mmap"] = option("psync", "How I/O is issued.")
     direct: bool = option(False, "Bypass the page cache (O_DIRECT); the tool does not.")
-    cpus: list[int] | None = option(
-        None,
-        "CPUs that the threads may run on.",
-        default_is="any",
-        expected="a list of CPU numbers such as [0] or [0, 1]",
-    )
+    cpus: list[int] | None = cpus_option("CPUs that the threads may run on.")
 
     @property
     def thread_file_bytes(self) -> int:

@@ -38,7 +38,7 @@ FOLDER = ".iolab-index"
 FILE = "index.sqlite"
 SUFFIXES = ("", "-wal", "-shm", "-journal")
 """The suffixes of the files that SQLite makes."""
-FORMAT = 4
+FORMAT = 5
 PATIENCE_S = 30.0
 """How long a writer waits for another."""
 QUESTION_S = 60.0

@@ -138,12 +138,15 @@ def metric_of(column: str) -> tuple[str, str, str]:
     return "main", "all", f"{plain}_" if plain in TRIAL_COLUMNS else plain
 
 
+OF_TRACE = frozenset(("COMM", "PID", "DISK", "SECTOR", "BYTES"))
+"""Columns of biosnoop: a row is an I/O, and the file a trace."""
+
+
 def _recognises(source: Source) -> bool:
     try:
-        layout_of(source)
+        return not OF_TRACE.issubset(layout_of(source).columns)
     except InputError:
         return False
-    return True
 
 
 FORMAT = Format(

@@ -38,7 +38,6 @@ ROWS_LOOKED_AT = 1000
 
 _PREFACE = re.compile(r"\s*+(?:#.*|sep=.)?$")
 _REMARK = re.compile(r"^\s*+#+\s*+")
-_ROUND_COLUMN = re.compile(r"(?:round|run|iteration|iter|repeat|rep|trial|test|r|#)[ _.-]?\d+", re.IGNORECASE)
 
 
 @dataclass
@@ -73,7 +72,7 @@ class Layout:
 
 def layout_of(source: Source) -> Layout:
     """InputError if the file is no table of comma-separated values with a header and numbers."""
-    begin, separator, (header, *body) = _head_rows(source)
+    begin, separator, (header, *body) = head_rows(source)
     names = [name.strip() for name in header]
     whole = [row for row in body if len(row) == len(names) and [entry.strip() for entry in row] != names]
     names = _named(source, names, whole)
@@ -153,9 +152,10 @@ def is_table(source: Source) -> bool:
     )
 
 
-def _head_rows(source: Source) -> tuple[int, str, list[list[str]]]:
-    """Where the rows begin, what separates entries, and the first rows with the header. Lines before the header that
-    are remarks (`# ...`) or name the separator (`sep=;`) are passed over; a header may be such a line itself."""
+def head_rows(source: Source) -> tuple[int, str, list[list[str]]]:
+    """Where the rows begin in the file, what separates entries, and the first rows with the header. Lines before the
+    header that are remarks (`# ...`) or name the separator (`sep=;`) are passed over; a header may be such a line
+    itself."""
     lines = source.head_lines[: ROWS_LOOKED_AT + 1]
     first = next((place for place, line in enumerate(lines) if not _PREFACE.match(line)), len(lines) - 1)
     separator = max(SEPARATORS, key=lines[first].count)
@@ -235,14 +235,8 @@ def _refuse_units(
 
 
 def _refuse_other_shapes(source: Source, layout: Layout) -> None:
-    """InputError for tables whose columns are rounds, or whose rows are metrics."""
+    """InputError for tables whose rows are metrics."""
     where = f"{source.name}:1"
-    if len(layout.metrics) > 1 and all(map(_ROUND_COLUMN.fullmatch, layout.metrics)):
-        raise InputError(
-            f"columns {', '.join(layout.metrics[:3])[:QUOTED_MAX]} ... look like rounds of one metric",
-            where=where,
-            remedy="a row for each round is expected: setting,round,VALUE",
-        )
     if layout.setting is not None and layout.setting.lower() in METRIC_COLUMN:
         raise InputError(
             f"column {layout.setting} says that rows are metrics",

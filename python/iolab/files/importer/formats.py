@@ -12,6 +12,7 @@ from iolab.files.importer.aligned import FORMAT as ALIGNED
 from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
 from iolab.files.importer.crystaldiskmark import FORMAT as CRYSTALDISKMARK
 from iolab.files.importer.csv_file import FORMAT as CSV_FILE
+from iolab.files.importer.csv_rounds import FORMAT as CSV_ROUNDS
 from iolab.files.importer.diskspd import FORMAT as DISKSPD
 from iolab.files.importer.dstat import FORMAT as DSTAT
 from iolab.files.importer.elbencho_csv import FORMAT as ELBENCHO_CSV
@@ -24,11 +25,13 @@ from iolab.files.importer.format import Format
 from iolab.files.importer.fs_mark import FORMAT as FS_MARK
 from iolab.files.importer.hyperfine import FORMAT as HYPERFINE
 from iolab.files.importer.hyperfine import PRINTED as HYPERFINE_PRINTED
+from iolab.files.importer.iosnoop import FORMAT as IOSNOOP
 from iolab.files.importer.iostat import FORMAT as IOSTAT
 from iolab.files.importer.iostest import FORMAT as IOSTEST
 from iolab.files.importer.iozone import FORMAT as IOZONE
 from iolab.files.importer.kbench import FORMAT as KBENCH
 from iolab.files.importer.kernels import FORMAT as KERNELS
+from iolab.files.importer.listed import FORMAT as LISTED
 from iolab.files.importer.lkp import FORMAT as LKP
 from iolab.files.importer.load_tools import FORMATS as LOAD_TOOLS
 from iolab.files.importer.markdown import FORMAT as MARKDOWN
@@ -37,6 +40,7 @@ from iolab.files.importer.mmtests_log import FORMAT as MMTESTS_LOG
 from iolab.files.importer.mountstats import FORMAT as MOUNTSTATS
 from iolab.files.importer.mountstats import is_single_snapshot
 from iolab.files.importer.mpstat import FORMAT as MPSTAT
+from iolab.files.importer.older_tools import FORMATS as OLDER_TOOLS
 from iolab.files.importer.pgbench import FORMAT as PGBENCH
 from iolab.files.importer.pgbench import LOG_FORMAT as PGBENCH_LOG
 from iolab.files.importer.pgbench import thread_of
@@ -52,7 +56,9 @@ from iolab.files.importer.sysstat_json import FORMAT as SYSSTAT_JSON
 from iolab.files.importer.time_command import FORMAT as TIME_COMMAND
 from iolab.files.importer.tiobench import FORMAT as TIOBENCH
 from iolab.files.importer.unread import UNREAD, shape_of
+from iolab.files.importer.vdbench_flat import FORMAT as VDBENCH_FLAT
 from iolab.files.importer.vmstat import FORMAT as VMSTAT
+from iolab.files.importer.vmstat_disks import FORMAT as VMSTAT_DISKS
 from iolab.files.importer.zpool_iostat import FORMAT as ZPOOL_IOSTAT
 
 FORMATS: dict[str, Format] = {
@@ -85,10 +91,14 @@ FORMATS: dict[str, Format] = {
         CONTEXT_SWITCHES,
         SAR,
         VMSTAT,
+        VMSTAT_DISKS,
         PIDSTAT,
+        IOSNOOP,
         RADOS_JSON,
         *LOAD_TOOLS,
         *SERVER_TOOLS,
+        *OLDER_TOOLS,
+        VDBENCH_FLAT,
         DSTAT,
         PHORONIX,
         ELBENCHO_CSV,
@@ -99,6 +109,8 @@ FORMATS: dict[str, Format] = {
         LKP,
         MARKDOWN,
         ALIGNED,
+        LISTED,
+        CSV_ROUNDS,
         CSV_FILE,
     )
 }
@@ -128,17 +140,18 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     # What is regular as a CSV file is one, unless it begins as a table whose columns and units are known.
     searched = replace(source, head_bytes=BEGINNING_BYTES) if whole else source
     tables = [one for one in FORMATS.values() if one.among_text and one.recognises(searched)]
-    if len(tables) > 1 and ALIGNED in tables:
-        # What stands beside the tables of tools and of Markdown is made of them.
-        tables.remove(ALIGNED)
+    # What stands beside the tables of tools and of Markdown is made of them.
+    for made in (LISTED, ALIGNED):
+        if len(tables) > 1 and made in tables:
+            tables.remove(made)
     if whole:
-        return [one for one in tables if one is not ALIGNED] or [CSV_FILE]
-    if any(one not in (MARKDOWN, ALIGNED) for one in tables):
+        return [one for one in tables if one not in (ALIGNED, LISTED)] or [CSV_FILE]
+    if any(one not in (MARKDOWN, ALIGNED, LISTED) for one in tables):
         return tables
     for unread in UNREAD:
         if any(unread.line.search(line) for line in source.text_lines[:UNREAD_LINES]):
             raise InputError(f"looks like {unread.name}, which is not read", where=source.name, remedy=unread.remedy)
-    if tables and not (ALIGNED in tables and CSV_FILE.resembles(source)):
+    if tables and not (tables[0] in (ALIGNED, LISTED) and CSV_FILE.resembles(source)):
         return tables
     if shape := shape_of(source.text_lines):
         raise InputError(f"unrecognised format: {shape.what}", where=source.name, remedy=shape.remedy)

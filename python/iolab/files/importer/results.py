@@ -17,6 +17,7 @@ from iolab.base.errors import InputError
 from iolab.base.toml import TomlTable
 from iolab.domain.metric import ALL, Key
 from iolab.domain.validity import NOT_JUDGED
+from iolab.files.importer.shell_commands import commands_apart
 from iolab.files.importer.text import QUOTED_MAX
 from iolab.files.importer.titles import Titles
 from iolab.files.store.rows import TableRow
@@ -163,6 +164,8 @@ class Unnamed:
     setting: str
     """What they are called."""
     titles: Callable[[], Titles]
+    is_labelled: bool = False
+    """Whether whoever gave the file named its setting, whatever titles stand in it."""
 
 
 class Results:
@@ -230,6 +233,11 @@ class Results:
         else:
             self._left_out += 1
 
+    @property
+    def figures(self) -> int:
+        """How many rows and figures were read so far."""
+        return FIGURES_MAX - self._room.left
+
     def finish(self) -> list[ImportedTrial]:
         """The trials, in the order in which their first rows came."""
         self._close()
@@ -246,7 +254,9 @@ class Results:
     def _close(self) -> None:
         tables = sorted((table for table in self._tables if table.rows), key=lambda table: table.line)
         if self._unnamed is not None:
-            self._name_by_titles(tables, self._unnamed)
+            self._name_by_commands(tables, self._unnamed)
+            if not self._unnamed.is_labelled:
+                self._name_by_titles(tables, self._unnamed)
         for table in tables:
             if not self._is_repetition(table):
                 if table.repeats == "variants":
@@ -274,6 +284,26 @@ class Results:
         for row, _, _ in self._measured:
             if row.workload in parted and row.amount:
                 row.workload = f"{row.workload}[{row.amount}]"
+
+    def _name_by_commands(self, tables: list[Table], unnamed: Unnamed) -> None:
+        """Tables of the same measurement below different commands are of different workloads; of settings, if the
+        commands differ by paths alone, or by what was set before the same command."""
+        tables = [table for table in tables if table.titled]
+        count = Counter(place for table in tables for place in {row.place for row in table.rows})
+        again = [table for table in tables if any(count[row.place] > 1 for row in table.rows)]
+        if len(again) < 2:
+            return
+        names = commands_apart(unnamed.titles().commands([table.line for table in tables]), [one.line for one in again])
+        if names is None:
+            return
+        for table in again:
+            for row in table.rows:
+                if names.are_settings and row.setting == unnamed.setting and not unnamed.is_labelled:
+                    row.setting = names.of[table.line]
+                elif not names.are_settings:
+                    row.workload = f"{row.workload}[{names.of[table.line]}]"
+        if not names.are_settings:
+            self.problem("results below different commands are of different workloads, and no rounds of one")
 
     def _name_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
         """Tables of the same measurement under different titles are of different settings."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,18 +87,48 @@ def _add(
         if RunDirectory(path).journal_file.exists():
             raise InputError("is a run already", where=str(path), remedy=f"iolab show {path}")
         used += _read_directory(path, results)
-    for source in sources_of([path for path in paths if not path.is_dir()], setting):
-        formats = formats_of(source, format_name)
-        results.begin_source(source.name, source.stem, None if source.label else _unnamed(source))
-        for one in formats:
-            results.titled = one.titled
-            one.parse(source, results)
-        used.append((source.name, " ".join(one.name for one in formats)))
+    for found in sources_of([path for path in paths if not path.is_dir()], setting):
+        source = _whole(found, format_name)
+        used.append((source.name, _parse(source, format_name, results)))
+        if source.wrapping is not None:
+            width = source.wrapping.width
+            results.problem(f"lines that were wrapped at about {width} columns, as in a mail, are joined")
     return used
 
 
+def _parse(source: Source, format_name: str | None, results: Results) -> str:
+    """Adds what the source holds; returns the names of its formats."""
+    formats = formats_of(source, format_name)
+    results.begin_source(source.name, source.stem, _unnamed(source))
+    for one in formats:
+        results.titled = one.titled
+        one.parse(source, results)
+    return " ".join(one.name for one in formats)
+
+
+def _whole(source: Source, format_name: str | None) -> Source:
+    """The source, with lines joined that a mail wrapped if more figures of the same measurements can be read from it
+    so, or any: a line of figures is known by how many it has."""
+    others = source.joined
+    if not others:
+        return source
+    before, figures = _measured(source, format_name)
+    read = ((one, *_measured(one, format_name)) for one in others)
+    more = [(found, one) for one, measured, found in read if found > figures and (not before or measured == before)]
+    return max(more, key=lambda one: one[0])[1] if more else source
+
+
+def _measured(source: Source, format_name: str | None) -> tuple[set[tuple[str, str, int]], int]:
+    """What a source holds measurements of, and how many figures."""
+    results = Results()
+    with suppress(InputError):
+        _parse(source, format_name, results)
+    return {(one.setting, one.workload, one.round) for one in results.finish()}, results.figures
+
+
 def _unnamed(source: Source) -> Unnamed:
-    return Unnamed(source.stem_without_round, lambda: Titles(source.lines(lambda what, line: None)))
+    titles = cache(lambda: Titles(source.lines(lambda what, line: None)))
+    return Unnamed(source.stem_without_round, titles, is_labelled=source.label is not None)
 
 
 def _read_directory(path: Path, results: Results) -> list[tuple[str, str]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -12,8 +12,10 @@ from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
 from iolab.files.importer.content import Content, content_of, name_unpacked
 from iolab.files.importer.posted import NumberedLine, Posting, is_quoted, plain
+from iolab.files.importer.wrapped import Wrapping, joined, wrappings_of
 
 HEAD_BYTES = 1 << 20
+MAIL_BYTES_MAX = 1 << 17
 LINE_BYTES_MAX = 1 << 14
 TEXT_BYTES_MAX = 1 << 30
 WHOLE_BYTES_MAX = 1 << 28
@@ -64,6 +66,8 @@ class Source:
     head_bytes: int = HEAD_BYTES
     label: str | None = None
     """What its setting is called, instead of the file's name."""
+    wrapping: Wrapping | None = None
+    """How its lines were wrapped, if they are to be joined."""
 
     @property
     def name(self) -> str:
@@ -102,7 +106,7 @@ class Source:
             raise InputError("an archive, expected text", where=self.name, remedy="unpack it: tar -xf; name its files")
         if b"\0" in content:
             raise InputError("a binary file, expected text", where=self.name)
-        text = "\n".join(line for _, line in self._posting.lines(enumerate(self._raw_lines)))
+        text = "\n".join(line for _, line in self._whole_lines(enumerate(self._raw_lines)))
         if not text.strip():
             raise InputError("the file is empty", where=self.name)
         return text
@@ -171,8 +175,19 @@ class Source:
     def lines(self, problem: Callable[[str, int], None]) -> Iterator[Line]:
         """Line by line. `problem` is called for each that is longer than 16 KiB, which is left out. InputError above
         1 GiB."""
-        for number, text in self._posting.lines(self._numbered_lines(problem)):
+        for number, text in self._whole_lines(self._numbered_lines(problem)):
             yield Line(number, text)
+
+    def _whole_lines(self, lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
+        posted = self._posting.lines(lines)
+        return posted if self.wrapping is None else joined(posted, self.wrapping)
+
+    @property
+    def joined(self) -> list[Source]:
+        """The same with lines joined that a mail may have wrapped, for each way in which it may have; none if it is
+        larger than mails are, or JSON."""
+        is_mail = not self.paths and len(self._head_bytes) <= MAIL_BYTES_MAX and self.head.lstrip()[:1] not in "{["
+        return [replace(self, wrapping=way) for way in (wrappings_of(self.head_lines) if is_mail else ())]
 
     def _numbered_lines(self, problem: Callable[[str, int], None]) -> Iterator[NumberedLine]:
         number = size = 0

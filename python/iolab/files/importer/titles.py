@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from iolab.domain.parameter import SIZE, named_amount
+from iolab.files.importer.shell_commands import command_of
 from iolab.files.importer.source import Line
 
 OF_ANY_RUN = re.compile(
@@ -75,6 +76,22 @@ class Titles:
         if not found:
             found = self._first_lines(tables, outputs, shapes)
         return _in_force([(line, _without_numbering(text.strip())) for line, text in found], tables)
+
+    def commands(self, tables: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        """By line of each table, the commands of a shell that were given since the table before, or the last ones."""
+        found: dict[int, tuple[str, ...]] = {}
+        given: tuple[str, ...] = ()
+        lines = iter(self._lines)
+        for table in sorted(tables):
+            since: list[str] = []
+            for number, text in lines:
+                if command := command_of(text):
+                    since.append(command)
+                if number >= table:
+                    break
+            given = tuple(since) or given
+            found[table] = given
+        return found
 
     def _first_lines(self, tables: Sequence[int], outputs: int, shapes: Counter[str]) -> list[Numbered]:
         """The first line of each output, if these lines differ by their figures: `kernel 6.1`, `kernel 6.6`."""

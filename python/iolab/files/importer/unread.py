@@ -14,6 +14,10 @@ LINES_OF_TABLE = 5
 INTO_CSV = "put its figures into a CSV file, a row per run"
 COUNTS = "put its counts into a CSV file, a row per run and a column per event"
 TRACE = "read it with iolab trace"
+OF_DRIVE = (
+    "these are a drive's counters since it was made, and no load's figures; put what each run added to them into a CSV "
+    "file, a row per run, such as setting,round,data_units_written"
+)
 
 
 class UnreadFormat(NamedTuple):
@@ -31,13 +35,7 @@ UNREAD = tuple(
         ("the report of perf stat", r"Performance counter stats for", COUNTS),
         ("IOR's JSON", r"\"bwMaxMIB\"", "leave out -O summaryFormat=JSON"),
         ("ioping's JSON", r"\s*\"ignored\": (?:true|false)", "leave out -json"),
-        (
-            "vdbench's flat file",
-            r"\bavg_\d+-\d+\b",
-            "give what vdbench printed, or `vdbench parseflat -i FILE -o out.csv`",
-        ),
         ("ioping's raw statistics", r"^\d+(?: \d+){9}$", "leave out -B and -p"),
-        ("the report of vmstat -d", r"^disk-?\s+-+reads-+", "run iostat -x or sar -d beside it"),
         ("a report of pidstat without -d", r"\bUID\s+(?:TGID\s+TID|PID)\s", "run pidstat -d"),
         (
             "a report of sar without devices",
@@ -50,20 +48,17 @@ UNREAD = tuple(
         ("pg_test_timing's report", r"^Per loop time including overhead", INTO_CSV),
         (
             "smartctl's report",
-            r"^smartctl \d|^Data Units Written:|^SMART/Health Information",
-            "what a drive counts since it was made is no measurement",
+            r"^smartctl \d|^Data Units Written:|^SMART/Health Information|^\s*\"smartctl\": \{"
+            r"|^ID# ATTRIBUTE_NAME\s+FLAG",
+            OF_DRIVE,
         ),
-        (
-            "nvme's log",
-            r"\b(?:percentage_used\b|data_units_(?:read|written)\b)",
-            "what a drive counts since it was made is no measurement",
-        ),
+        ("nvme's log", r"\b(?:percentage_used|percent_used|data_units_(?:read|written)|avail_spare)\b", OF_DRIVE),
         ("btt's report", r"^=+ All Devices =+", "read the trace itself with iolab trace"),
         ("a histogram of latencies", r"^\s*(?:\S+\s+: count\s+distribution|\[\d+\w?, \d+\w?\)\s+\d+ \|)", TRACE),
         ("a trace of block events", r"\bblock_(?:rq|bio)_\w+: ", TRACE),
         (
             "a trace of biosnoop",
-            r"^(?:#\s*)?TIME\S*\s+COMM\s+PID\s+DISK"
+            r"^(?:#\s*)?\"?TIME[^\s,]*[\s,]+\"?COMM\"?[\s,]+\"?PID\"?[\s,]+\"?DISK"
             r"|^\d+\.\d+\s+\S.{0,30}\s\d+\s+\S+\s+[RWDFNEASM]{1,4}\s+\d+\s+\d+(?:\s+-?\d+\.\d+){1,2}\s*$",
             TRACE,
         ),
@@ -88,7 +83,6 @@ UNREAD = tuple(
             "have it write CSV: --benchmark_format=csv",
         ),
         ("single lines of fio's output", r"\bIOPS=[\d.]+k?, BW=", "give all of its output, or a row per run as CSV"),
-        ("tiotest's own table", r"^Tiotest results for \d+ concurrent", "run tiobench.pl, whose tables are read"),
         ("gstat's report", r"^\s*L\(q\)\s+ops/s\s", "run iostat -x in its place"),
         ("iotop's report", r"\bDISK READ\s+DISK WRITE\b", "run pidstat -d in its place"),
         ("zpool iostat's histograms or queues", r"\b(?:total_wait|syncq_read|sync_queue)\b", "run zpool iostat -lv"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from iolab.base.plain_text import counted
 from iolab.domain import native_model
-from iolab.domain.simulated_machine import cpu_count, is_detailed, scheduler_of, with_groups
+from iolab.domain.simulated_machine import InvalidMachine, cpu_count, is_detailed, scheduler_of, with_groups
 from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
 
 if TYPE_CHECKING:
@@ -160,6 +160,13 @@ def refused(phase: Phase, machine: native.MachineFile) -> Iterator[Refusal]:
         yield from _of_sort(phase, machine)
         return
     assert isinstance(phase, LoadPhase)
+    own = list(_of_load(phase, machine))
+    yield from own
+    if phase.measured and not own:
+        yield from _by_the_model(phase.load, machine)
+
+
+def _of_load(phase: LoadPhase, machine: native.MachineFile) -> Iterator[Refusal]:
     if phase.verifies:
         yield Refusal("verify", f"{_NO_MECHANISM} data: nothing that is written can be read back")
     if isinstance(phase, WeightedLoadPhase):
@@ -168,6 +175,26 @@ def refused(phase: Phase, machine: native.MachineFile) -> Iterator[Refusal]:
         yield from _of_group(group, machine)
         yield from _of_depth(group) if phase.measured else ()
     yield from _of_places(phase, machine)
+
+
+def _by_the_model(load: native.Phase, machine: native.MachineFile) -> Iterator[Refusal]:
+    """What the model itself refuses of a load, by the option of the same name."""
+    try:
+        native_model.check_load(machine, load)
+    except ValueError as error:
+        wrong = InvalidMachine.from_native(error)
+        yield Refusal(wrong.key.rpartition(".")[2], wrong.what, _user_of(wrong.path, load))
+
+
+def _user_of(path: tuple[str, ...], load: native.Phase) -> str | None:
+    """Whose key of a load that is: the group's, or that of the first group that has the file."""
+    match path:
+        case ("groups", number, *_):
+            return _job_of(load["groups"][int(number)])
+        case ("files", number, *_):
+            users = (group for group in load["groups"] if any(int(number) in job["files"] for job in group["jobs"]))
+            return next(map(_job_of, users), None)
+    return None
 
 
 def holes(phases: Sequence[Phase], machine: native.MachineFile) -> Iterator[Refusal]:

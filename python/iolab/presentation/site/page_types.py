@@ -314,6 +314,7 @@ class RunPage(Page):
     workloads: list[str]
     compared: list[str]
     metrics: Metrics
+    sentences: list[str] = Field(description="what the verdicts come to, as `iolab show` begins")
     judged: list[Judged]
     measured: list[Measured]
     measured_left_out: int

@@ -6,11 +6,15 @@ from iolab.base import beneath
 from iolab.base.errors import InputError
 from iolab.domain.collection.benchmark import Benchmark
 from iolab.domain.collection.entry import Entry
+from iolab.domain.collection.extract import Extract, Judged
+from iolab.domain.comparison import Comparison
+from iolab.domain.verdict.judgement import Judgement
 from iolab.files.collection.collection import Collection
 from iolab.files.store import RunDirectory
 from iolab.files.store.trial_file import read_record
 from iolab.presentation.site.page_types import RunPage
 from iolab.presentation.site.parts import metrics_of, run_point, run_row
+from iolab.presentation.table.conclusions import conclusions
 
 MEASURED_MAX = 4000
 JUDGED_MAX = 2000
@@ -40,6 +44,7 @@ def page(runs: Collection, entry: Entry) -> RunPage:
         workloads=list(entry.workloads),
         compared=extract.compared,
         metrics=metrics_of(keys),
+        sentences=_sentences(extract),
         judged=extract.judged[:JUDGED_MAX],
         measured=extract.measured[:MEASURED_MAX],
         measured_left_out=max(0, len(extract.measured) - MEASURED_MAX) + extract.left_out,
@@ -52,6 +57,34 @@ def page(runs: Collection, entry: Entry) -> RunPage:
         previous=run_point(same[place + 1]) if place + 1 < len(same) else None,
         next=run_point(same[place - 1]) if place > 0 else None,
     )
+
+
+def _sentences(extract: Extract) -> list[str]:
+    """What the comparisons come to, as `iolab show` begins."""
+    comparisons = [_comparison(one, extract.same_within) for one in extract.judged]
+    return [one.text for one in conclusions(comparisons)]
+
+
+def _comparison(one: Judged, same_within: float) -> Comparison:
+    """The comparison again, as far as it is kept."""
+    judgement = Judgement(
+        one.baseline,
+        one.candidate,
+        one.n,
+        one.ratio,
+        one.ci_low,
+        one.ci_high,
+        one.p_value,
+        one.q_value,
+        one.verdict,
+        one.rounds_to_decide,
+        same_within,
+        one.alpha,
+        final=one.final,
+        why=one.why,
+    )
+    workload, setting, against = one.workload or None, one.setting, one.against
+    return Comparison(one.metric, workload, setting, against, judgement, one.nature, 0, job=one.job, leads=one.leads)
 
 
 def experiment(runs: Collection, entry: Entry) -> bytes:

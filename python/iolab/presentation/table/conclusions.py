@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted
 from iolab.base.quantity import change
-from iolab.domain.definition import VERDICTS
+from iolab.domain.definition import GAINS, LOSSES, NO_DIFFERENCE, VERDICTS
 from iolab.presentation.table.words import change_of, label, listed, of_one_round, span_of_rounds, tally, unit_of
 
 if TYPE_CHECKING:
@@ -93,12 +94,15 @@ def _reasons(found: Sequence[Comparison]) -> str:
 
 
 def _of_setting(found: Sequence[Comparison], *, several: bool) -> Conclusion:
-    """`b is slower than a in rate (-96.7 %) and latency p99 (24.1x); the same within 5 % in CPU per I/O.`"""
+    """`b is slower than a in rate (-96.7 %) and latency p99 (24.1x); the same within 5 % in CPU per I/O.` If one job
+    gains what another loses, a clause per job."""
     setting, against = found[0].setting, found[0].against
+    if _is_traded(found):
+        return _of_jobs(found)
     by_verdict = {verdict: [one for one in found if one.judgement.verdict == verdict] for verdict in VERDICTS}
     present = [(verdict, ones) for verdict, ones in by_verdict.items() if ones]
     present.sort(key=lambda one: not any(comparison.leads for comparison in one[1]))
-    clauses = []
+    clauses: list[str] = []
     for number, (verdict, ones) in enumerate(present):
         named = _metrics(ones, several=several, changed=verdict != "same")
         margin = f"within {ones[0].judgement.same_within * 100:.3g} %"
@@ -111,6 +115,34 @@ def _of_setting(found: Sequence[Comparison], *, several: bool) -> Conclusion:
                 how = f"is {verdict} than {against}" if not number else verdict
         clauses.append(f"{how} in {listed(named)}")
     return Conclusion(present[0][0], setting, f"{setting} {'; '.join(clauses)}.")
+
+
+def _is_traded(found: Sequence[Comparison]) -> bool:
+    """Whether some job gains and another loses, of so few that each is named."""
+    gains, losses = ({one.place for one in found if one.job and one.judgement.verdict in of} for of in (GAINS, LOSSES))
+    return bool(gains and losses) and 1 < len(gains | losses) <= NAMED_MAX
+
+
+def _of_jobs(found: Sequence[Comparison]) -> Conclusion:
+    """`b against a: mix, job writer: slower in rate (-86.5 %); mix, job reader: faster in rate (16.6x)`: those first
+    that lose, and last all jobs of a workload together."""
+    places: dict[str, list[Comparison]] = {}
+    for one in found:
+        if one.judgement.verdict not in NO_DIFFERENCE:
+            places.setdefault(one.place, []).append(one)
+    clauses = []
+    for place, ones in sorted(places.items(), key=lambda item: _order(item[1])):
+        by_verdict = [(verdict, [one for one in ones if one.judgement.verdict == verdict]) for verdict in VERDICTS]
+        named = [
+            f"{verdict} in {listed(_metrics(of, several=False, changed=True))}" for verdict, of in by_verdict if of
+        ]
+        clauses.append(f"{place}{'' if ones[0].job else ' as a whole'}: {', '.join(named)}")
+    first = min((one.judgement.verdict for ones in places.values() for one in ones), key=VERDICTS.index)
+    return Conclusion(first, found[0].setting, f"{found[0].setting} against {found[0].against}: {'; '.join(clauses)}.")
+
+
+def _order(of_place: Sequence[Comparison]) -> tuple[bool, int]:
+    return of_place[0].job is None, min(VERDICTS.index(one.judgement.verdict) for one in of_place)
 
 
 def _of_undecided(found: Sequence[Comparison], of: int, *, several: bool) -> str:
@@ -165,7 +197,18 @@ def _metrics(found: Sequence[Comparison], *, several: bool, changed: bool) -> li
     order = sorted(by_metric, key=lambda metric: not any(one.leads for one in by_metric[metric]))
     largest = sorted(order, key=lambda metric: max(map(_rank, by_metric[metric])), reverse=True)[:NAMED_MAX]
     named = [_metric(by_metric[metric], several=several, changed=changed) for metric in order if metric in largest]
+    if not changed:
+        named = _merged(named)
     return [*named, f"{len(by_metric) - NAMED_MAX} more"] if len(by_metric) > NAMED_MAX else named
+
+
+def _merged(named: Sequence[str]) -> list[str]:
+    """`rate on 3 jobs` and `IOPS on 3 jobs` as `rate and IOPS on 3 jobs`."""
+    parts = [name.partition(" on ") for name in named]
+    return [
+        f"{listed([name for name, *_ in group])}{on}{where}"
+        for (on, where), group in ((key, list(ones)) for key, ones in groupby(parts, key=lambda part: part[1:]))
+    ]
 
 
 def _metric(ones: Sequence[Comparison], *, several: bool, changed: bool) -> str:

@@ -58,7 +58,8 @@ def _unchanged(one: UnchangedSeries) -> str:
     scale = scale_for(unit_of(one.series.metric), [one.below])
     size = scale.with_unit(one.below) if one.level <= 0 else f"{100 * one.below / one.level:.2g} %"
     what = f"{label(one.series.metric)}{_place(one.series)}"
-    return f"{what}: none found; a step below {size} would not be seen in {counted(one.runs, 'run')}"
+    newest = f", nor any yet in the newest {one.newest}" if one.newest > 1 else ""
+    return f"{what}: none found; a step below {size} would not be seen in {counted(one.runs, 'run')}{newest}"
 
 
 def _change(history: History, one: HistoryFinding) -> str:

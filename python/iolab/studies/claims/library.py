@@ -6,6 +6,7 @@ folder `claims`. Answers to the former and the latter are in `results/claims`, t
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pydantic import ValidationError
 from iolab.base import data, output_file
 from iolab.base.bounded_file import MIB, read_bounded
 from iolab.base.errors import InputError, unknown
+from iolab.base.strict_json import by_row
 from iolab.domain.claim.finding import Findings, State, state_of
 from iolab.studies.reproduction.part import Part, StatementPart
 from iolab.studies.reproduction.publication import Publication, load_file
@@ -78,7 +80,7 @@ class Claim:
 
     def store(self, findings: Findings) -> None:
         """Replaces what is stored. InputError if the place can't be written."""
-        output_file.write(self.answers_file, (findings.model_dump_json(indent=1) + "\n").encode())
+        output_file.write(self.answers_file, (by_row(json.loads(findings.model_dump_json())) + "\n").encode())
 
 
 def names() -> list[str]:

@@ -1,5 +1,7 @@
 //! Texts of a line per I/O: biosnoop and iosnoop, and fio's logs of what it did.
 
+use std::borrow::Cow;
+
 use super::columns::EndClock;
 use super::stream::DecodeLine;
 use super::trace_info::TraceInfo;
@@ -10,10 +12,11 @@ use base::SECTOR_BYTES;
 const MILLISECOND_NS: u64 = 1_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 /// `TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)`, as biosnoop of bcc and of libbpf-tools prints it, and what is
-/// like it: biosnoop.bt of bpftrace, and iosnoop of perf-tools with its `-ts`.
+/// like it: biosnoop.bt of bpftrace, iosnoop of perf-tools with its `-ts`, and any of them made a CSV file.
 #[derive(Default)]
 pub(crate) struct Snoop {
     columns: Vec<Vec<u8>>,
+    is_csv: bool,
     clock: EndClock,
 }
 
@@ -63,7 +66,8 @@ pub(crate) fn snoop_without_headings(line: &[u8]) -> Option<Vec<Vec<u8>>> {
 
 /// What such a text is called, by the line of its headings.
 pub(crate) fn snoop(line: &[u8]) -> Option<&'static str> {
-    let headings: Vec<&[u8]> = words(line).collect();
+    let line = spaced(line, is_csv(line));
+    let headings: Vec<&[u8]> = words(&line).collect();
     let has = |heading: &str| headings.contains(&heading.as_bytes());
     match *headings.first()? {
         b"TIME(s)" if has("LAT(ms)") => Some("biosnoop"),
@@ -73,9 +77,33 @@ pub(crate) fn snoop(line: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// Whether headings have commas between them.
+fn is_csv(line: &[u8]) -> bool {
+    line.contains(&b',') && !line.trim_ascii().iter().any(u8::is_ascii_whitespace)
+}
+
+/// The line with blanks for the commas and quotes of a CSV file, if it is of one.
+fn spaced(line: &[u8], is_csv: bool) -> Cow<'_, [u8]> {
+    if !is_csv {
+        return Cow::Borrowed(line);
+    }
+    let blank = |&byte: &u8| {
+        if matches!(byte, b',' | b'"') {
+            b' '
+        } else {
+            byte
+        }
+    };
+    Cow::Owned(line.iter().map(blank).collect())
+}
+
 impl DecodeLine for Snoop {
     fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut TraceInfo) {
         let is_heading = snoop(line).is_some();
+        if is_heading {
+            self.is_csv = is_csv(line);
+        }
+        let line = &*spaced(line, self.is_csv);
         let columns = match is_heading {
             true => Some(words(line).map(<[u8]>::to_vec).collect()),
             false if self.columns.is_empty() => snoop_without_headings(line),

@@ -30,6 +30,10 @@ impl Ext {
                 Stage::Copied => self.copied(number),
                 Stage::Syncs => match self.syncs(number) {
                     true => StageOutcome::Sleep(Stage::Syncs),
+                    false => StageOutcome::Stage(Stage::Joins),
+                },
+                Stage::Joins => match self.joins(number) {
+                    true => StageOutcome::Sleep(Stage::Commits),
                     false => StageOutcome::Stage(Stage::Commits),
                 },
                 Stage::Commits => match self.commits(number) {
@@ -162,8 +166,17 @@ impl Ext {
             }
             _ => unreachable!("the call is about no directory"),
         };
-        self.threads[number as usize].fails = done.is_err();
+        let running = self.journal.as_ref().map(|journal| journal.running());
+        let thread = &mut self.threads[number as usize];
+        thread.fails = done.is_err();
+        if let Some(running) = running.filter(|_| self.spec.dirsync) {
+            (thread.keeps_lock, thread.transaction) = (true, running);
+        }
+        let is_synchronous = thread.keeps_lock;
         self.commit_if_large();
+        if is_synchronous {
+            return StageOutcome::Stage(Stage::Joins);
+        }
         self.unlock(at);
         StageOutcome::Stage(Stage::Over)
     }
@@ -357,6 +370,11 @@ impl Ext {
         } else {
             thread.succeeded(now);
         }
+        if std::mem::take(&mut thread.keeps_lock) {
+            let at = thread.at;
+            self.unlock(at);
+        }
+        let thread = &self.threads[number as usize];
         if thread.call == Call::Close {
             let file = self.files.get(thread.open).file;
             self.allocator.close(file);

@@ -33,6 +33,7 @@ impl Component for Ext {
             match timer {
                 Timer::WriteBack => self.look_for_expired(),
                 Timer::Commit => self.commit_by_time(),
+                Timer::Joined(number) => self.has_joined(number),
             }
         }
         self.now = now;

@@ -156,8 +156,8 @@ impl Ext {
 
     /// The running transaction commits if it is time, and the current commit continues.
     pub(super) fn commit_if_wanted(&mut self) {
-        let journal = self.journal.as_mut();
-        let Some(files) = journal.and_then(|journal| journal.begin_commit()) else {
+        let (journal, now) = (self.journal.as_mut(), self.now);
+        let Some(files) = journal.and_then(|journal| journal.begin_commit(now)) else {
             return;
         };
         for &inode in &files {
@@ -237,7 +237,7 @@ impl Ext {
     fn is_committed(&mut self) {
         let now = self.now;
         let journal = self.journal.as_mut().expect("a transaction commits");
-        let (blocks, woken) = journal.committed();
+        let (blocks, woken) = journal.committed(now);
         blocks
             .into_iter()
             .for_each(|block| self.home.dirty(block, now));

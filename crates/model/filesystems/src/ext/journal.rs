@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use super::JoinTimes;
+use events::time::Time;
 use memory::cache::FileId;
 
 #[derive(Clone, Debug)]
@@ -20,11 +22,19 @@ pub(super) struct Journal {
     is_wanted: bool,
     /// Threads that wait for the commit of a transaction.
     waiting: Vec<(u64, u32)>,
+    /// The last thread with a synchronous handle (`j_last_sync_writer`).
+    last_to_sync: Option<u32>,
+    /// Synchronous handles that wait for others: none of them lets its transaction commit.
+    joining: u32,
+    /// A weighted mean of the time of commits (`j_average_commit_time`); 0: there was none.
+    average_commit_ns: Time,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Transaction {
     number: u64,
+    /// Since when it has changes.
+    began: Time,
     blocks: BTreeSet<u64>,
     /// Files, by inode, whose new blocks it is about.
     files: BTreeSet<u64>,
@@ -33,6 +43,8 @@ struct Transaction {
 #[derive(Clone, Debug)]
 pub(super) struct CommittingTransaction {
     number: u64,
+    /// When it began to commit.
+    began: Time,
     blocks: BTreeSet<u64>,
     /// Whose data are on their way.
     pub(super) files: BTreeSet<u64>,
@@ -75,10 +87,16 @@ impl Journal {
             checkpoints: VecDeque::new(),
             is_wanted: false,
             waiting: Vec::new(),
+            last_to_sync: None,
+            joining: 0,
+            average_commit_ns: 0,
         }
     }
 
-    pub(super) fn change(&mut self, block: u64) {
+    pub(super) fn change(&mut self, block: u64, now: Time) {
+        if self.running.blocks.is_empty() {
+            self.running.began = now;
+        }
         self.running.blocks.insert(block);
     }
 
@@ -143,6 +161,26 @@ impl Journal {
         is_running || commits
     }
 
+    /// The thread ends a synchronous handle of the running transaction: how long it waits for others to join, unless it was
+    /// the last to end one, or the transaction is as old already (`jbd2_journal_stop`).
+    pub(super) fn joins(&mut self, thread: u32, now: Time, times: JoinTimes) -> Option<Time> {
+        if self.last_to_sync.replace(thread) == Some(thread) {
+            return None;
+        }
+        let wait = self
+            .average_commit_ns
+            .max(times.least_ns)
+            .min(times.most_ns);
+        let waits = self.has_changes() && now - self.running.began < wait;
+        self.joining += u32::from(waits);
+        waits.then_some(wait)
+    }
+
+    /// It has waited.
+    pub(super) fn has_joined(&mut self) {
+        self.joining -= 1;
+    }
+
     /// `log_start_commit`.
     pub(super) fn want_commit(&mut self) {
         self.is_wanted |= self.has_changes();
@@ -150,8 +188,8 @@ impl Journal {
 
     /// The running transaction begins to commit, if it is wanted and none does (the beginning of
     /// `journal_commit_transaction`); its files are still to be looked at.
-    pub(super) fn begin_commit(&mut self) -> Option<Vec<u64>> {
-        if !self.is_wanted || self.committing.is_some() {
+    pub(super) fn begin_commit(&mut self, now: Time) -> Option<Vec<u64>> {
+        if !self.is_wanted || self.committing.is_some() || self.joining > 0 {
             return None;
         }
         self.is_wanted = false;
@@ -163,6 +201,7 @@ impl Journal {
         let files = done.files.iter().copied().collect();
         self.committing = Some(CommittingTransaction {
             number: done.number,
+            began: now,
             log_blocks: log_blocks(done.blocks.len() as u32),
             blocks: done.blocks,
             files: done.files,
@@ -209,8 +248,13 @@ impl Journal {
     }
 
     /// The transaction is committed: its blocks, which may be written in place now, and who has waited for it.
-    pub(super) fn committed(&mut self) -> (BTreeSet<u64>, Vec<u32>) {
+    pub(super) fn committed(&mut self, now: Time) -> (BTreeSet<u64>, Vec<u32>) {
         let done = self.committing.take().expect("one commits");
+        let took = now - done.began;
+        self.average_commit_ns = match self.average_commit_ns {
+            0 => took,
+            average => (took + average * 3) / 4,
+        };
         for checkpoint in &mut self.checkpoints {
             // Who is in a later transaction is written with that.
             checkpoint
@@ -284,25 +328,27 @@ mod tests {
     use super::*;
 
     fn commit(journal: &mut Journal, blocks: impl IntoIterator<Item = u64>) {
-        blocks.into_iter().for_each(|block| journal.change(block));
+        blocks
+            .into_iter()
+            .for_each(|block| journal.change(block, 0));
         journal.want_commit();
-        assert_eq!(journal.begin_commit(), Some(Vec::new()));
+        assert_eq!(journal.begin_commit(0), Some(Vec::new()));
         journal.begin_log();
         journal.begin_record();
-        journal.committed();
+        journal.committed(0);
     }
 
     #[test]
     fn a_transaction_takes_its_blocks_a_descriptor_and_a_record() {
         let mut journal = Journal::new(0, 1024);
-        journal.change(7);
-        journal.change(7);
-        journal.change(9);
+        journal.change(7, 0);
+        journal.change(7, 0);
+        journal.change(9, 0);
         journal.want_commit();
-        journal.begin_commit();
+        journal.begin_commit(0);
         assert_eq!(journal.begin_log(), [(0, 3)]);
         assert_eq!(journal.begin_record(), [(3, 1)]);
-        let (blocks, _) = journal.committed();
+        let (blocks, _) = journal.committed(0);
         assert_eq!(blocks.into_iter().collect::<Vec<_>>(), [7, 9]);
         assert_eq!(log_blocks(511), 2 + 511 + 1);
     }
@@ -323,9 +369,38 @@ mod tests {
         let mut journal = Journal::new(0, 1024);
         commit(&mut journal, 0..1000);
         (0..1000).for_each(|block| journal.in_place(block));
-        (0..30).for_each(|block| journal.change(block));
+        (0..30).for_each(|block| journal.change(block, 0));
         journal.want_commit();
-        journal.begin_commit();
+        journal.begin_commit(0);
         assert_eq!(journal.begin_log(), [(1003, 21), (0, 10)]);
+    }
+
+    #[test]
+    fn a_synchronous_handle_waits_as_long_as_commits_take_unless_the_last_was_its_threads() {
+        const TIMES: JoinTimes = JoinTimes {
+            least_ns: 10,
+            most_ns: 1000,
+        };
+        let mut journal = Journal::new(0, 1024);
+        let mut commit_of = |began: Time, took: Time| {
+            journal.change(1, began);
+            let waits = [1, 1, 2].map(|thread| journal.joins(thread, began + 5, TIMES));
+            journal.want_commit();
+            let held = journal.begin_commit(began).is_none();
+            (0..waits.iter().flatten().count()).for_each(|_| journal.has_joined());
+            assert!(journal.begin_commit(began).is_some());
+            journal.begin_log();
+            journal.begin_record();
+            journal.committed(began + took);
+            (waits, held)
+        };
+        // Nothing was committed before, so that the least holds.
+        assert_eq!(commit_of(0, 400), ([Some(10), None, Some(10)], true));
+        assert_eq!(commit_of(1000, 800), ([Some(400), None, Some(400)], true));
+        assert_eq!(commit_of(2000, 9000), ([Some(500), None, Some(500)], true));
+        assert_eq!(commit_of(20_000, 0), ([Some(1000), None, Some(1000)], true));
+        journal.change(1, 30_000);
+        assert_eq!(journal.joins(3, 31_500, TIMES), None, "it is old enough");
+        assert!(journal.joins(4, 30_999, TIMES).is_some());
     }
 }

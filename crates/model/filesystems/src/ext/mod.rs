@@ -36,7 +36,7 @@ use inodes::Inodes;
 use io::Purpose;
 use journal::Journal;
 use memory::cache::FileId;
-pub use spec::{ExtMetadata, Variant};
+pub use spec::{ExtMetadata, JoinTimes, Variant};
 use thread::Thread;
 
 /// A mounted filesystem. Phases run one after the other.
@@ -88,6 +88,8 @@ enum Timer {
     WriteBack,
     /// The running transaction commits.
     Commit,
+    /// The thread has waited for others to join its transaction.
+    Joined(u32),
 }
 
 /// What a filesystem is mounted with, besides its own table.
@@ -194,7 +196,7 @@ impl Ext {
     /// A block of metadata is changed: in the running transaction, or in place.
     fn change(&mut self, block: u64) {
         match &mut self.journal {
-            Some(journal) => journal.change(block),
+            Some(journal) => journal.change(block, self.now),
             None => self.home.dirty(block, self.now),
         }
         self.arm();

@@ -16,6 +16,16 @@ pub struct ExtMetadata {
     /// Whether a commit empties the drive's cache (mount options `barrier` and `nobarrier`); None: as the kernel does, ext4
     /// always and ext3 from 3.1 on.
     pub barrier: Option<bool>,
+    /// Calls that make and unlink files return when that is committed (mount option `dirsync`, `chattr +D`); ext3 and ext4.
+    pub dirsync: bool,
+    /// The shortest and the longest time for which a synchronous call waits for others to join its transaction, in
+    /// microseconds (mount options of ext4 from 2.6.29 on; None: 0 and 15000); in between the wait is the average time of
+    /// a commit.
+    #[schemars(range(max = 10_000_000))]
+    pub min_batch_time: Option<u32>,
+    /// See `min_batch_time`; 0: no wait.
+    #[schemars(range(max = 10_000_000))]
+    pub max_batch_time: Option<u32>,
     /// CPU time of a call that makes, opens or unlinks a file (an estimate).
     #[schemars(range(max = 1_000_000_000))]
     pub call_ns: Time,
@@ -33,13 +43,33 @@ pub struct Variant {
     pub is_indexed: bool,
     /// Commits empty the drive's cache.
     pub barrier: bool,
+    /// How long a synchronous handle waits for others to join its transaction; None: not at all.
+    pub joins: Option<JoinTimes>,
+    /// fsync is such a handle.
+    pub fsync_has_handle: bool,
 }
+
+/// Between these the wait is the average time of a commit (`jbd2_journal_stop`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JoinTimes {
+    /// At least (`min_batch_time`).
+    pub least_ns: Time,
+    /// At most (`max_batch_time`).
+    pub most_ns: Time,
+}
+
+/// `EXT4_DEF_MIN_BATCH_TIME` and `EXT4_DEF_MAX_BATCH_TIME`, in microseconds.
+const BATCH_TIMES: (u32, u32) = (0, 15_000);
+const MICROSECOND: Time = 1000;
 
 impl Default for ExtMetadata {
     fn default() -> Self {
         ExtMetadata {
             journal_blocks: 8192,
             barrier: None,
+            dirsync: false,
+            min_batch_time: None,
+            max_batch_time: None,
             call_ns: 10_000,
             scan_block_ns: 1_000,
         }
@@ -47,6 +77,23 @@ impl Default for ExtMetadata {
 }
 
 impl ExtMetadata {
+    /// The mount options of ext4 and their names.
+    pub fn batch_times(&self) -> [(&'static str, Option<u32>); 2] {
+        [
+            ("min_batch_time", self.min_batch_time),
+            ("max_batch_time", self.max_batch_time),
+        ]
+    }
+
+    /// How long synchronous handles of ext4 wait for others.
+    pub fn join_times(&self) -> JoinTimes {
+        let (least, most) = BATCH_TIMES;
+        JoinTimes {
+            least_ns: Time::from(self.min_batch_time.unwrap_or(least)) * MICROSECOND,
+            most_ns: Time::from(self.max_batch_time.unwrap_or(most)) * MICROSECOND,
+        }
+    }
+
     /// Checks that every value lies in its range.
     pub fn check(&self) -> Result<(), SpecError> {
         within(
@@ -55,6 +102,9 @@ impl ExtMetadata {
             1024,
             262_144,
         )?;
+        for (key, time) in self.batch_times() {
+            within(key, u64::from(time.unwrap_or(0)), 0, 10_000_000)?;
+        }
         within("call_ns", self.call_ns, 0, 1_000_000_000)?;
         within("scan_block_ns", self.scan_block_ns, 0, 1_000_000_000)
     }

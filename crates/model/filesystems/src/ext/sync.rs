@@ -24,6 +24,31 @@ impl Ext {
         true
     }
 
+    /// A synchronous call has changed what the running transaction has. True: the thread waits for others to join it.
+    pub(super) fn joins(&mut self, number: u32) -> bool {
+        let thread = &self.threads[number as usize];
+        if !thread.keeps_lock && !self.variant.fsync_has_handle {
+            return false;
+        }
+        let Some((journal, times)) = self.journal.as_mut().zip(self.variant.joins) else {
+            return false;
+        };
+        let Some(wait) = journal.joins(number, self.now, times) else {
+            return false;
+        };
+        self.in_flight += 1;
+        self.timers.put(self.now + wait, Timer::Joined(number));
+        true
+    }
+
+    pub(super) fn has_joined(&mut self, number: u32) {
+        self.in_flight -= 1;
+        if let Some(journal) = &mut self.journal {
+            journal.has_joined();
+        }
+        self.go_on(number, None);
+    }
+
     /// What describes the file: the transaction that has it commits, or ext2 writes its inode. Some: the thread waits, and
     /// then does that.
     pub(super) fn commits(&mut self, number: u32) -> Option<Stage> {
@@ -31,7 +56,12 @@ impl Ext {
         let (inode, task) = (thread.open, thread.task);
         let block = self.inodes.table_block(inode);
         if let Some(journal) = &mut self.journal {
-            let waits = journal.wait_for(self.files.get(inode).changed_in, number);
+            let transaction = match (thread.keeps_lock, self.variant.fsync_has_handle) {
+                (true, _) => thread.transaction,
+                (false, true) if journal.has_changes() => journal.running(),
+                (false, _) => self.files.get(inode).changed_in,
+            };
+            let waits = journal.wait_for(transaction, number);
             self.commit_if_wanted();
             // A commit has emptied the drive's cache.
             return waits.then_some(match self.variant.barrier {
@@ -49,7 +79,8 @@ impl Ext {
 
     /// The drive's cache, if nothing has emptied it. True: the thread waits.
     pub(super) fn flushes(&mut self, number: u32) -> bool {
-        let empties = self.variant.barrier || !self.variant.is_journaled;
+        let is_fsync = !self.threads[number as usize].keeps_lock;
+        let empties = is_fsync && (self.variant.barrier || !self.variant.is_journaled);
         if empties {
             self.flush_for(number);
         }

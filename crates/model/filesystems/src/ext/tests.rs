@@ -40,6 +40,8 @@ fn machine(kind: Kind, metadata: Value) -> Machine {
             is_journaled: kind != Kind::Ext2,
             is_indexed: kind == Kind::Ext4,
             barrier: metadata.barrier.unwrap_or(kind == Kind::Ext4),
+            joins: Some(metadata.join_times()),
+            fsync_has_handle: false,
         },
         cpus: 2,
         blocks: spec.blocks,
@@ -296,4 +298,43 @@ fn one_seed_one_result() {
         (machine.now, writes)
     };
     assert_eq!(run(), run());
+}
+
+/// The commits of some threads that make files in directories of their own, and the time that takes.
+fn committed_by(threads: u64, metadata: Value, fsync_has_handle: bool) -> (usize, Time) {
+    let mut machine = machine(Kind::Ext4, metadata);
+    machine.ext.variant.fsync_has_handle = fsync_has_handle;
+    let mut phase = phase(threads, json!({}));
+    for (number, thread) in (1..).zip(&mut phase.threads) {
+        // Each at its own pace.
+        thread.job.file_bytes = number * 64 * 4096;
+    }
+    let results = machine.run(&phase);
+    assert_eq!(made(&results), 10 * threads);
+    let records = machine.writes.iter().filter(|io| io.behind_flush);
+    (records.count(), machine.now)
+}
+
+#[test]
+fn synchronous_handles_wait_for_others_and_fsync_of_later_kernels_does_not() {
+    // A single thread waits for nobody but once.
+    let (alone, took) = committed_by(1, json!({}), false);
+    let (with_handle, took_with) = committed_by(1, json!({ "min_batch_time": 5000 }), true);
+    assert_eq!((alone, with_handle), (10, 10));
+    assert_eq!(took_with - took, 5_000_000);
+    // Eight share more of their commits if they wait.
+    let (apart, _) = committed_by(8, json!({}), false);
+    let (together, _) = committed_by(8, json!({ "min_batch_time": 5000 }), true);
+    assert!(together < apart, "{together} {apart}");
+    let (without, _) = committed_by(8, json!({ "max_batch_time": 0 }), true);
+    assert!(together < without, "{together} {without}");
+}
+
+#[test]
+fn with_dirsync_each_file_is_made_when_that_is_committed() {
+    let (commits, _) = committed_by(1, json!({ "dirsync": true }), false);
+    assert_eq!(commits, 20, "for its name, and for its data");
+    let (together, _) = committed_by(8, json!({ "dirsync": true }), false);
+    let (apart, _) = committed_by(8, json!({ "dirsync": true, "max_batch_time": 0 }), false);
+    assert!(together < apart, "{together} {apart}");
 }

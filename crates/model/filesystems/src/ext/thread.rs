@@ -21,6 +21,10 @@ pub(super) struct Thread {
     /// The directory that its call is about.
     pub(super) at: usize,
     pub(super) fails: bool,
+    /// Its call changes a directory and is synchronous: it keeps the directory's lock until it is over.
+    pub(super) keeps_lock: bool,
+    /// The one that has what that call has changed.
+    pub(super) transaction: u64,
     pub(super) stage: Stage,
 }
 
@@ -37,6 +41,8 @@ pub(super) enum Stage {
     Copied,
     /// A file's data are to be on the drive, then what describes it, then what the drive's cache has.
     Syncs,
+    /// Others may join the transaction, which then commits.
+    Joins,
     Commits,
     Flushes,
     /// The same of all files.
@@ -61,6 +67,8 @@ impl Thread {
             open: 0,
             at: directory,
             fails: false,
+            keeps_lock: false,
+            transaction: 0,
             stage: Stage::Program,
         })
     }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::drive_cpus::{AffinityKeys, DriveCpuKeys};
+use super::ext_mount;
 use super::queue_keys::{QueueSpec, default_tags};
 use super::{Table, read};
 use crate::world::{DmaSpec, DriveCpus, PollRules};
@@ -145,7 +146,13 @@ impl DriveSpec {
             return Err(SpecError::of("metadata", what));
         }
         let metadata = self.metadata.unwrap_or_default();
-        metadata.check().map_err(|error| error.within("metadata"))?;
+        metadata
+            .check()
+            .and_then(|()| match filesystem {
+                Some(spec) => ext_mount::check(spec.kind, &metadata, kernel),
+                None => Ok(()),
+            })
+            .map_err(|error| error.within("metadata"))?;
         let rotational = match self.queue.rotational {
             None => device.rotational(),
             Some(seeks) => seeks == 1,

@@ -5,6 +5,7 @@ mod cpus;
 mod drive;
 mod drive_cpus;
 mod driver;
+mod ext_mount;
 mod memory;
 mod queue_keys;
 #[cfg(test)]
@@ -25,8 +26,7 @@ use drive::{DrivePlan, DriveSpec};
 use driver::driver_of;
 use events::SpecError;
 use events::spec_error::within;
-use filesystems::allocator::Kind;
-use filesystems::ext::{ExtMetadata, Mount, Variant};
+use filesystems::ext::{ExtMetadata, Mount};
 use kernels::Kernel;
 use memory::MemorySpec;
 use nfs::NfsSpec;
@@ -189,7 +189,7 @@ impl MachineSpec {
             .memory
             .map(|memory| memory.background_pages(&self.kernel, &self.drives));
         let mount = Mount {
-            variant: ext_variant(filesystem.kind, &plan.metadata, &self.kernel)?,
+            variant: ext_mount::variant(filesystem.kind, &plan.metadata, &self.kernel)?,
             cpus: self.cpus.topology().cpus() as u16,
             blocks: filesystem.blocks,
             group_metadata_blocks: filesystem.group_metadata_blocks,
@@ -276,21 +276,6 @@ impl MachineSpec {
 
 /// Of a machine without [memory]: 10 % of 8 GiB.
 const BACKGROUND_PAGES: u64 = 209_715;
-
-/// ext4 empties the drive's cache at each commit by default, and ext3 from 3.1 on.
-fn ext_variant(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Option<Variant> {
-    let (is_journaled, is_indexed, barrier) = match kind {
-        Kind::Ext2 => (false, false, false),
-        Kind::Ext3 | Kind::Ext3Windows => (true, false, kernel.ext3_has_barriers()),
-        Kind::Ext4 => (true, true, true),
-        Kind::Contiguous => return None,
-    };
-    Some(Variant {
-        is_journaled,
-        is_indexed,
-        barrier: is_journaled && metadata.barrier.unwrap_or(barrier),
-    })
-}
 
 fn mount_of((number, mount): (usize, Value)) -> Result<NfsSpec, SpecError> {
     let key = format!("mounts.{number}");

@@ -54,6 +54,14 @@ pub use observation::{Observations, ObservedPhase, Probes, Record};
 pub use readers::{UnreadKey, unread};
 pub use sort::{SortPhase, SortRecord};
 
+/// Whether the machine has a mechanism for all that a load asks. The error names a key of the load.
+pub fn check_load(machine: &MachineSpec, load: serde_json::Value) -> Result<(), SpecError> {
+    match ObservedPhase::from_json(load)?.phase {
+        AnyPhase::Load(load) => phase::translate(&load, machine).map(drop),
+        AnyPhase::Metadata(_) | AnyPhase::Sort(_) | AnyPhase::Together { .. } => Ok(()),
+    }
+}
+
 /// A simulated machine that runs phases: caches, files and devices keep their state from one to the next.
 pub struct Model {
     machine: MachineSpec,

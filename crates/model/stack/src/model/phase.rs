@@ -64,8 +64,8 @@ fn check_hints(phase: &Phase, machine: &MachineSpec) -> Result<(), SpecError> {
                 "from Linux 6.16 on, hints of direct writes to a drive without a filesystem reach it, and no others"
             }
             WriteHints::OfNone => {
-                "this kernel tells the drive no hint: 4.13 to 5.17 do, and from 6.16 on those of direct writes to a drive \
-                 without a filesystem"
+                "this kernel tells the drive no hint; leave it out, or take 4.13 to 5.17, or from 6.16 on direct writes to a \
+                 drive without a filesystem"
             }
         };
         return Err(SpecError::of(&format!("files.{number}.write_hint"), what));
@@ -176,6 +176,7 @@ fn group_of(
         cgroup,
         priority: machine.io_priority(),
         cpus,
+        batch: group.batch,
         jobs: group.jobs.iter().map(|job| as_run(job, path)).collect(),
     })
 }

@@ -40,6 +40,8 @@ pub struct GroupSpec {
     pub cpus: Option<Vec<u16>>,
     /// It polls for completions if the drive of its first file lets it.
     pub polls: bool,
+    /// It reaps at most so many operations at once, and submits what they make room for; None: all that have completed.
+    pub batch: Option<u32>,
     /// The jobs, at least one.
     pub jobs: Vec<JobSpec>,
 }

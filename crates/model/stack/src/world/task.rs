@@ -31,6 +31,8 @@ pub(super) struct Task {
     group: u16,
     priority: Priority,
     jobs: Vec<RunningJob>,
+    /// It reaps at most so many before it submits.
+    batch: usize,
     state: State,
     /// Inside a call that waits: for the device, or for the page cache.
     blocked: bool,
@@ -298,6 +300,7 @@ impl Task {
             group: group.cgroup,
             priority: group.priority,
             jobs,
+            batch: group.batch.map_or(usize::MAX, |most| most.max(1) as usize),
             state: State::Asleep,
             blocked: false,
             polls,
@@ -497,7 +500,7 @@ impl Task {
     pub(super) fn reaped(&mut self) {
         self.outstanding -= 1;
         if std::mem::take(&mut self.begins_reaping) {
-            self.to_reap = self.completed.len();
+            self.to_reap = self.completed.len().min(self.batch - 1);
         }
     }
 
@@ -591,7 +594,7 @@ impl Task {
             return Some(Action::Start(job, op));
         }
         if self.to_reap == 0 {
-            self.to_reap = self.completed.len();
+            self.to_reap = self.completed.len().min(self.batch);
             self.begins_reaping = self.to_reap > 0;
         }
         self.to_reap = self.to_reap.saturating_sub(1);

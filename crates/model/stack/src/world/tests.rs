@@ -158,6 +158,7 @@ fn elapsed_ns(results: &Results) -> Time {
 fn group(path: Path, jobs: Vec<JobSpec>) -> GroupSpec {
     GroupSpec {
         polls: false,
+        batch: None,
         path,
         cgroup: 0,
         priority: Priority::default(),
@@ -472,23 +473,37 @@ fn what_one_call_submits_is_merged_from_three_operations_on() {
         last_sectors: 256,
         submissions_above: 2,
     };
-    let requests = |depth: u32, plug: Option<TaskPlug>| {
+    let requests_of = |depth: u32, plug: Option<TaskPlug>, merges: Merges, batch: Option<u32>| {
         let mut world = world(Box::new(Noop::default()));
-        let drive = drive_of(rules_without_plug(), 2048);
+        let rules = QueueRules {
+            merges,
+            ..rules_without_plug()
+        };
+        let drive = drive_of(rules, 2048);
         world.io = IoPath::new(vec![drive], plug, world.cpus.count(), false);
         let reads = JobSpec {
             queue_depth: depth,
             ..sequential(0, 1 << 20, 1.0)
         };
-        let groups = [group(Path::DirectAsync, vec![reads])];
+        let groups = [GroupSpec {
+            batch,
+            ..group(Path::DirectAsync, vec![reads])
+        }];
         let results = run_phase(&mut world, &phase(&groups, 1));
         assert_eq!(jobs(&results)[0].ops, 256);
         world.io[0].queue().counts().issued
     };
+    let requests = |depth, plug| requests_of(depth, plug, Merges::All, None);
     let plug = || Some(TaskPlug::new(rules));
     assert_eq!(requests(32, plug()), 8);
     assert!(requests(32, None) > 8);
     assert_eq!(requests(2, plug()), requests(2, None));
+    // Who takes completions one by one submits one by one, although the first call's come together.
+    let in_batches = |most| requests_of(32, plug(), Merges::LastOnly, Some(most));
+    assert_eq!(in_batches(64), 8);
+    assert_eq!(in_batches(8), 1 + (256 - 32) / 8);
+    assert_eq!(in_batches(1), 1 + (256 - 32));
+    assert_eq!(requests_of(32, plug(), Merges::Never, None), 256);
 }
 
 #[test]

@@ -254,6 +254,12 @@ def _supported() -> Iterable[tuple[str, Reader, Any, str]]:
     yield "hipri", bool_, False, "Completions are polled for (io_uring, io_uring_cmd or pvsync2, direct)."
     yield "uncached", bool_, False, "Nothing stays in the page cache (RWF_DONTCACHE, Linux 6.14)."
     yield "atomic", bool_, False, "Writes reach the medium whole or not at all (RWF_ATOMIC, Linux 6.11)."
+    yield (
+        "write_hint",
+        value.word("none", "short", "medium", "long", "extreme"),
+        None,
+        "How long what the job writes will live: F_SET_RW_HINT, Linux 4.13.",
+    )
     yield "sqthread_poll", bool_, False, "A kernel thread submits."
     yield "sqthread_poll_cpu", value.count, None, "The CPU of that thread."
     yield "latency_target", microsecond, 0, "Searches for the largest depth up to iodepth that meets it: see above."

@@ -346,6 +346,8 @@ def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
         yield "uncached", "direct I/O has nothing in the page cache; uncached needs direct=0"
     if job["atomic"] and not shape.direct:
         yield "atomic", "the kernel writes atomically past the page cache alone; say direct=1"
+    if job["write_hint"] is not None and shape.engine == "null":
+        yield "write_hint", "the null engine writes nothing"
     if shape.verifies and shape.engine == "null":
         yield "verify", "the null engine moves no data, so there is nothing to verify"
     if shape.verifies and shape.writes and job["numjobs"] > 1 and job.has("filename"):

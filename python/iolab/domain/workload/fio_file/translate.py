@@ -121,6 +121,8 @@ def _check_stage(stage: Sequence[Shape], problems: JobFileProblems, runner: Runn
     ):
         what = "with group_reporting fio looks at all jobs of the group together, iolab at each; leave that out"
         problems.add(steady.line_of("steadystate"), f"steadystate: {what}, or {USE_FIO}")
+    if runner == "iolab":
+        _check_hints(stage, problems)
     writers: dict[str, str] = {}
     verifies = any(shape.verifies for shape in stage)
     for shape in stage:
@@ -129,6 +131,24 @@ def _check_stage(stage: Sequence[Shape], problems: JobFileProblems, runner: Runn
                 if writers.setdefault(name, shape.job.name) != shape.job.name:
                     what = f"{writers[name]} and {shape.job.name} write the same file, so its contents are undefined"
                     problems.add(shape.job.line_of("verify"), f"verify: {what}")
+
+
+def _check_hints(stage: Sequence[Shape], problems: JobFileProblems) -> None:
+    """The kernel keeps a hint with the file."""
+    hints: dict[str, str] = {}
+    for shape in stage:
+        for name, hint in _hints([shape]).items():
+            if (other := hints.setdefault(name, hint)) != hint:
+                what = f"another job hints {other} for {name}, and the kernel keeps one for a file; give both the same"
+                problems.add(shape.job.line_of("write_hint"), f"write_hint: {what}")
+
+
+def _hints(stage: Sequence[Shape]) -> dict[str, native.WriteHint]:
+    """Of the files that are written with one, by their names."""
+    hinted = [shape for shape in stage if shape.writes and shape.job["write_hint"] is not None]
+    return {
+        name: shape.job["write_hint"] for shape in hinted for clone in _clones(shape) for name in shape.names(clone)
+    }
 
 
 def _jobs(stage: Sequence[Shape]) -> int:
@@ -193,9 +213,10 @@ def _stage_phase(
                 job_name, shape, clone, [numbers[file] for file in shape.names(clone)], derive_seed(seed, job_name)
             )
             groups.append(_group(job_name, shape, clone, job))
+    hints = _hints(stage) if runner == "iolab" else {}
     load = phase_json(
         name,
-        files=[files[file] for file in used],
+        files=[_with_hint(files[file], hints.get(file)) for file in used],
         groups=groups,
         seed=seed,
         warm_up_ns=max(shape.job["ramp_time"] for shape in stage),
@@ -211,6 +232,10 @@ def _stage_phase(
             name=name, measured=True, load=load, options={job: {**its, **_UNCHECKED} for job, its in options.items()}
         )
     return LoadPhase(name=name, measured=True, load=load)
+
+
+def _with_hint(file: native.FileSpec, hint: native.WriteHint | None) -> native.FileSpec:
+    return file if hint is None else {**file, "write_hint": hint}
 
 
 _UNCHECKED = {"do_verify": "0"}

@@ -6,7 +6,7 @@ import { h, section } from "./dom.js";
 import { spark } from "./draw.js";
 import * as format from "./format.js";
 import { parse } from "./query.js";
-import { asRow, changeColumns, runColumns, short, verdicts } from "./rows.js";
+import { asRow, changeColumns, runColumns, shareOf, short, verdicts } from "./rows.js";
 import { table } from "./table.js";
 import { chosenMargin } from "./verdict.js";
 
@@ -20,7 +20,8 @@ export async function overviewPage(_, meta) {
   return {
     title: meta.title,
     content: [
-      section("Regressions over time", h("p", { class: "hint" }, "Benchmarks that became worse on one machine and have not recovered, the newest change first, with the 95 % interval of the change."),
+      conclusion(regressed, page, meta),
+      !regressed.length && !page.pending ? null : section("Regressions over time", h("p", { class: "hint" }, "Benchmarks that became worse on one machine and have not recovered, the newest change first, with the 95 % interval of the change."),
         table({ id: "a", caption: "Regressions over time", columns, rows: regressed, empty: "None is known." }), waiting),
       section("Benchmarks", h("p", { class: "hint" }, "Runs with the same title and workloads on the same hardware. The line is the typical value over the last 60 runs, of the setting that moved if one did; its band is the spread of rounds, its height a fifth of the value or more."),
         table({ id: "b", caption: "Benchmarks", columns: benchmarkColumns(page.metrics), rows: page.benchmarks, filter: true, empty: "There are no runs." }),
@@ -31,6 +32,17 @@ export async function overviewPage(_, meta) {
         h("p", {}, h("a", { href: address.to("runs") }, `All ${meta.runs.toLocaleString("en-US")} runs`))),
     ],
   };
+}
+
+/** What a reader comes for, in one sentence: whether something became worse, how much, since when and with what. */
+function conclusion(regressed, page, meta) {
+  if (!regressed.length) return h("p", { class: "lead" }, `No regression over time is known${page.pending ? " so far" : ""} in ${meta.runs.toLocaleString("en-US")} runs.`);
+  const size = (row) => Math.abs(Math.log(row.after / row.before)) || 0;
+  const worst = regressed.reduce((one, other) => (size(other) > size(one) ? other : one));
+  const cause = worst.differs[0];
+  return h("p", { class: "lead" }, regressed.length > 1 ? `${regressed.length} regressions stand. The largest: ` : "A regression stands: ",
+    h("a", { href: address.to(`b/${worst.benchmark}-${worst.hardware}`) }, short(worst.title, 60)), `, ${page.metrics[worst.metric]?.label || worst.metric} of ${worst.workload} under ${worst.setting}, ${shareOf(worst)} since `, h("span", { class: "date" }, format.date(worst.since_unix_ns) || "the run"),
+    cause ? `, when ${cause.what} changed from ${short(cause.before, 30)} to ${short(cause.after, 30)}${worst.differs.length > 1 ? " and more" : ""}.` : ".");
 }
 
 /** With a margin chosen, smaller changes of level are left out. */
@@ -44,12 +56,12 @@ function benchmarkColumns(metrics) {
   return [
     { name: "benchmark", value: (row) => row.title, cell: (row) => h("a", { href: address.to(`b/${row.id}-${row.hardware}`) }, short(row.title, 70)) },
     { name: "regressions", numeric: true, value: (row) => row.regressions, hint: "over time", cell: (row) => (row.regressions === null ? "..." : row.regressions ? h("b", { class: "slower" }, row.regressions) : "0") },
-    { name: "machine", value: (row) => row.hardware_in_words, cell: (row) => short(row.hardware_in_words, 48) },
-    { name: "runs", numeric: true, value: (row) => row.runs },
-    { name: "metric", value: (row) => (row.spark ? metrics[row.spark.metric]?.label : ""), cell: (row) => (row.spark ? [metrics[row.spark.metric]?.label, h("div", { class: "hint" }, `${row.spark.workload}, ${row.spark.setting}`)] : "") },
     { name: "over the runs", value: (row) => (row.spark ? trend(row.spark.typical) : null), cell: (row) => (row.spark ? spark(row.spark.typical, row.spark.spread, `${metrics[row.spark.metric]?.label} under ${row.spark.setting} over ${row.spark.typical.length} runs`) : ""), hint: "sorted by the last value over the first" },
     { name: "newest", numeric: true, value: (row) => (row.spark ? last(row.spark.typical) : null), cell: (row) => (row.spark && last(row.spark.typical) !== null ? h("a", { href: address.toNumber(row.newest.id, row.spark.workload, row.spark.setting, row.spark.metric) }, scaleOf(row).text(last(row.spark.typical))) : "") },
+    { name: "metric", value: (row) => (row.spark ? metrics[row.spark.metric]?.label : ""), cell: (row) => (row.spark ? [metrics[row.spark.metric]?.label, h("div", { class: "hint" }, `${row.spark.workload}, ${row.spark.setting}`)] : "") },
     { name: "newest run", value: (row) => row.newest.started_unix_ns, cell: (row) => [h("a", { href: address.to(`r/${row.newest.id}`) }, format.date(row.newest.started_unix_ns) || "run"), " ", verdicts(row.newest)] },
+    { name: "machine", value: (row) => row.hardware_in_words, cell: (row) => short(row.hardware_in_words, 48) },
+    { name: "runs", numeric: true, value: (row) => row.runs },
   ];
 }
 

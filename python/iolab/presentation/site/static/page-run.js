@@ -19,6 +19,7 @@ export async function runPage([id], meta) {
     title: run.title || run.name,
     content: [
       facts([["run", run.name], ["date", format.date(run.started_unix_ns)], ["machine", page.hardware_in_words], ["kernel", run.kernel], ["rounds", page.rounds], ["trials", run.trials], ["against the baseline", verdicts(run)], ["tags", run.tags.join(", ")], ["note", run.note]]),
+      page.sentences.map((text) => h("p", { class: /^(Undecided|Why undecided)/.test(text) ? "hint" : "lead" }, text)),
       links(page, meta),
       warnings([...page.problems, ...page.doubts]),
       page.changes.length ? section("Changed over time with this run", table({ id: "o", caption: "Changed over time with this run", columns: changeColumns(page.metrics, []), rows: page.changes.map((row) => ({ ...row, benchmark: run.benchmark, hardware: run.hardware })) })) : null,
@@ -65,10 +66,10 @@ export function judgedTable(judged, metrics, sameWithin, runs, id = "v") {
   return table({ id, caption: "Verdicts", rows, filter: true, columns: [
     { name: "verdict", value: (one) => at(one), cell: badgeOf },
     { name: "metric", value: (one) => metrics[one.metric].label, cell: (one) => h("span", { title: `${one.metric}: ${metrics[one.metric].help}` }, metrics[one.metric].label) },
+    { name: "change", numeric: true, wrap: true, value: (one) => (one.ratio === null ? null : one.ratio - 1), cell: (one) => h("span", { title: one.notes.join("; ") || null }, format.changeWithInterval(one.ci_low, one.ratio, one.ci_high) || one.notes[0] || "") },
+    { name: "how large, how sure", value: (one) => one.ratio, cell: (one) => interval(one, chosenMargin() ?? sameWithin, reach, at(one)), hint: "sorted by the ratio" },
     { name: "workload", value: (one) => (one.job ? `${one.workload}, job ${one.job}` : one.workload) },
     { name: "setting", value: (one) => one.setting, cell: (one) => h("span", { title: `against ${one.against}` }, short(one.setting, 50)) },
-    { name: "how large, how sure", value: (one) => one.ratio, cell: (one) => interval(one, chosenMargin() ?? sameWithin, reach, at(one)), hint: "sorted by the ratio" },
-    { name: "change", numeric: true, value: (one) => (one.ratio === null ? null : one.ratio - 1), cell: (one) => h("span", { title: one.notes.join("; ") || null }, format.changeWithInterval(one.ci_low, one.ratio, one.ci_high) || one.notes[0] || "") },
     { name: "baseline", numeric: true, value: (one) => one.baseline, cell: (one) => number(one, one.baseline, runs.ours, one.against) },
     { name: "candidate", numeric: true, value: (one) => one.candidate, cell: (one) => number(one, one.candidate, runs.theirs, one.setting) },
     { name: "q", numeric: true, value: (one) => one.q_value, cell: (one) => (one.q_value === null ? "" : one.q_value < 0.001 ? "<0.001" : one.q_value.toFixed(3)), hint: "p adjusted for the number of comparisons" },

@@ -55,8 +55,8 @@ export function changeColumns(metrics, placed) {
     { name: "verdict", value: (row) => severity(row.verdict), words: (row) => row.verdict, cell: (row) => [badge(row.verdict), row.stands ? null : h("span", { class: "hint" }, " undone since")] },
     ...placed,
     { name: "metric", value: (row) => metrics[row.metric]?.label || row.metric, cell: (row) => h("a", { href: address.to(`b/${row.benchmark}-${row.hardware}/${metrics[row.metric]?.id}`), title: metrics[row.metric]?.help }, metrics[row.metric]?.label || row.metric) },
+    { name: "change", numeric: true, value: (row) => (row.before ? row.after / row.before - 1 : null), cell: shareOf, wrap: true },
     { name: "where", value: (row) => `${row.workload}, ${row.setting}`, hint: "workload and setting" },
-    { name: "change", numeric: true, value: (row) => (row.before ? row.after / row.before - 1 : null), cell: shareOf },
     { name: "changed there too", value: (row) => row.differs.map((one) => `${one.what}: ${one.before} -> ${one.after}`).join("; "), cell: (row) => row.differs.slice(0, 3).map((one) => h("div", { class: "hint" }, `${one.what}: ${short(one.before, 30)} → ${short(one.after, 30)}`)), hint: "what else differs between the runs on both sides" },
     { name: "since", value: (row) => format.date(row.since_unix_ns), cell: (row) => h("a", { href: address.to(`r/${row.since}`) }, format.date(row.since_unix_ns) || "the run") },
     { name: "before", numeric: true, value: (row) => row.before, cell: (row) => h("a", { href: address.to(`r/${row.earliest}`), title: "the earliest run that may be the first at the new level" }, scaleOf(row).text(row.before)) },
@@ -64,7 +64,8 @@ export function changeColumns(metrics, placed) {
   ];
 }
 
-function shareOf(row) {
+/** `-36.0 % [-36.3 %, -35.8 %]` of a change in a history. */
+export function shareOf(row) {
   if (row.before <= 0 || row.before + row.low <= 0) return "";
   return format.changeWithInterval(1 + row.low / row.before, row.after / row.before, 1 + row.high / row.before);
 }

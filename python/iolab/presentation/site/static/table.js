@@ -91,7 +91,7 @@ export function table({ id, caption, columns, rows, filter = false, parse, empty
 function line(row, columns) {
   return h("tr", {}, columns.map((column, place) => {
     const shown = column.cell ? column.cell(row) : column.value(row);
-    return h(place === 0 ? "th" : "td", { class: column.numeric ? "number" : column.wrap ? "wrap" : "", scope: place === 0 ? "row" : null }, shown === null ? "" : shown);
+    return h(place === 0 ? "th" : "td", { class: `${column.numeric ? "number" : ""} ${column.wrap ? "wrap" : ""}`.trim(), scope: place === 0 ? "row" : null }, shown === null ? "" : shown);
   }));
 }
 

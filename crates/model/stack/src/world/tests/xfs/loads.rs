@@ -17,6 +17,7 @@ fn writer(file: u32, operations: u64) -> PhaseSpec {
     PhaseSpec {
         groups: vec![GroupSpec {
             polls: false,
+            batch: None,
             path: Path::Direct,
             cgroup: 0,
             priority: Priority::default(),

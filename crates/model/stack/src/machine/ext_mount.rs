@@ -1,0 +1,67 @@
+//! How a kernel mounts ext2, ext3 and ext4.
+
+use events::SpecError;
+use events::time::SECOND;
+use filesystems::allocator::Kind;
+use filesystems::ext::{ExtMetadata, JoinTimes, Variant};
+use kernels::Kernel;
+
+/// ext4 empties the drive's cache at each commit by default, and ext3 from 3.1 on.
+pub(super) fn variant(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Option<Variant> {
+    let (is_journaled, is_indexed, barrier) = match kind {
+        Kind::Ext2 => (false, false, false),
+        Kind::Ext3 | Kind::Ext3Windows => (true, false, kernel.ext3_has_barriers()),
+        Kind::Ext4 => (true, true, true),
+        Kind::Contiguous => return None,
+    };
+    // The code of ext3 waits for at most a tick.
+    let of_ext3 = || JoinTimes {
+        least_ns: 0,
+        most_ns: SECOND / u64::from(kernel.hz()),
+    };
+    let joins = kernel
+        .handles_join()
+        .then(|| match has_batch_times(kind, kernel) {
+            true => metadata.join_times(),
+            false => of_ext3(),
+        });
+    Some(Variant {
+        is_journaled,
+        is_indexed,
+        barrier: is_journaled && metadata.barrier.unwrap_or(barrier),
+        joins,
+        fsync_has_handle: joins.is_some() && kernel.fsync_has_handle(),
+    })
+}
+
+/// Whether the mount has the options that are given.
+pub(super) fn check(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Result<(), SpecError> {
+    if metadata.dirsync && kind == Kind::Ext2 {
+        let what =
+            "only ext3 and ext4 have it: what the model makes on ext2 is written by fsync alone";
+        return Err(SpecError::of("dirsync", what));
+    }
+    let given = metadata.batch_times().into_iter();
+    for (key, _) in given.filter(|(_, time)| time.is_some()) {
+        if !has_batch_times(kind, kernel) {
+            let what =
+                "only ext4 from 2.6.29 on has it, and ext3 from 4.3 on, which ext4's code mounts";
+            return Err(SpecError::of(key, what));
+        }
+        if !metadata.dirsync && !kernel.fsync_has_handle() {
+            let what = "nothing waits so: fsync does until 2.6.32, and calls with dirsync = true";
+            return Err(SpecError::of(key, what));
+        }
+    }
+    Ok(())
+}
+
+/// Whether ext4's code mounts it, which has `min_batch_time` and `max_batch_time`.
+fn has_batch_times(kind: Kind, kernel: &Kernel) -> bool {
+    let is_ext4 = match kind {
+        Kind::Ext4 => true,
+        Kind::Ext3 | Kind::Ext3Windows => kernel.mounts_ext3_as_ext4(),
+        Kind::Ext2 | Kind::Contiguous => false,
+    };
+    is_ext4 && kernel.handles_join()
+}

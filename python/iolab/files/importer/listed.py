@@ -1,0 +1,83 @@
+"""Lists of figures in prose: `- Random Read IOPS: 235k`, `4K Q32 seq write = 419 MiB/s`. What is measured stands in the
+label or in the figure's unit; the rest of the label is the workload's name."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from iolab.files.importer.columns import OF_RESULT
+from iolab.files.importer.format import Format
+from iolab.files.importer.quantity_cell import LATENCY, Quantity, quantities
+from iolab.files.importer.results import Results
+from iolab.files.importer.source import Source
+
+LINES_MIN = 2
+OF_NO_NAME = "list"
+_LINE = re.compile(
+    r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d][^:=|*`]{1,60}?)[*_`]{0,2}\s*+[:=]\s*+[*_`]{0,2}"
+    r"(?P<figure>~?\d[^:=|*_`]{0,40}?)[*_`]{0,2}[.,;]?\s*+$"
+)
+_COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
+_METRIC_WORDS = re.compile(
+    r"\b(?:iops|i/os? per second|bandwidth|bw|throughput|rate|speed|latency|lat|clat|average|avg|mean|max(?:imum)?"
+    r"|min(?:imum)?|median|p\d\d(?:\.\d+)?|\d\d(?:\.\d+)?(?:th)? percentile)\b",
+    re.IGNORECASE,
+)
+
+
+class _Entry(NamedTuple):
+    name: str
+    """Of what was done."""
+    op: str
+    metric: str
+    value: float
+
+
+def _entries(text: str) -> list[_Entry]:
+    found = _LINE.match(text)
+    if found is None:
+        return []
+    label = found["label"].strip()
+    return [entry for one in quantities(found["figure"].strip()) if (entry := _entry(label, one)) is not None]
+
+
+def _entry(label: str, one: Quantity) -> _Entry | None:
+    metric = one.metric_called(label)
+    if metric is None and _COUNTS_OPERATIONS.search(label) and one.metric in (None, "operations_per_s"):
+        metric = "iops"
+    if metric is None or (metric == "ns" or (metric == "operations_per_s" and not OF_RESULT.search(label))):
+        return None
+    if one.metric == "ns" and not LATENCY.search(label):
+        return None
+    lower = label.lower()
+    ways = [way for way in ("read", "write") if way in lower]
+    rest = " ".join(_METRIC_WORDS.sub(" ", label).strip(" -(),").split())
+    return _Entry(rest or OF_NO_NAME, ways[0] if len(ways) == 1 else "all", metric, one.value)
+
+
+def _parse(source: Source, results: Results) -> None:
+    last = None
+    table = None
+    for line in source.lines(results.problem):
+        entries = _entries(line.text)
+        if not entries:
+            continue
+        if table is None or last != line.number - 1:
+            table = results.table(line.number)
+        last = line.number
+        for entry in entries:
+            known = (row for row in table.rows if row.workload == entry.name)
+            row = next((row for row in known if (row.key(entry.metric, entry.op), "all") not in row.reported), None)
+            row = row or table.row(source.stem_without_round, entry.name)
+            row.add(entry.metric, entry.value, op=entry.op)
+
+
+FORMAT = Format(
+    name="list",
+    help="lists of figures in a text: a label, a colon, a figure with its unit",
+    recognises=lambda source: sum(map(bool, map(_entries, source.text_lines))) >= LINES_MIN,
+    parse=_parse,
+    words=("IOPS:", "Throughput:", "latency:", "MB/s"),
+    titled=True,
+)

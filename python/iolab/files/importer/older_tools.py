@@ -1,0 +1,85 @@
+"""Load generators whose results stand in old mails: FFSB, and tiotest without its Perl script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from iolab.files.importer.figures import GIB, KIB, MIB, MS, Rule, figures_format, of, rule
+
+NUMBER = r"[\d.]{1,40}+"
+SIZES = (("GB", GIB), ("MB", MIB), ("KB", KIB), ("B", 1.0))
+"""ffsb_printsize of ffsb/util.c divides by powers of 1024."""
+SYSTEM_CALLS = ("open", "read", "write", "create", "lseek", "unlink", "close", "stat")
+
+
+def _figure(name: str) -> str:
+    return rf"(?P<{name}>{NUMBER})"
+
+
+def _ffsb_rules() -> Iterator[Rule]:
+    yield rule(r"Total Results\s*+$", begins=True)
+    start = rf"(?P<phase>[a-z_]{{3,24}}+)\s*+:\s++{_figure('count')}\s++{_figure('rate')}\s++{NUMBER}%\s++{NUMBER}%\s++"
+    counts = {"count": of("ops"), "rate": of("operations_per_s")}
+    yield rule(rf"{start}NA\s*+$", **counts)
+    for unit, scale in SIZES:
+        yield rule(rf"{start}{_figure('bytes')}{unit}/sec", **counts, bytes=of("rate_bytes_per_s", scale))
+        for op in ("read", "write"):
+            yield rule(
+                rf"{op.capitalize()} Throughput: {_figure('bytes')}{unit}/sec",
+                bytes=of("rate_bytes_per_s", scale, op),
+            )
+    yield rule(rf"{_figure('rate')} Transactions per Second", rate=of("operations_per_s"))
+    for call in SYSTEM_CALLS:
+        yield rule(
+            rf"\[ *{call}\]\s++{_figure('min')}\s++{_figure('mean')}\s++{_figure('max')}\s++{_figure('count')}",
+            **{name: of(f"latency_ns_{name}", MS, phase=f"{call}_call") for name in ("min", "mean", "max")},
+            count=of("ops", phase=f"{call}_call"),
+        )
+    yield rule(rf"{_figure('percent')}% CPU Utilization", percent=of("cpu_percent"))
+
+
+FFSB = figures_format(
+    "ffsb",
+    "FFSB's results: each operation, rates of reads and writes, latencies of system calls",
+    recognised_by=r"Op Name\s++Transactions\s++Trans/sec\s|FFSB version [\w.-]++ started",
+    words=("FFSB", "Op Name", "Trans/sec", "% Op Weight", "Transactions per Second"),
+    titled=True,
+    rules=list(_ffsb_rules()),
+)
+
+
+def _tiotest_rules() -> Iterator[Rule]:
+    """Megabytes are 2^20 bytes (tiotest.c)."""
+    yield rule(r"Tiotest results for (?P<workload>\d{1,6} concurrent io threads?):", begins=True)
+    for op in ("read", "write"):
+        item = rf"\|\s*+(?P<phase>(?:Random )?{op.capitalize()})\s++"
+        yield rule(
+            # No rate if it took no time.
+            rf"{item}{_figure('size')} MBs \|\s*+{_figure('time')} s \|\s*+(?:{_figure('rate')}|inf|-?nan) MB/s \|",
+            absent="it took no time",
+            size=of("bytes", MIB, op),
+            time=of("elapsed_s"),
+            rate=of("rate_bytes_per_s", MIB, op),
+        )
+        yield rule(
+            rf"{item}\|\s*+{_figure('mean')} ms \|\s*+{_figure('max')} ms \|",
+            mean=of("latency_ns_mean", MS, op),
+            max=of("latency_ns_max", MS, op),
+        )
+
+
+TIOTEST = replace(
+    figures_format(
+        "tiotest",
+        "tiotest's tables of rates and latencies, without tiobench.pl",
+        recognised_by=r"Tiotest results for \d++ concurrent io threads?:",
+        words=("Tiotest", "concurrent io threads", "Usr CPU", "Average latency"),
+        titled=True,
+        rules=list(_tiotest_rules()),
+    ),
+    # Its tables are drawn as other clients draw theirs.
+    among_text=False,
+)
+
+FORMATS = (FFSB, TIOTEST)

@@ -1,0 +1,91 @@
+"""Commands that stand in a text above what they printed: what differs between them is what was measured, or what was
+set."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+_PROMPT = re.compile(
+    r"\s{0,4}(?:\[[^\]\n]{1,60}\]|[\w.-]{1,40}@[\w.-]{1,60}:? ?[\w~/.-]{0,80})?"
+    r"(?:[$%] ?|# )(?P<command>(?:[\w.+-]{1,60}=\S{0,60} )*(?:\.{0,2}~?/)?[a-z][\w./+-]{0,120}+(?: .{0,400})?)\s*+$"
+)
+"""`$ dbench 8`, `root@host:~# dbench 8`, `# dbench 8`."""
+_OUTPUT = re.compile(r"\s*(?:\d?>>?(?!\s*/(?:sys|proc|dev)/)|\|\s*tee\b|2>&1).*$|\s--output(?:-file)?[= ]\S+")
+_SETS = re.compile(
+    r">>?\s*/(?:sys|proc)/|\btee\s+/(?:sys|proc)/"
+    r"|\b(?:sysctl|mount|modprobe|mkfs(?:\.\w+)?|tune2fs"
+    r"|hdparm -W\S*|blockdev --set\w+|cpupower|tuned-adm|nvme set-feature|xfs_admin|zfs set|zpool set"
+    r"|git checkout|insmod)\b"
+)
+_OF_CACHE = re.compile(r"drop_caches")
+_OBSERVES = re.compile(r"(?:\S+/)?(?:iostat|vmstat|sar|mpstat|pidstat|dstat|zpool|pgbench)\b")
+"""Tools whose arguments are how long and how often to look, and pgbench, whose output states its own."""
+_PATH = re.compile(r"[^=\s]{0,40}=?/\S+")
+_PREFIX = re.compile(r"(?:sudo|time|nice|numactl|taskset)\s+")
+NAME_MAX = 80
+
+
+class CommandNames(NamedTuple):
+    """What commands distinguish."""
+
+    of: Mapping[int, str]
+    """By line of a table."""
+    are_settings: bool
+
+
+def command_of(text: str) -> str | None:
+    """The command in a line that shows a shell's prompt; None for any other line."""
+    found = _PROMPT.match(text)
+    return " ".join(found["command"].split()) if found else None
+
+
+def commands_apart(given: Mapping[int, Sequence[str]], tables: Sequence[int]) -> CommandNames | None:
+    """What distinguishes the commands above the tables of those lines; None if nothing does: the tables are rounds."""
+    if not all(given[table] for table in tables):
+        return None
+    last = {table: _measuring(given[table]) for table in tables}
+    if len(set(last.values())) == 1:
+        before = {table: _setting(given[table]) for table in tables}
+        # What holds is what was set last: a table below nothing new is under the same setting.
+        return CommandNames(before, True) if len(set(before.values())) > 1 and all(before.values()) else None
+    if any(_OBSERVES.match(command) for command in last.values()) or _are_numbered(list(dict.fromkeys(last.values()))):
+        return None
+    words = {command: command.split() for command in last.values()}
+    common = set.intersection(*map(set, words.values()))
+    names = {
+        command: " ".join(word for word in of if word not in common)[:NAME_MAX] or command[:NAME_MAX]
+        for command, of in words.items()
+    }
+    if len(set(names.values())) < len(names):
+        names = {command: command[:NAME_MAX] for command in words}
+    own = [word for of in words.values() for word in of if word not in common]
+    are_settings = len({len(of) for of in words.values()}) == 1 and all(map(_PATH.fullmatch, own))
+    return CommandNames({table: names[command] for table, command in last.items()}, are_settings)
+
+
+def _measuring(commands: Sequence[str]) -> str:
+    """The last command, less where its output went."""
+    command = _OUTPUT.sub("", commands[-1]).strip()
+    return _PREFIX.sub("", command, count=1)
+
+
+def _setting(commands: Sequence[str]) -> str:
+    """What was set before the last command, in one line; empty if nothing was."""
+    return "; ".join(
+        _PREFIX.sub("", one, count=1) for one in commands[:-1] if _SETS.search(one) and not _OF_CACHE.search(one)
+    )[:NAME_MAX]
+
+
+def _are_numbered(commands: Sequence[str]) -> bool:
+    """Whether they differ by one number that counts the rounds: `./run 1`, `./run 2`."""
+    shapes = {re.sub(r"\d+", "0", command) for command in commands}
+    numbers = [re.findall(r"\d+", command) for command in commands]
+    if len(shapes) > 1 or len({len(one) for one in numbers}) > 1:
+        return False
+    differing = [column for column in zip(*numbers, strict=True) if len(set(column)) > 1]
+    return len(differing) == 1 and [int(one) for one in differing[0]] in (
+        list(range(len(commands))),
+        list(range(1, len(commands) + 1)),
+    )

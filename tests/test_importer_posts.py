@@ -1,0 +1,394 @@
+"""What posts do to outputs: wrapped lines, commands above results, figures in lists; and tools that old mails show.
+Texts are written in each tool's format, with figures of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from iolab.base.errors import InputError
+from iolab.files.importer.run_import import open_files, open_run
+from iolab.files.importer.wrapped import WIDTH_MIN, joined, wrappings_of
+from iolab.presentation.table import render
+from test_importer import value
+from test_importer_everyday import KIB, MIB, MS, US
+
+IOSTAT = """\
+Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm \
+w_await wareq-sz     f/s f_await  aqu-sz  %util
+nvme0n1        100.00    800.00     0.00   0.00    0.50     8.00   50.00    400.00     2.00   3.85  \
+  0.80     8.00    1.00    2.50    0.09  12.50
+sda             10.00     80.00     0.00   0.00    5.50     8.00    5.00     40.00     0.00   0.00  \
+  9.80     8.00    0.00    0.00    0.10   7.50
+"""
+FIO = """\
+randread: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=libaio, iodepth=32
+fio-3.28
+Starting 1 process
+
+randread: (groupid=0, jobs=1): err= 0: pid=9981: Tue Mar  5 10:11:12 2024
+  read: IOPS=100k, BW=391MiB/s (410MB/s)(11.5GiB/30001msec)
+    slat (nsec): min=1010, max=80200, avg=1900.50, stdev=700.10
+    clat (usec): min=60, max=9100, avg=317.20, stdev=41.90
+     lat (usec): min=62, max=9102, avg=319.20, stdev=42.10
+    clat percentiles (usec):
+     |  1.00th=[  251],  5.00th=[  269], 10.00th=[  281], 20.00th=[  289],
+     | 99.00th=[  429], 99.50th=[  482], 99.90th=[  611], 99.95th=[  701],
+     | 99.99th=[ 1106]
+   bw (  KiB/s): min=380000, max=410000, per=100.00%, avg=400384.00, stdev=5000.00, samples=59
+   iops        : min=95000, max=102500, avg=100096.00, stdev=1250.00, samples=59
+  cpu          : usr=9.50%, sys=30.25%, ctx=1500000, majf=0, minf=42
+  IO depths    : 1=0.1%, 2=0.1%, 4=0.1%, 8=0.1%, 16=0.1%, 32=100.0%, >=64=0.0%
+     issued rwts: total=3002880,0,0,0 short=0,0,0,0 dropped=0,0,0,0
+
+Run status group 0 (all jobs):
+   READ: bw=391MiB/s (410MB/s), 391MiB/s-391MiB/s (410MB/s-410MB/s), io=11.5GiB (12.3GB), run=30001-30001msec
+"""
+DBENCH = """\
+ Operation      Count    AvgLat    MaxLat
+ ----------------------------------------
+ NTCreateX     100000     0.050    20.000
+ Flush           7000     {flush}    80.000
+
+Throughput {rate} MB/sec  8 clients  8 procs  max_latency=80.000 ms
+"""
+TIOTEST = """\
+Tiotest results for 4 concurrent io threads:
+,----------------------------------------------------------------------.
+| Item                  | Time     | Rate         | Usr CPU  | Sys CPU |
++-----------------------+----------+--------------+----------+---------+
+| Write          64 MBs |    2.0 s |  32.000 MB/s |   1.5 %  |  20.0 % |
+| Random Write   16 MBs |    8.0 s |   2.000 MB/s |   0.1 %  |   2.5 % |
+| Read           64 MBs |    0.0 s |     inf MB/s |   0.0 %  |   0.0 % |
+| Random Read    16 MBs |    4.0 s |   4.000 MB/s |   0.2 %  |   1.0 % |
+`----------------------------------------------------------------------'
+Tiotest latency results:
+,-------------------------------------------------------------------------.
+| Item         | Average latency | Maximum latency | % >2 sec | % >10 sec |
++--------------+-----------------+-----------------+----------+-----------+
+| Write        |        0.450 ms |      900.000 ms |  0.00000 |   0.00000 |
+| Random Write |        7.500 ms |      150.000 ms |  0.00000 |   0.00000 |
+| Read         |        0.020 ms |        3.000 ms |  0.00000 |   0.00000 |
+| Random Read  |        3.900 ms |       45.000 ms |  0.00000 |   0.00000 |
+|--------------+-----------------+-----------------+----------+-----------|
+| Total        |        1.250 ms |      900.000 ms |  0.00000 |   0.00000 |
+`--------------+-----------------+-----------------+----------+-----------'
+"""
+FFSB = """\
+FFSB version 6.0-RC2 started
+Results:
+Benchmark took 20.00 sec
+
+Total Results
+===============
+             Op Name   Transactions\t Trans/sec\t% Trans\t    % Op Weight\t   Throughput
+             =======   ============\t =========\t=======\t    ===========\t   ==========
+             readall :         2000\t    100.00\t66.667%\t\t50.000%\t    400KB/sec
+              create :          800\t     40.00\t26.667%\t\t25.000%\t    2.5MB/sec
+              delete :          200\t     10.00\t 6.667%\t\t25.000%\t           NA
+-
+150.00 Transactions per Second
+
+Throughput Results
+===================
+Read Throughput: 400KB/sec
+Write Throughput: 2.5MB/sec
+
+System Call Latency statistics in millisecs
+=====
+\t\tMin\t\tAvg\t\tMax\t\tTotal Calls
+\t\t========\t========\t========\t============
+[   open]\t0.013000\t0.250000\t124.500000\t         793
+   -
+[  write]\t0.004000\t0.075000\t420.500000\t       65956
+   -
+
+0.5% User   Time
+10.5% System Time
+11.0% CPU Utilization
+"""
+FLAT = """\
+* 'flatfile.html' holds figures column by column.
+
+tod                  timestamp     Run  Interval    reqrate       rate     MB/sec   bytes/io      \
+read%       resp  read_resp write_resp   resp_max    threads   xfersize
+12:00:01.050  06/05/2018-12:00:01-CET  run1         1  999999.00    4000.00      31.25    8192.00   \
+  100.00     2.0000     2.0000     0.0000    10.0000          4       8192
+12:00:03.060  06/05/2018-12:00:03-CET  run1   avg_2-3  999999.00    5100.00      39.84    8192.00   \
+  100.00     1.5500     1.5500     0.0000    12.0000          4       8192
+12:00:07.060  06/05/2018-12:00:07-CET  run1   avg_2-3  999999.00    9000.00      70.31    8192.00   \
+  100.00     1.7500     1.7500     0.0000    15.0000         16       8192
+"""
+VMSTAT_D = """\
+disk- ------------reads------------ ------------writes----------- -----IO------
+       total merged sectors      ms  total merged sectors      ms    cur    sec
+loop0      0      0       0       0      0      0       0       0      0      0
+sda    50000   1000 2000000   30000  60000   2000 3000000   90000      0     60
+"""
+IOSNOOP = """\
+Tracing block I/O. Ctrl-C to end.
+COMM             PID    TYPE DEV      BLOCK        BYTES     LATms
+supervise        9229   W    202,1    16839176     4096       0.50
+fio server       9229   W    202,1    16839184     8192       1.50
+jbd2/xvda1-8     301    WS   202,1    1620         4096       4.00
+dd               17117  R    202,16   8            4096       0.25
+"""
+LIST = """\
+Results on the new drive (kernel 6.8):
+
+- Random Read IOPS: 235k
+- Random Write IOPS: 189k
+- **Sequential Read**: 766 MiB/s
+* Sequential Write = 419 MiB/s.
+- Random Read latency p99: 1.25 ms
+- Drive: 2 TB
+- Temperature: 45 C
+"""
+
+
+def wrapped(text: str, width: int) -> str:
+    """As a mail's program wraps: at the last space that lets the line fit, which it drops."""
+    lines = []
+    for line in text.splitlines():
+        rest = line
+        while len(rest) > width and (at := rest.rfind(" ", 1, width + 1)) > 0 and rest[:at].strip():
+            lines.append(rest[:at].rstrip())
+            rest = rest[at:].lstrip()
+        lines.append(rest)
+    return "\n".join(lines) + "\n"
+
+
+def written(folder: Path, text: str, name: str = "run.txt") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("width", [65, 72, 76, 80])
+@pytest.mark.parametrize(
+    ("text", "workload", "metrics"),
+    [
+        (IOSTAT, "iostat nvme0n1", {"write.latency_ns_mean": 0.8 * MS, "device_busy_percent": 12.5}),
+        (IOSTAT, "iostat sda", {"write.latency_ns_mean": 9.8 * MS, "device_busy_percent": 7.5}),
+        (
+            FIO,
+            "randread",
+            {
+                "read.iops": 3_002_880 / 30.001,
+                "read.latency_ns_mean": 319.2 * US,
+                "read.latency_ns_max": 9102 * US,
+                "read.latency_ns_p99": 429 * US,
+            },
+        ),
+    ],
+    ids=["iostat", "iostat-second", "fio"],
+)
+def test_lines_that_a_mail_wrapped_are_joined(
+    tmp_path: Path, width: int, text: str, workload: str, metrics: dict[str, float]
+) -> None:
+    assert wrapped(text, width) != text
+    run = open_run(written(tmp_path, f"Hi all,\n\nthis is what I see:\n\n{wrapped(text, width)}\n-- \nA. Person\n"))
+    for metric, expected in metrics.items():
+        assert value(run, "run", workload, metric) == pytest.approx(expected, rel=1e-3), metric
+    whole = open_run(written(tmp_path, text, "whole.txt"))
+    assert sorted(run.metrics["key"]) == sorted(whole.metrics["key"])
+    # Nothing that is read of fio's stands at the end of its longest lines.
+    assert any("wrapped" in one and "are joined" in one for one in run.problems) == (text is IOSTAT)
+
+
+def test_what_was_not_wrapped_is_left_as_it_is(tmp_path: Path) -> None:
+    run = open_run(written(tmp_path, FIO))
+    assert not run.problems
+    assert value(run, "run", "randread", "read.latency_ns_p99") == 429 * US
+
+
+@given(
+    st.lists(st.lists(st.text("abc12.", min_size=1, max_size=9), min_size=1, max_size=30).map(" ".join), max_size=12),
+    st.integers(65, 80),
+)
+def test_what_wrapping_parted_is_joined_again(lines: list[str], width: int) -> None:
+    parted = wrapped("\n".join(lines), width).splitlines()
+    if len(parted) == len(lines) or max(map(len, parted)) < WIDTH_MIN:
+        return
+    texts = ["\n".join(line for _, line in joined(enumerate(parted), way)) for way in wrappings_of(parted)]
+    assert all(text.split() == " ".join(lines).split() for text in texts)
+    # The last way joins most: every break is undone, and lines that end near the width may be joined too.
+    assert all(line in texts[-1] for line in lines)
+
+
+def test_results_below_different_commands_are_different_workloads(tmp_path: Path) -> None:
+    text = (
+        f"$ dbench -t 60 8\n{DBENCH.format(rate=100, flush=5.0)}\n"
+        f"$ docker run --rm bench dbench -t 60 8\n{DBENCH.format(rate=60, flush=9.0)}"
+    )
+    run = open_run(written(tmp_path, text))
+    assert value(run, "run", "dbench 8 clients[dbench -t 60 8]", "rate_bytes_per_s") == 100e6
+    assert value(run, "run", "dbench 8 clients[docker run --rm bench]", "rate_bytes_per_s") == 60e6
+    assert any("different commands are of different workloads" in one for one in run.problems)
+
+
+def test_commands_that_differ_by_a_path_are_settings(tmp_path: Path) -> None:
+    text = (
+        f"root@host:~# dbench -D /mnt/ext4 8\n{DBENCH.format(rate=100, flush=5.0)}\n"
+        f"root@host:~# dbench -D /mnt/xfs 8\n{DBENCH.format(rate=60, flush=9.0)}"
+    )
+    run = open_run(written(tmp_path, text))
+    assert value(run, "/mnt/ext4", "dbench 8 clients", "rate_bytes_per_s") == 100e6
+    assert value(run, "/mnt/xfs", "dbench 8 clients", "rate_bytes_per_s") == 60e6
+
+
+def test_what_was_set_before_the_same_command_is_the_setting(tmp_path: Path) -> None:
+    text = "".join(
+        f"# echo {name} > /sys/block/sda/queue/scheduler\n# sync; echo 3 > /proc/sys/vm/drop_caches\n# dbench 8\n"
+        f"{DBENCH.format(rate=rate, flush=5.0)}\n"
+        for name, rate in (("bfq", 100), ("none", 60))
+    )
+    run = open_run(written(tmp_path, text))
+    settings = sorted(set(run.metrics["setting"]))
+    assert settings == ["echo bfq > /sys/block/sda/queue/scheduler", "echo none > /sys/block/sda/queue/scheduler"]
+    assert value(run, settings[1], "dbench 8 clients", "rate_bytes_per_s") == 60e6
+
+
+@pytest.mark.parametrize("command", ["$ dbench 8", "$ ./once {}", "$ dbench 8 | tee log{}", "$ dbench 8 > out.{}"])
+def test_one_command_again_is_a_round(tmp_path: Path, command: str) -> None:
+    text = "\n".join(f"{command.format(n)}\n{DBENCH.format(rate=100 * n, flush=5.0)}" for n in (1, 2))
+    run = open_run(written(tmp_path, text))
+    assert list(run.metrics.filter(run.metrics["key"] == "rate_bytes_per_s")["value"]) == [100e6, 200e6]
+    assert set(run.metrics["workload"]) == {"dbench 8 clients"}
+
+
+def test_titles_name_settings_and_commands_workloads(tmp_path: Path) -> None:
+    text = "\n".join(
+        f"{title}:\n\n$ dbench 8\n{DBENCH.format(rate=rate, flush=5.0)}\n"
+        f"$ dbench -s 8\n{DBENCH.format(rate=rate / 2, flush=9.0)}"
+        for title, rate in (("Before", 100), ("After", 120))
+    )
+    run = open_run(written(tmp_path, text))
+    rates = run.metrics.filter(run.metrics["key"] == "rate_bytes_per_s")
+    assert dict(zip(zip(rates["setting"], rates["workload"], strict=True), rates["value"], strict=True)) == {
+        ("Before", "dbench 8 clients[dbench 8]"): 100e6,
+        ("Before", "dbench 8 clients[-s]"): 50e6,
+        ("After", "dbench 8 clients[dbench 8]"): 120e6,
+        ("After", "dbench 8 clients[-s]"): 60e6,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "workload", "metric", "expected"),
+    [
+        (TIOTEST, "tiotest 4 concurrent io threads", "write/write.rate_bytes_per_s", 32 * MIB),
+        (TIOTEST, "tiotest 4 concurrent io threads", "random_write/write.latency_ns_mean", 7.5 * MS),
+        (TIOTEST, "tiotest 4 concurrent io threads", "random_read/read.rate_bytes_per_s", 4 * MIB),
+        (TIOTEST, "tiotest 4 concurrent io threads", "read/read.latency_ns_max", 3 * MS),
+        (TIOTEST, "tiotest 4 concurrent io threads", "read/read.rate_bytes_per_s", None),
+        (FFSB, "ffsb", "operations_per_s", 150.0),
+        (FFSB, "ffsb", "read.rate_bytes_per_s", 400 * KIB),
+        (FFSB, "ffsb", "write.rate_bytes_per_s", 2.5 * MIB),
+        (FFSB, "ffsb", "create/rate_bytes_per_s", 2.5 * MIB),
+        (FFSB, "ffsb", "delete/operations_per_s", 10.0),
+        (FFSB, "ffsb", "open_call/latency_ns_mean", 0.25 * MS),
+        (FFSB, "ffsb", "cpu_percent", 11.0),
+        (FLAT, "vdbench run1[threads=4]", "iops", 5100.0),
+        (FLAT, "vdbench run1[threads=16]", "rate_bytes_per_s", 70.31 * MIB),
+        (FLAT, "vdbench run1[threads=4]", "read.latency_ns_mean", 1.55 * MS),
+        (FLAT, "vdbench run1[threads=4]", "write.latency_ns_mean", None),
+        (VMSTAT_D, "vmstat sda", "read.latency_ns_mean", 0.6 * MS),
+        (VMSTAT_D, "vmstat sda", "write.request_bytes_mean", 25_600.0),
+        (IOSNOOP, "iosnoop 202,1", "write.ops", 3.0),
+        (IOSNOOP, "iosnoop 202,1", "write.latency_ns_mean", 2 * MS),
+        (IOSNOOP, "iosnoop 202,1", "write.latency_ns_max", 4 * MS),
+        (IOSNOOP, "iosnoop 202,1", "write.latency_ns_p99", None),
+        (IOSNOOP, "iosnoop 202,16", "read.latency_ns_mean", 0.25 * MS),
+        (LIST, "Random Read", "read.iops", 235_000.0),
+        (LIST, "Random Write", "write.iops", 189_000.0),
+        (LIST, "Sequential Read", "read.rate_bytes_per_s", 766 * MIB),
+        (LIST, "Sequential Write", "write.rate_bytes_per_s", 419 * MIB),
+        (LIST, "Random Read", "read.latency_ns_p99", 1.25 * MS),
+        ("test,run1,run2\nseqread,100,120\nrandread,10,12\n", "seqread", "value", 110.0),
+    ],
+)
+def test_figures_of_old_tools_and_lists(
+    tmp_path: Path, text: str, workload: str, metric: str, expected: float | None
+) -> None:
+    run = open_run(written(tmp_path, text))
+    rows = run.metrics.filter((run.metrics["workload"] == workload) & (run.metrics["key"] == metric))
+    assert len(rows), sorted(set(zip(run.metrics["workload"], run.metrics["key"], strict=True)))
+    found = rows["value"].mean()
+    assert found == (None if expected is None else pytest.approx(expected))
+    assert render(run, "plain")
+
+
+def test_a_list_holds_nothing_but_what_was_measured(tmp_path: Path) -> None:
+    run = open_run(written(tmp_path, LIST))
+    assert sorted(set(run.metrics["workload"])) == [
+        "Random Read",
+        "Random Write",
+        "Sequential Read",
+        "Sequential Write",
+    ]
+
+
+def test_lists_below_titles_are_settings(tmp_path: Path) -> None:
+    text = "Before:\n- Random Read IOPS: 235k\n- Random Write IOPS: 189k\n\n"
+    run = open_run(written(tmp_path, text + text.replace("Before", "After").replace("235k", "250k")))
+    assert value(run, "Before", "Random Read", "read.iops") == 235_000
+    assert value(run, "After", "Random Read", "read.iops") == 250_000
+
+
+def test_between_two_reports_of_vmstat_the_difference_counts(tmp_path: Path) -> None:
+    later = "sda    50100   1000 2000800   30050  60000   2000 3000000   90000      0     61\n"
+    run = open_run(written(tmp_path, VMSTAT_D + later))
+    assert value(run, "run", "vmstat sda", "read.ops") == 100
+    assert value(run, "run", "vmstat sda", "read.latency_ns_mean") == 0.5 * MS
+    assert any("states no time, so no rates" in one for one in run.problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "setting", "workload", "metric", "values"),
+    [
+        ("setting,run1,run2,run3\nold,10,11,12\nnew,20,21,22\n", "new", "csv", "value", [20, 21, 22]),
+        ("kernel,iops_1,iops_2\n6.1,10k,11k\n6.6,20k,21k\n", "6.6", "csv", "iops", [20_000, 21_000]),
+        ("kernel,run1 lat (us),run2 lat (us)\n6.1,10,11\n6.6,20,21\n", "6.6", "csv", "latency_ns_mean", [20e3, 21e3]),
+        ("setting,metric,r1,r2\na,iops,10,11\na,p99 lat (ms),1,2\n", "a", "csv", "latency_ns_p99", [1e6, 2e6]),
+        ("config;workload;run 1;run 2;mean\na;seq;1.5;2.5;2\nb;seq;3;4;3.5\n", "b", "seq", "value", [3, 4]),
+        ("metric,round1,round2\niops,1000,1100\nrate_bytes_per_s,5,6\n", "run", "csv", "iops", [1000, 1100]),
+    ],
+)
+def test_columns_of_a_csv_that_are_rounds(
+    tmp_path: Path, text: str, setting: str, workload: str, metric: str, values: list[float]
+) -> None:
+    run = open_run(written(tmp_path, text, "run.csv"))
+    rows = run.metrics.filter(
+        (run.metrics["setting"] == setting) & (run.metrics["workload"] == workload) & (run.metrics["key"] == metric)
+    )
+    assert list(rows.sort("round")["value"]) == pytest.approx(values)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("TIME(s),COMM,PID,DISK,T,SECTOR,BYTES,LAT(ms)\n0.1,fio,7,sda,R,8,4096,0.5\n", "biosnoop.*iolab trace"),
+        ('{\n  "json_format_version": [1, 0],\n  "smartctl": {\n    "version": [7, 2]\n  }\n}\n', "smartctl.*CSV file"),
+        ('{\n  "critical_warning": 0,\n  "percent_used": 3,\n  "power_cycles": 1\n}\n', "nvme's log.*each run"),
+    ],
+)
+def test_what_is_no_result_is_named_with_a_way_out(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        open_run(written(tmp_path, text))
+
+
+def test_files_that_are_compared_keep_their_commands_apart(tmp_path: Path) -> None:
+    paths = [
+        written(
+            tmp_path,
+            f"$ dbench 8\n{DBENCH.format(rate=rate, flush=5.0)}\n"
+            f"$ dbench -s 8\n{DBENCH.format(rate=rate / 2, flush=9.0)}",
+            f"{name}.txt",
+        )
+        for name, rate in (("old", 100), ("new", 120))
+    ]
+    run = open_files(paths)
+    assert value(run, "old", "dbench 8 clients[-s]", "rate_bytes_per_s") == 50e6
+    assert value(run, "new", "dbench 8 clients[-s]", "rate_bytes_per_s") == 60e6
