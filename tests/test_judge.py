@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 sys.path.append(str(Path(__file__).parents[1] / "benches"))
@@ -61,6 +61,7 @@ def test_each_step_of_the_shrinker_is_simpler(asked: Configuration) -> None:
 
 
 @settings(max_examples=30)
+@example(configuration(2027949, 0))
 @given(DRAWN)
 def test_what_everything_shows_shrinks_to_one_plain_read(asked: Configuration) -> None:
     found = shrink.smallest(asked, lambda _: True, tries_max=1000)

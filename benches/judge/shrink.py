@@ -43,13 +43,12 @@ def neighbours(asked: Configuration) -> Iterator[Configuration]:
     jobs = asked.jobs
     if len(jobs) > 1:
         for number in range(len(jobs)):
-            yield replace(asked, jobs=jobs[:number] + jobs[number + 1 :])
+            yield _without_unused_limit(replace(asked, jobs=jobs[:number] + jobs[number + 1 :]))
     if asked.filesystem != BARE and not any(job.fsync_every for job in jobs):
         yield replace(asked, filesystem=BARE)
     for number, job in enumerate(jobs):
         for simpler in _simpler_jobs(job):
-            changed = replace(asked, jobs=(*jobs[:number], simpler, *jobs[number + 1 :]))
-            yield changed if changed.buffered else replace(changed, dirty_percent=0)
+            yield _without_unused_limit(replace(asked, jobs=(*jobs[:number], simpler, *jobs[number + 1 :])))
     if asked.scheduler != "none":
         yield replace(asked, scheduler="none", tunables={}, nr_requests=0)
     for name in asked.tunables:
@@ -58,6 +57,11 @@ def neighbours(asked: Configuration) -> Iterator[Configuration]:
         yield replace(asked, nr_requests=0)
     if asked.drive_depth > 1:
         yield replace(asked, drive_depth=1)
+
+
+def _without_unused_limit(asked: Configuration) -> Configuration:
+    """Dirty pages have a limit only if some I/O is buffered."""
+    return asked if asked.buffered else replace(asked, dirty_percent=0)
 
 
 def _simpler_jobs(job: Job) -> Iterator[Job]:

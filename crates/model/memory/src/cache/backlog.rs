@@ -1,4 +1,7 @@
 //! What is dirty of which file, in the order in which the kernel writes it back.
+//!
+//! The parts of a drive that are written without a filesystem are one inode, that of the block device: it is written back
+//! from its start to its end, whoever has dirtied it (`write_cache_pages` with `range_cyclic`, `mm/page-writeback.c` of 6.1).
 
 use std::collections::VecDeque;
 
@@ -23,17 +26,54 @@ pub(super) struct Backlog {
     order: DirtyOrder,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct File {
     device: DeviceId,
     pages: u64,
+    /// The first of the files that are one inode with it, or itself: what follows is kept there.
+    inode: FileId,
+    /// The files that are this inode, each with the page at which it begins there.
+    parts: Vec<(u64, FileId)>,
     /// In the order of dirtying; of 2.5 to 2.6.5.
     order: DirtyOrder,
-    /// Where writeback in the order of the file continues.
-    cursor: u64,
+    /// The part, and the page of it, where writeback in the order of the file continues.
+    cursor: (usize, u64),
     /// In the line of inodes to be written, or with a flusher.
     queued: bool,
     dirtied_at: Time,
+}
+
+impl File {
+    fn new(file: FileId) -> File {
+        File {
+            device: 0,
+            pages: 0,
+            inode: file,
+            parts: vec![(0, file)],
+            order: DirtyOrder::default(),
+            cursor: (0, 0),
+            queued: false,
+            dirtied_at: 0,
+        }
+    }
+
+    /// Dirty pages that nobody writes yet, of all parts.
+    fn waiting(&self, pages: &Pages) -> u64 {
+        let parts = self.parts.iter();
+        parts.map(|&(_, file)| pages.waiting_of(file)).sum()
+    }
+
+    /// The next in the order of the inode, from the cursor to the end and then from the start on: in which part, from which
+    /// page on, how many.
+    fn next_run(&self, most: u64, pages: &Pages) -> Option<(usize, u64, u64)> {
+        let (at, page) = self.cursor;
+        (0..=self.parts.len()).find_map(|step| {
+            let number = (at + step) % self.parts.len();
+            let from = if step == 0 { page } else { 0 };
+            let run = pages.waiting_run(self.parts[number].1, from, most)?;
+            Some((number, run.0, run.1))
+        })
+    }
 }
 
 impl Backlog {
@@ -48,6 +88,17 @@ impl Backlog {
 
     pub(super) fn place(&mut self, file: FileId, device: DeviceId) {
         self.file(file).device = device;
+    }
+
+    /// The file is the part of that one's inode that begins with that page. One that is first is a part of its own.
+    pub(super) fn join(&mut self, file: FileId, inode: FileId, start: u64) {
+        self.file(file).inode = inode;
+        let of = self.file(inode);
+        of.parts.retain(|&(_, part)| part != file);
+        let place = of.parts.partition_point(|&part| part < (start, file));
+        of.parts.insert(place, (start, file));
+        // Nothing of it is dirty yet: the next round begins at the start.
+        of.cursor = (0, 0);
     }
 
     pub(super) fn device_of(&self, file: FileId) -> DeviceId {
@@ -65,7 +116,8 @@ impl Backlog {
 
     fn file(&mut self, file: FileId) -> &mut File {
         if self.files.len() <= file as usize {
-            self.files.resize_with(file as usize + 1, File::default);
+            let known = self.files.len() as FileId;
+            self.files.extend((known..=file).map(File::new));
         }
         &mut self.files[file as usize]
     }
@@ -80,9 +132,11 @@ impl Backlog {
                 return self.order.tidy(pages.waiting(), is_waiting);
             }
             CacheVariant::Linux2_5 => {
-                let order = &mut self.file(file).order;
-                order.push(file, page, now);
-                order.tidy(pages.waiting_of(file), is_waiting);
+                let inode = self.file(file).inode;
+                let of = self.file(inode);
+                of.order.push(file, page, now);
+                let waiting = of.waiting(pages);
+                of.order.tidy(waiting, is_waiting);
             }
             CacheVariant::Linux2_6_18 | CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => {}
         }
@@ -91,12 +145,13 @@ impl Backlog {
 
     /// The file's inode is dirty (`__mark_inode_dirty`): at the end of the line, unless it is there or with a flusher.
     fn queue(&mut self, now: Time, file: FileId) {
-        let of = self.file(file);
+        let inode = self.file(file).inode;
+        let of = self.file(inode);
         if !of.queued {
             of.queued = true;
             of.dirtied_at = now;
             let device = of.device;
-            self.inodes[device].push_back(file);
+            self.inodes[device].push_back(inode);
         }
     }
 
@@ -136,16 +191,15 @@ impl Backlog {
             *inode = Some(file);
             let of = &mut self.files[file as usize];
             let piece = match self.variant.writes_in_file_order() {
-                true => pages
-                    .waiting_run(file, of.cursor, most)
-                    .or_else(|| pages.waiting_run(file, 0, most))
-                    .map(|(start, count)| (file, start, count)),
+                true => of.next_run(most, pages).map(|(part, start, count)| {
+                    of.cursor = (part, start + count);
+                    (of.parts[part].1, start, count)
+                }),
                 false => of
                     .order
                     .pop(most, |file, page| pages.is_waiting(file, page)),
             };
-            if let Some((_, start, count)) = piece {
-                of.cursor = start + count;
+            if piece.is_some() {
                 return piece;
             }
             // Nothing left of this one.
@@ -165,7 +219,7 @@ impl Backlog {
         pages: &Pages,
     ) {
         let of = &mut self.files[file as usize];
-        of.queued = pages.waiting_of(file) > 0;
+        of.queued = of.waiting(pages) > 0;
         if !of.queued {
             return;
         }

@@ -148,20 +148,19 @@ impl DirtyRate {
         (pages + CHUNK_PAGES_MIN) / CHUNK_PAGES_MIN * CHUNK_PAGES_MIN
     }
 
-    /// The task has dirtied this many pages (`balance_dirty_pages_ratelimited`); for how long it sleeps.
+    /// The task has dirtied this many pages (`balance_dirty_pages_ratelimited`): how many since it last looked at what is
+    /// dirty, if it looks now.
     ///
     /// Args:
     ///     on_cpu: what its CPU has dirtied since a task looked there in its turn (`bdp_ratelimits`).
     ///     on_cpu_max: with this many, whoever dirties next there has to look.
-    pub(super) fn holds(
+    pub(super) fn looks(
         &mut self,
-        now: Time,
         task: TaskId,
         pages: u64,
-        level: Level,
         on_cpu: &mut u64,
         on_cpu_max: u64,
-    ) -> Option<Time> {
+    ) -> Option<u64> {
         self.dirtied += pages;
         let exceeded = self.exceeded;
         let dirtier = self.tasks.entry(task).or_insert(Dirtier {
@@ -179,8 +178,7 @@ impl DirtyRate {
             return None;
         }
         *on_cpu = 0;
-        let pages = dirtier.dirtied;
-        self.pause(now, task, pages, level)
+        Some(dirtier.dirtied)
     }
 
     /// A sleeper's time is over: for how long it sleeps on. Only who had no rate at all looks again.
@@ -189,8 +187,14 @@ impl DirtyRate {
         self.pause(now, task, pages, level)
     }
 
-    /// One look at what is dirty (the loop of `balance_dirty_pages`).
-    fn pause(&mut self, now: Time, task: TaskId, pages: u64, level: Level) -> Option<Time> {
+    /// One look at what is dirty (the loop of `balance_dirty_pages`): for how long the task sleeps.
+    pub(super) fn pause(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        pages: u64,
+        level: Level,
+    ) -> Option<Time> {
         let tick = now / TICK_NS;
         self.exceeded = level.dirty > level.limit && level.of_device > level.device_limit;
         if level.dirty <= level.free_run() {
@@ -359,6 +363,20 @@ fn poll_interval(level: Level) -> u64 {
 mod tests {
     use super::*;
 
+    /// What has dirtied so many pages sleeps, if it looks.
+    fn holds(
+        rate: &mut DirtyRate,
+        now: Time,
+        task: TaskId,
+        pages: u64,
+        level: Level,
+        on_cpu: &mut u64,
+        on_cpu_max: u64,
+    ) -> Option<Time> {
+        let pages = rate.looks(task, pages, on_cpu, on_cpu_max)?;
+        rate.pause(now, task, pages, level)
+    }
+
     /// All on one drive, which has the whole limit.
     fn level(dirty: u64) -> Level {
         Level {
@@ -405,11 +423,11 @@ mod tests {
     #[test]
     fn nobody_sleeps_below_the_middle_of_both_thresholds() {
         let mut rate = DirtyRate::new();
-        assert_eq!(rate.holds(0, 1, 1_000, level(15_000), &mut 0, 625), None);
-        assert!(
-            rate.holds(0, 1, 10_000, level(19_900), &mut 0, 625)
-                .is_some()
+        assert_eq!(
+            holds(&mut rate, 0, 1, 1_000, level(15_000), &mut 0, 625),
+            None
         );
+        assert!(holds(&mut rate, 0, 1, 10_000, level(19_900), &mut 0, 625).is_some());
     }
 
     /// Four writers to a drive of 16,000 pages a second, with 8 MiB that may be dirty.
@@ -443,7 +461,7 @@ mod tests {
     fn a_pause_ends_with_a_tick_and_never_early() {
         let (mut rate, level) = small_limit(1_750);
         let now = SECOND + MILLISECOND;
-        let pause_ns = rate.holds(now, 1, 64, level, &mut 0, 1_000).unwrap();
+        let pause_ns = holds(&mut rate, now, 1, 64, level, &mut 0, 1_000).unwrap();
         assert_eq!((now + pause_ns) % TICK_NS, 0);
         // 64 pages at the rate of the set point, 4,000 a second: 4 ticks.
         assert!(
@@ -457,16 +475,16 @@ mod tests {
     fn the_time_of_a_pause_too_short_is_taken_off_the_next() {
         let (mut rate, level) = small_limit(1_750);
         let (now, later) = (SECOND, SECOND + 4 * TICK_NS);
-        let pause_ns = rate.holds(now, 1, 64, level, &mut 0, 1_000).unwrap();
+        let pause_ns = holds(&mut rate, now, 1, 64, level, &mut 0, 1_000).unwrap();
         // It has dirtied one page since: not enough for the half of a pause, and it goes on.
         assert_eq!(
-            rate.holds(now + pause_ns, 1, 1, level, &mut 1_000, 1_000),
+            holds(&mut rate, now + pause_ns, 1, 1, level, &mut 1_000, 1_000),
             None
         );
         assert_eq!(rate.tasks[&1].dirtied, 1, "a pause of no tick counts on");
         // After 4 ticks without any, another 64 pages have taken their time.
         assert_eq!(
-            rate.holds(later + pause_ns, 1, 63, level, &mut 0, 1_000),
+            holds(&mut rate, later + pause_ns, 1, 63, level, &mut 0, 1_000),
             None
         );
         assert_eq!(rate.tasks[&1].dirtied, 0);
@@ -475,7 +493,7 @@ mod tests {
     #[test]
     fn who_has_no_rate_at_the_limit_looks_again_after_its_pause() {
         let (mut rate, level) = small_limit(2_000);
-        let pause_ns = rate.holds(SECOND, 1, 64, level, &mut 0, 1_000).unwrap();
+        let pause_ns = holds(&mut rate, SECOND, 1, 64, level, &mut 0, 1_000).unwrap();
         let now = SECOND + pause_ns;
         assert!(rate.holds_on(now, 1, level).is_some());
         let (_, below) = small_limit(1_000);
@@ -486,9 +504,9 @@ mod tests {
     fn a_cpu_that_has_dirtied_much_has_its_task_look_early() {
         let (mut rate, level) = small_limit(2_000);
         let mut on_cpu = 61;
-        assert_eq!(rate.holds(SECOND, 1, 2, level, &mut on_cpu, 62), None);
+        assert_eq!(holds(&mut rate, SECOND, 1, 2, level, &mut on_cpu, 62), None);
         on_cpu = 62;
-        assert!(rate.holds(SECOND, 1, 2, level, &mut on_cpu, 62).is_some());
+        assert!(holds(&mut rate, SECOND, 1, 2, level, &mut on_cpu, 62).is_some());
         assert_eq!(on_cpu, 0);
     }
 
@@ -508,7 +526,7 @@ mod tests {
                     if now > 30 * SECOND {
                         dirtied[task as usize] += 64;
                     }
-                    pause = rate.holds(now, task, 64, level(dirty), &mut 0, 625);
+                    pause = holds(&mut rate, now, task, 64, level(dirty), &mut 0, 625);
                     if pause.is_some() {
                         break;
                     }

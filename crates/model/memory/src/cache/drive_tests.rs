@@ -68,13 +68,17 @@ impl Bench {
 
     fn call<T>(&mut self, call: impl FnOnce(&mut PageCache, Time) -> T) -> T {
         let result = call(&mut self.cache, self.now);
-        let mut effects = Vec::new();
+        let (mut effects, mut started) = (Vec::new(), Vec::new());
         self.cache.take_effects(&mut effects);
         for effect in effects {
             let io = match effect {
                 Effect::Io(io) => io,
                 Effect::Wake(task) => {
                     self.woken.push(task);
+                    continue;
+                }
+                Effect::Start(flusher) => {
+                    started.push(flusher);
                     continue;
                 }
                 Effect::Unplug => continue,
@@ -88,6 +92,9 @@ impl Bench {
                 self.blocked[drive].insert(io.task);
             }
             *self.writers[io.file as usize].entry(io.task).or_default() += u64::from(io.pages);
+        }
+        for flusher in started {
+            self.cache.unblocked(self.now, flusher);
         }
         let congested = [0, 1].map(|drive| self.queued(drive) > CONGESTED_PAGES);
         for (drive, is) in congested.into_iter().enumerate() {
@@ -276,7 +283,7 @@ fn taken_io(cache: &mut PageCache) -> Vec<Io> {
     cache.take_effects(&mut effects);
     let io = effects.into_iter().filter_map(|effect| match effect {
         Effect::Io(io) => Some(io),
-        Effect::Unplug | Effect::Wake(_) => None,
+        Effect::Unplug | Effect::Wake(_) | Effect::Start(_) => None,
     });
     io.collect()
 }

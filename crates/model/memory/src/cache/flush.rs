@@ -38,6 +38,10 @@ impl PageCache {
             let turn = self.limits.turn(&self.rules, device);
             let task = task_of(task, device);
             self.flushers.start(purpose, task, device, u64::MAX, turn);
+            if self.rules.variant == CacheVariant::Linux3_2 {
+                self.flushers.block(task);
+                self.effects.push(Effect::Start(task));
+            }
         }
     }
 

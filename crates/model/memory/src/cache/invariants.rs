@@ -123,6 +123,9 @@ impl Machine {
                 && let Some((step, before)) = self.asleep.remove(&task)
             {
                 self.call(step, before)?;
+            } else if let Effect::Start(flusher) = effect {
+                self.cache.unblocked(self.now, flusher);
+                self.absorb()?;
             }
         }
         Ok(())

@@ -122,11 +122,20 @@ impl Limits {
     }
 
     /// Who calls looks at the thresholds now and then, each CPU for itself (`balance_dirty_pages_ratelimited`); from 3.2 on each
-    /// task, which `judge` decides. Writers that dirty pages in turn on CPUs of their own are thus made to wait
-    /// together, and continue together.
-    pub(super) fn looks(&mut self, rules: &Rules, device: DeviceId) -> bool {
-        if self.of_drives[device].rate.is_some() {
-            return true;
+    /// task. Writers that dirty pages in turn on CPUs of their own are thus made to wait
+    /// together, and continue together. How many pages the look is about; None: the task does not look.
+    pub(super) fn looks(
+        &mut self,
+        rules: &Rules,
+        device: DeviceId,
+        task: TaskId,
+        pages: u64,
+    ) -> Option<u64> {
+        if let Some(rate) = &mut self.of_drives[device].rate {
+            // A thirty-second of the limit per CPU (`writeback_set_ratelimit`); the number of CPUs is taken as 1.
+            let on_cpu_max = (rules.foreground / 32).max(16);
+            let on_cpu = &mut self.dirtied[usize::from(self.cpu)];
+            return rate.looks(task, pages, on_cpu, on_cpu_max);
         }
         let least = match self.of_drives[self.marked(device)].exceeded {
             true => rules.ratelimit_exceeded,
@@ -137,7 +146,7 @@ impl Limits {
         if looks {
             *dirtied = 0;
         }
-        looks
+        looks.then_some(pages)
     }
 
     /// Without limits of their own, drives share the mark too.
@@ -160,7 +169,7 @@ impl Limits {
         dirty > at.rules.background || self.of_drives[device].rate.is_some() && is_due()
     }
 
-    /// What the task has to do whose call has dirtied this many pages. From 3.2 on (`balance_dirty_pages` of 3.2) it
+    /// What the task has to do that looks, with this many pages that it has dirtied. From 3.2 on (`balance_dirty_pages` of 3.2) it
     /// sleeps for as long as its pages take at the rate that it may have.
     pub(super) fn judge(
         &mut self,
@@ -179,10 +188,7 @@ impl Limits {
                 false => Verdict::GoesOn,
             };
         };
-        // A thirty-second of the limit per CPU (`writeback_set_ratelimit`); the number of CPUs is taken as 1.
-        let on_cpu_max = (at.rules.foreground / 32).max(16);
-        let on_cpu = &mut self.dirtied[usize::from(self.cpu)];
-        let Some(pause_ns) = rate.holds(at.now, task, pages, level, on_cpu, on_cpu_max) else {
+        let Some(pause_ns) = rate.pause(at.now, task, pages, level) else {
             return Verdict::GoesOn;
         };
         self.sleeping.insert((at.now + pause_ns, task, device));

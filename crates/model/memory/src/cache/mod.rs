@@ -90,4 +90,6 @@ pub enum Effect {
     Unplug,
     /// The task is to make its call again.
     Wake(TaskId),
+    /// The flusher of that number is woken: it begins when the cache hears that it has had a CPU (`PageCache::unblocked`).
+    Start(TaskId),
 }

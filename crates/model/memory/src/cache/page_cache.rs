@@ -139,6 +139,11 @@ impl PageCache {
         self.backlog.place(file, self.devices.counted(drive));
     }
 
+    /// The file is the part of that one's inode that begins with that page: both are parts of a drive without a filesystem.
+    pub fn join(&mut self, file: FileId, inode: FileId, start: u64) {
+        self.backlog.join(file, inode, start);
+    }
+
     /// Who commits the drive's journal.
     pub fn journal_task(&self, drive: usize) -> TaskId {
         journal_task(self.devices.counted(drive))

@@ -42,12 +42,17 @@ impl Bench {
 
     fn call<T>(&mut self, call: impl FnOnce(&mut PageCache, Time) -> T) -> T {
         let result = call(&mut self.cache, self.now);
+        let mut started = Vec::new();
         for effect in taken(&mut self.cache) {
             match effect {
                 Effect::Io(io) => self.in_flight.push(io),
                 Effect::Wake(task) => self.woken.push(task),
+                Effect::Start(flusher) => started.push(flusher),
                 Effect::Unplug => {}
             }
+        }
+        for flusher in started {
+            self.cache.unblocked(self.now, flusher);
         }
         result
     }
@@ -206,6 +211,55 @@ fn each_cpu_looks_at_the_thresholds_for_itself() {
         let (task, file) = (TaskId::from(cpu), FileId::from(cpu));
         assert_eq!(bench.write(task, file, 1023, 1), Outcome::Wait);
     }
+}
+
+#[test]
+fn from_3_2_on_a_flusher_begins_when_a_writer_has_looked_and_it_has_had_a_cpu() {
+    let mut cache = PageCache::new(&CacheSpec::new(CacheVariant::Linux3_2, MEMORY)).unwrap();
+    let background = 10 * PERCENT;
+    let mut write = |pages: u64| {
+        cache.write(0, 1, 1, 0, pages * PAGE);
+        taken(&mut cache)
+    };
+    let started = write(background + 31);
+    assert!(matches!(started[..], [Effect::Start(FLUSHER)]));
+    cache.advance(0);
+    assert_eq!(taken(&mut cache), []);
+    cache.unblocked(0, FLUSHER);
+    cache.advance(0);
+    assert!(matches!(taken(&mut cache)[..], [Effect::Io(_), ..]));
+
+    let mut cache = PageCache::new(&CacheSpec {
+        dirty_background_percent: Some(0),
+        ..CacheSpec::new(CacheVariant::Linux3_2, MEMORY)
+    })
+    .unwrap();
+    cache.write(0, 1, 1, 0, 31 * PAGE);
+    assert_eq!(taken(&mut cache), [], "a new task looks with 32 pages");
+    cache.write(0, 1, 1, 31 * PAGE, PAGE);
+    assert!(matches!(taken(&mut cache)[..], [Effect::Start(FLUSHER)]));
+}
+
+#[test]
+fn parts_of_a_drive_are_written_from_its_start_to_its_end_and_files_in_turn() {
+    let order = |joined: bool| {
+        let mut bench = Bench::of(CacheVariant::Linux3_2);
+        if joined {
+            for (file, start) in [(2, 2_000), (1, 0), (3, 1_000)] {
+                bench.cache.join(file, 2, start);
+            }
+        }
+        for file in [2, 1, 3] {
+            bench.write(file, file, 0, 64);
+        }
+        bench.wait_until(31 * SECOND);
+        let files = bench.in_flight.iter().map(|io| io.file);
+        let mut files: Vec<FileId> = files.collect();
+        files.dedup();
+        files
+    };
+    assert_eq!(order(false), [2, 1, 3], "as they became dirty");
+    assert_eq!(order(true), [1, 3, 2]);
 }
 
 #[test]

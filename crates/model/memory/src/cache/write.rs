@@ -77,9 +77,10 @@ impl PageCache {
 
     /// Looks at the limits now and then (`balance_dirty_pages_ratelimited`); may keep the writer.
     fn balance(&mut self, task: TaskId, device: DeviceId, dirtied: u64) -> Outcome {
-        if !self.limits.looks(&self.rules, device) {
+        let looked = self.limits.looks(&self.rules, device, task, dirtied);
+        let Some(dirtied) = looked else {
             return Outcome::Done;
-        }
+        };
         if self.limits.starts_background(&self.standing(), device) {
             self.start_background(device);
         }

@@ -359,6 +359,9 @@ impl Model {
             place,
         });
         self.world.set_write_stream(file, stream);
+        if matches!(place, FileLayout::Contiguous(_)) {
+            self.world.join_device(file);
+        }
         self.files.insert(key, file);
         Ok(file)
     }

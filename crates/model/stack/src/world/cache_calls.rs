@@ -2,6 +2,7 @@
 
 use super::World;
 use super::bios::OF_CACHE;
+use super::cpus::Origin;
 use block_layer::{Bio, Direction, SECTOR_BYTES, Sector, TaskId};
 use events::Component;
 use events::time::Time;
@@ -34,7 +35,7 @@ impl World {
             match effect {
                 Effect::Io(io) => self.start_cache_io(now, io),
                 Effect::Unplug => unplugs = true,
-                Effect::Wake(_) => {}
+                Effect::Wake(_) | Effect::Start(_) => {}
             }
         }
         self.flush_task_plug(now);
@@ -47,13 +48,26 @@ impl World {
             self.unplug_all(now);
         }
         for effect in &effects {
-            if let Effect::Wake(task) = *effect {
-                self.unblock(now, task);
+            match *effect {
+                Effect::Wake(task) => self.unblock(now, task),
+                Effect::Start(task) => self.start_flusher(now, task),
+                Effect::Io(_) | Effect::Unplug => {}
             }
         }
         self.vfs.cache_io_mut().give_back(effects);
         self.share_memory(now);
         result
+    }
+
+    /// A flusher is woken: who woke it goes on, and it begins when it has had a CPU, on simple ones.
+    fn start_flusher(&mut self, now: Time, task: TaskId) {
+        if !self.works_as_kernel_thread(now, task, Origin::Flusher(task)) {
+            self.flusher_begins(now, task);
+        }
+    }
+
+    pub(super) fn flusher_begins(&mut self, now: Time, task: TaskId) {
+        self.with_cache(now, |cache| cache.unblocked(now, task));
     }
 
     /// The time has come for which the cache has asked.

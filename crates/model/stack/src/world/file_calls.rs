@@ -15,6 +15,11 @@ impl World {
         self.vfs.add_file(file)
     }
 
+    /// The file is a part of its drive, on which there is no filesystem.
+    pub fn join_device(&mut self, file: FileId) {
+        self.vfs.join_device(file);
+    }
+
     /// The file is to be at least this long.
     pub fn grow_file(&mut self, file: FileId, size_bytes: u64) {
         self.vfs.grow_file(file, size_bytes);

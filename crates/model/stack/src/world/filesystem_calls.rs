@@ -143,6 +143,7 @@ impl World {
             }
             Origin::Sorting(task) => self.sorting_worked(now, task),
             Origin::Retry(task) => self.tries_again(now, task),
+            Origin::Flusher(task) => self.flusher_begins(now, task),
             Origin::Journal(drive) => self.journal_goes_on(now, usize::from(drive)),
         }
     }

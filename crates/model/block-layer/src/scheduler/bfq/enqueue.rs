@@ -11,9 +11,12 @@ impl Bfq {
         let request = &requests[id];
         let queue_id = self.queue_for(request);
         self.learn(request, queue_id);
+        let of_task = self.requests_of_task.get_or_insert_with(request.task, || 0);
+        *of_task += 1;
+        let is_only_one = *of_task == 1;
+        let was_raised = self.queues[queue_id].raised.is_some();
         if request.sync {
-            let queue = &self.queues[queue_id];
-            if queue.queued == 0 && queue.dispatched == 0 {
+            if is_only_one {
                 self.look_for_waker(queue_id);
                 self.begin_measuring(queue_id);
             }
@@ -28,13 +31,26 @@ impl Bfq {
         self.fifos.add(requests, id, queue_id, deadline);
         self.queues[queue_id].queued += 1;
         self.queued += 1;
-        let next = self.queues[queue_id].next;
-        self.queues[queue_id].next =
-            self.backwards
-                .better(requests, self.last_position, next, Some(id));
-        if !self.queues[queue_id].busy {
+        let before = self.queues[queue_id].next;
+        let next = self
+            .backwards
+            .better(requests, self.last_position, before, Some(id));
+        self.queues[queue_id].next = next;
+        let was_busy = self.queues[queue_id].busy;
+        if !was_busy {
             self.becomes_busy(requests, queue_id);
-        } else if self.active == Some(queue_id) && self.queues[queue_id].waits_for_request {
+        } else {
+            if !request.sync {
+                self.raise_if_starved(queue_id);
+            }
+            if next != before {
+                self.next_changed(requests, queue_id);
+            }
+        }
+        if !(was_raised && self.queues[queue_id].raised.is_some()) {
+            self.queues[queue_id].last_unraised = self.now;
+        }
+        if was_busy && self.active == Some(queue_id) && self.queues[queue_id].waits_for_request {
             self.queues[queue_id].waits_for_request = false;
             self.idle_timer = None;
             if self.has_timed_out() {
@@ -58,6 +74,14 @@ impl Bfq {
         queue.queued -= 1;
         self.fifos.merged_requests(requests, survivor, merged);
         self.queued -= 1;
+        self.forget_request_of(requests[merged].task);
+    }
+
+    /// One request of the task less.
+    pub(super) fn forget_request_of(&mut self, task: TaskId) {
+        if let Some(requests) = self.requests_of_task.get_mut(task) {
+            *requests -= 1;
+        }
     }
 
     pub(super) fn known_queue(
@@ -95,11 +119,12 @@ impl Bfq {
         self.queue_of_entity.resize(entity + 1, None);
         self.queue_of_entity[entity] = Some(id);
         if sync {
-            self.note_burst(id);
-        }
-        if sync {
             *self.sync_queues.get_or_insert_with(request.task, || id) = id;
-            return self.merge_if_soon(id, request.task);
+            let goes_to = self.merge_if_soon(id, request.task);
+            if goes_to == id {
+                self.note_burst(id);
+            }
+            return goes_to;
         } else {
             let key = (group, priority.class, priority.level);
             self.async_queues.insert(key, id);
@@ -129,7 +154,6 @@ impl Bfq {
         let soon = self.now <= self.queues[queue_id].last_end + 3 * self.tunables.slice_idle_ns;
         let needs = self.charge_of_next(requests, queue_id);
         let queue = &mut self.queues[queue_id];
-        queue.is_new = false;
         let entity = *self.hierarchy.entity(queue.entity);
         let left = entity.budget_left();
         let in_time = queue.went_to_wait && soon && left > 0;
@@ -141,7 +165,11 @@ impl Bfq {
         queue.went_to_wait = false;
         let id = queue.entity;
         self.set_busy(queue_id, true);
-        self.raise_if_interactive(queue_id);
+        let budget = match self.raise_if_interactive(queue_id) {
+            true => budget.min(self.raised_budget()),
+            false => budget,
+        };
+        self.queues[queue_id].is_new = false;
         self.queues[queue_id].pace.begin(self.now);
         self.hierarchy.forget_service(id);
         self.hierarchy.set_budget(id, budget);

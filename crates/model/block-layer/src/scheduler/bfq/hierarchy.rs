@@ -77,6 +77,22 @@ impl Hierarchy {
         self.groups[parent].trees[class as usize].reweight(&mut self.entities, id, weight);
     }
 
+    /// The budget of a queue that waits for its turn is another.
+    pub(super) fn rebudget(&mut self, id: EntityId, sectors: u64) {
+        self.entities[id].budget = sectors;
+        let mut next = Some(id);
+        while let Some(id) = next {
+            let Node { parent, class, .. } = self.nodes[id];
+            if self.entities[id].is_active() {
+                self.groups[parent].trees[class as usize].rebudget(&mut self.entities, id);
+            }
+            next = self.groups[parent].entity;
+            if let Some(above) = next {
+                self.entities[above].budget = self.budget_of_next(parent);
+            }
+        }
+    }
+
     pub(super) fn forget_service(&mut self, id: EntityId) {
         self.entities[id].service = 0;
     }
@@ -315,23 +331,23 @@ mod tests {
 
     const WEIGHT: u64 = 100;
 
-    /// A queue in each of two groups; the first is served and goes, then the second for `meanwhile` sectors. Where the
+    /// A queue in each of three groups; the first is served and goes, then another for `meanwhile` sectors. Where the
     /// first queue's group was when it went, when it begins again, and V at the root then.
     fn gone_and_back(served: u64, meanwhile: u64, in_time: bool) -> [u64; 3] {
-        let mut hierarchy = Hierarchy::new(&[1000, WEIGHT as u32, WEIGHT as u32]);
-        let queues = [1, 2].map(|group| hierarchy.add_queue(group, IoClass::BestEffort, 40));
+        let mut hierarchy = Hierarchy::new(&[1000, 100, 100, 100]);
+        let queues = [1, 2, 3].map(|group| hierarchy.add_queue(group, IoClass::BestEffort, 40));
         for queue in queues {
             hierarchy.set_budget(queue, 1024);
             hierarchy.activate(queue, false);
         }
-        let first = hierarchy.serve_next(0).expect("both are active");
+        let first = hierarchy.serve_next(0).expect("all are active");
         hierarchy.served(first, served);
         hierarchy.expire(first, false);
         let group = hierarchy.groups[hierarchy.nodes[first].parent]
             .entity
             .unwrap();
         let went_at = hierarchy.entities[group].finish;
-        let other = hierarchy.serve_next(0).expect("the other is active");
+        let other = hierarchy.serve_next(0).expect("others are active");
         hierarchy.served(other, meanwhile);
         hierarchy.expire(other, true);
         let now = hierarchy.groups[ROOT].trees[IoClass::BestEffort as usize].now();

@@ -83,6 +83,8 @@ pub struct Bfq {
     limits_queues: bool,
     /// By group: the queue with which those that come soon are merged.
     last_made: BTreeMap<GroupId, QueueId>,
+    /// Waiting or at the device.
+    requests_of_task: TaskMap<u32>,
     /// Nears 256 as budgets are given.
     budgets_given: u64,
     burst: Burst,
@@ -145,6 +147,7 @@ impl Bfq {
             merges_queues: false,
             limits_queues: false,
             last_made: BTreeMap::new(),
+            requests_of_task: TaskMap::default(),
             budgets_given: 0,
             burst: Burst::default(),
             peak_rate: PeakRate::new(rotational),
@@ -205,14 +208,23 @@ impl Bfq {
         }
     }
 
-    /// The largest budget of all (`bfq_max_budget`).
+    /// The largest budget of all (`bfq_max_budget`): that of the device is not believed before enough were given.
     fn max_budget(&self) -> u64 {
-        if self.tunables.max_budget > 0 {
-            self.tunables.max_budget
-        } else if self.budgets_given < BUDGETS_ENOUGH {
+        if self.tunables.max_budget == 0 && self.budgets_given < BUDGETS_ENOUGH {
             DEFAULT_MAX_BUDGET
         } else {
+            self.device_budget()
+        }
+    }
+
+    /// What the device is taken to do in `timeout_sync`: a guess until its rate has been measured (`bfq_calc_max_budget`).
+    fn device_budget(&self) -> u64 {
+        if self.tunables.max_budget > 0 {
+            self.tunables.max_budget
+        } else if self.peak_rate.is_measured() {
             self.peak_rate.sectors_in(self.tunables.timeout_ns).max(1)
+        } else {
+            DEFAULT_MAX_BUDGET
         }
     }
 
@@ -241,10 +253,15 @@ impl Scheduler for Bfq {
     /// `bfq_request_merged`.
     fn front_merged(&mut self, _: Time, requests: &Requests, id: RequestId, was: Sector) {
         self.fifos.front_merged(requests, id, was);
-        let next = &mut self.queues[self.fifos.fifo_of(id)].next;
-        *next = self
+        let queue = self.fifos.fifo_of(id);
+        let before = self.queues[queue].next;
+        let next = self
             .backwards
-            .better(requests, self.last_position, *next, Some(id));
+            .better(requests, self.last_position, before, Some(id));
+        self.queues[queue].next = next;
+        if next != before {
+            self.next_changed(requests, queue);
+        }
     }
 
     fn merged_requests(
@@ -349,5 +366,7 @@ impl Scheduler for Bfq {
     }
 }
 
+#[cfg(test)]
+mod raised_tests;
 #[cfg(test)]
 mod tests;

@@ -26,13 +26,17 @@ pub(super) struct Queue {
     pub(super) busy: bool,
     /// The weight under which it is among those by which it is judged whether all are alike; None: it is not.
     pub(super) counted: Option<u64>,
+    /// It is among those of its group that count.
+    pub(super) counted_in_group: bool,
     pub(super) raised: Option<WeightRaise>,
     /// Sectors that it has been served since its weight was raised.
     pub(super) raised_service: u64,
     pub(super) pace: Pace,
     pub(super) in_large_burst: bool,
-    /// None: it has always had something to do.
-    pub(super) went_idle_at: Option<Time>,
+    /// When its turn is over, or since when it has had nothing to do and nothing at the device; None: it has had no turn.
+    pub(super) budget_timeout: Option<Time>,
+    /// Its last request, or end of a turn, under its own weight.
+    pub(super) last_unraised: Time,
 
     /// The budget that it deserves by how it used the last ones, in sectors.
     pub(super) max_budget: u64,
@@ -92,11 +96,13 @@ impl Queue {
             dispatched: 0,
             busy: false,
             counted: None,
+            counted_in_group: false,
             raised: None,
             raised_service: 0,
             pace: Pace::new(now),
             in_large_burst: false,
-            went_idle_at: None,
+            budget_timeout: None,
+            last_unraised: now,
             max_budget,
             fifo_looked_at: false,
             waits_for_request: false,
@@ -114,7 +120,7 @@ impl Queue {
             exited: false,
             last_end: now,
             think: Mean::default(),
-            // The first request is almost certainly far from anything.
+            // As `bfq_init_bfqq` has it.
             seeks: 1,
             last_position: 0,
         }
@@ -159,8 +165,12 @@ impl Queue {
 
     /// `bfq_update_io_seektime`.
     pub(super) fn note_seek(&mut self, request: &Request, rotational: bool) {
-        let far = self.last_position.abs_diff(request.start) > SEEK_SECTORS;
-        let seek = far && (rotational || request.sectors < SMALL_SECTORS);
+        let seek = is_seek(
+            self.last_position,
+            request.start,
+            request.sectors,
+            rotational,
+        );
         self.seeks = self.seeks << 1 | u32::from(seek);
         self.last_position = request.end();
     }
@@ -174,10 +184,10 @@ impl Queue {
 
     /// `bfq_update_has_short_ttime`.
     pub(super) fn judge_think(&mut self, slice_idle: Time) {
-        if self.sync && !self.is_idle_class() {
+        if self.sync && !self.is_idle_class() && slice_idle > 0 {
             let usual = self.think.get().filter(|_| self.think.samples() > 80);
             let long = usual.is_some_and(|think| think > slice_idle / 2);
-            self.short_think = !(self.exited || slice_idle == 0 || long);
+            self.short_think = !(self.exited || long);
         }
     }
 
@@ -197,6 +207,13 @@ impl Queue {
             self.idle_ns /= 2;
         }
     }
+}
+
+/// Whether a request is far from where the last one ended (`BFQ_RQ_SEEKY`); nothing is far from sector 0, where everything
+/// begins.
+pub(super) fn is_seek(last_end: Sector, start: Sector, sectors: u32, rotational: bool) -> bool {
+    let far = last_end != 0 && last_end.abs_diff(start) > SEEK_SECTORS;
+    far && (rotational || sectors < SMALL_SECTORS)
 }
 
 /// 40 at the default level (`bfq_ioprio_to_weight`).

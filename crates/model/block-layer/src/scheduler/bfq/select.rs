@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::scheduler::bfq::hierarchy::ROOT;
-use crate::scheduler::bfq::{BUDGETS_ENOUGH, Bfq, DEFAULT_MAX_BUDGET, QueueId};
+use crate::scheduler::bfq::{BUDGETS_ENOUGH, Bfq, QueueId};
 use crate::{RequestId, Requests};
 use events::time::{MILLISECOND, Time};
 
@@ -24,7 +24,12 @@ pub(super) enum Reason {
 const ASYNC_FACTOR: u64 = 3;
 /// Only turns longer than this show whether a queue is slow.
 const LONG_TURN_NS: Time = 20 * MILLISECOND;
+/// Shorter turns are charged as one of 8 ms, or 2 ms if seeking is free.
 const MEASURABLE_TURN_NS: Time = MILLISECOND;
+const SHORT_TURN_ROTATIONAL_NS: Time = 8 * MILLISECOND;
+const SHORT_TURN_NS: Time = 2 * MILLISECOND;
+/// The parts of the largest budget that are the smallest one.
+const MIN_BUDGET_PARTS: u64 = 32;
 
 impl Bfq {
     /// The queue to dispatch from now (`bfq_select_queue`); None: nothing is there, or what is there has to wait.
@@ -64,7 +69,9 @@ impl Bfq {
         self.budgets_given = (self.budgets_given * 7 + 256) / 8;
         self.active = Some(id);
         self.active_since = self.now;
-        self.times_out_at = self.now + self.tunables.timeout_ns;
+        self.prolong_soft_raise(id);
+        self.times_out_at = self.now + self.tunables.timeout_ns * self.timeout_factor(id);
+        self.queues[id].budget_timeout = Some(self.times_out_at);
         Some(id)
     }
 
@@ -95,14 +102,15 @@ impl Bfq {
     pub(super) fn charge(&self, requests: &Requests, id: RequestId, queue: QueueId) -> u64 {
         let request = &requests[id];
         let sectors = u64::from(request.sectors);
-        if request.sync || self.is_asymmetric(queue) {
+        let is_raised = self.queues[queue].raised.is_some();
+        if request.sync || is_raised || self.is_asymmetric(queue) {
             sectors
         } else {
             ASYNC_FACTOR * sectors
         }
     }
 
-    /// Queues differ in weight, and this one is not of the smallest; or they differ in class or in group: only idling keeps
+    /// Queues differ in weight, and this one is not of the smallest, of which raised ones are not; or they differ in class or in group: only idling keeps
     /// the queue's share (`bfq_asymmetric_scenario` of 6.2). Until then one group was enough that is not the root's, which was
     /// never counted (the cover letter of "support concurrent sync io for bfq on a specail occasion", Yu Kuai, 2022).
     pub(super) fn is_asymmetric(&self, id: QueueId) -> bool {
@@ -157,41 +165,70 @@ impl Bfq {
     /// Ends the active queue's turn (`bfq_bfqq_expire`, `__bfq_bfqq_expire`).
     pub(super) fn expire(&mut self, requests: &Requests, reason: Reason) {
         let id = self.active.take().expect("a queue is in service");
-        self.idle_timer = None;
+        let idled = self.idle_timer.take().is_none() && self.queues[id].waits_for_request;
         self.queues[id].waits_for_request = false;
         self.end_measuring();
-        self.charge_time(id, reason);
+        self.charge_time(id, reason, idled);
+        if self.queues[id].raised.is_none() {
+            self.queues[id].last_unraised = self.now;
+        }
         self.judge_pace(id);
         let entity_id = self.queues[id].entity;
         let entity = *self.hierarchy.entity(entity_id);
-        if reason != Reason::Preempted {
-            self.queues[id].max_budget = self.deserved_budget(id, reason, entity.service);
-            let budget = self.queues[id].max_budget;
-            let needs = self.charge_of_next(requests, id);
-            self.hierarchy.set_budget(entity_id, budget.max(needs));
+        if let Some(budget) = self.deserved_budget(id, reason, entity.service) {
+            self.queues[id].max_budget = budget;
+            if self.queues[id].next.is_some() {
+                let needs = self.charge_of_next(requests, id);
+                self.hierarchy.set_budget(entity_id, budget.max(needs));
+            }
         }
         // One that was idled for when another took its place waits for its request in line.
         let waits = reason == Reason::Preempted && self.shares_need_idling(id);
         let has_more = !self.queues[id].is_empty() || waits;
         self.hierarchy.expire(entity_id, has_more);
-        self.settle_weight(id);
         if !has_more {
+            if self.queues[id].dispatched == 0 {
+                self.queues[id].budget_timeout = Some(self.now);
+            }
             self.went_idle(id);
             let spent = matches!(reason, Reason::BudgetTimeout | Reason::BudgetExhausted);
             self.queues[id].went_to_wait = !spent;
         } else {
-            // To the front of the kernel's list.
-            self.busy_queues.retain(|&busy| busy != id);
-            self.busy_queues.push(id);
+            self.settle_weight(id);
+            self.move_to_front(id);
+        }
+    }
+
+    /// Of the kernel's list of active queues, whose front is the end of `busy_queues`.
+    fn move_to_front(&mut self, id: QueueId) {
+        self.busy_queues.retain(|&busy| busy != id);
+        self.busy_queues.push(id);
+    }
+
+    /// Another request than before is the queue's next: a queue that waits for its turn gets its whole budget
+    /// (`bfq_updated_next_req`).
+    pub(super) fn next_changed(&mut self, requests: &Requests, id: QueueId) {
+        let queue = &self.queues[id];
+        if queue.next.is_none() || self.active == Some(id) {
+            return;
+        }
+        let entity_id = queue.entity;
+        let entity = self.hierarchy.entity(entity_id);
+        let had = entity.service + entity.injected;
+        let budget = queue
+            .max_budget
+            .max(self.charge_of_next(requests, id))
+            .max(had);
+        if entity.budget != budget {
+            self.hierarchy.rebudget(entity_id, budget);
+            self.move_to_front(id);
         }
     }
 
     /// The queue has nothing more to do (`bfq_del_bfqq_busy`).
     pub(super) fn went_idle(&mut self, id: QueueId) {
         self.set_busy(id, false);
-        let queue = &mut self.queues[id];
-        queue.went_idle_at = Some(self.now);
-        queue.went_to_wait = false;
+        self.queues[id].went_to_wait = false;
         self.count(id);
     }
 
@@ -219,94 +256,88 @@ impl Bfq {
         }
     }
 
-    /// Slow queues pay for the time that they took, as if they had been served for all of it (`bfq_bfqq_is_slow`,
-    /// `bfq_bfqq_charge_time`).
-    fn charge_time(&mut self, id: QueueId, reason: Reason) {
-        let until = if reason == Reason::TooIdle {
-            self.idling_since
-        } else {
-            self.now
-        };
-        let took = until.saturating_sub(self.active_since);
+    /// Slow sync queues pay for the time that they took, in whole milliseconds, as if they had been served for all of it
+    /// (`bfq_bfqq_is_slow`, `bfq_bfqq_charge_time`). `idled`: the end of the turn was idled away, which is free.
+    fn charge_time(&mut self, id: QueueId, reason: Reason, idled: bool) {
         let queue = &self.queues[id];
-        let entity = *self.hierarchy.entity(queue.entity);
-        let slow = if queue.sync && took > LONG_TURN_NS {
-            entity.service < self.max_budget() / 2
-        } else {
-            queue.is_seeky()
-        };
-        let late = reason == Reason::BudgetTimeout && self.budget_left(id) >= entity.budget / 3;
-        if took < MEASURABLE_TURN_NS || !(slow || late) || queue.raised.is_some() {
+        if !queue.sync || queue.raised.is_some() {
             return;
         }
+        let until = if idled { self.idling_since } else { self.now };
+        let took = until.saturating_sub(self.active_since);
+        let entity = *self.hierarchy.entity(queue.entity);
+        let slow = match took > LONG_TURN_NS {
+            true => entity.service < self.device_budget() / 2,
+            false => queue.is_seeky(),
+        };
+        let late = reason == Reason::BudgetTimeout && self.budget_left(id) >= entity.budget / 3;
+        if !(slow || late) {
+            return;
+        }
+        let charged_ns = match (took < MEASURABLE_TURN_NS, self.rotational) {
+            (true, true) => SHORT_TURN_ROTATIONAL_NS,
+            (true, false) => SHORT_TURN_NS,
+            (false, _) => took / MILLISECOND * MILLISECOND,
+        };
         let timeout = self.tunables.timeout_ns;
-        let share = u128::from(took.min(timeout)) * u128::from(self.max_budget());
+        let share = u128::from(charged_ns.min(timeout)) * u128::from(self.device_budget());
         let due = (share / u128::from(timeout.max(1))) as u64;
         let more = due.saturating_sub(entity.service);
         self.hierarchy.served(queue.entity, more);
     }
 
     /// By how the queue used its last budget (`__bfq_bfqq_recalc_budget`); the point is that queues which continue get
-    /// large ones.
-    pub(super) fn deserved_budget(&self, id: QueueId, reason: Reason, service: u64) -> u64 {
-        let (max, queue) = (self.max_budget(), &self.queues[id]);
-        let min = max / 32;
-        if !queue.sync {
-            return max;
-        }
-        // Small ones, so that a raised queue's turn comes soon.
-        let budget = match queue.raised {
-            Some(_) => 2 * min,
-            None => queue.max_budget,
-        };
+    /// large ones. None: it keeps the one that it has.
+    pub(super) fn deserved_budget(&self, id: QueueId, reason: Reason, service: u64) -> Option<u64> {
+        let (max, min) = (self.device_budget(), self.min_budget());
+        let queue = &self.queues[id];
+        let budget = queue.max_budget;
         let deserved = match reason {
+            _ if !queue.sync => max,
+            _ if queue.raised.is_some() => self.raised_budget(),
+            Reason::Preempted => return None,
             Reason::TooIdle if queue.dispatched > 0 => (budget * 2).min(max),
             Reason::TooIdle if budget > 5 * min => budget - 4 * min,
             Reason::TooIdle => min,
             Reason::BudgetTimeout => (budget * 2).min(max),
             Reason::BudgetExhausted => (budget * 4).min(max),
             Reason::NoMoreRequests => service.max(min),
-            Reason::Preempted => budget,
         };
-        let is_known = self.budgets_given >= BUDGETS_ENOUGH || self.tunables.max_budget > 0;
-        deserved.min(if is_known { max } else { DEFAULT_MAX_BUDGET })
+        let is_known = self.budgets_given >= BUDGETS_ENOUGH && self.tunables.max_budget == 0;
+        Some(if is_known {
+            deserved.min(max)
+        } else {
+            deserved
+        })
     }
 
-    /// Whether the queue is among those by which symmetry is judged (`bfq_weights_tree_add`, `bfq_weights_tree_remove`): it
-    /// has requests, here or at the device.
+    /// `bfq_min_budget`.
+    fn min_budget(&self) -> u64 {
+        self.max_budget() / MIN_BUDGET_PARTS
+    }
+
+    /// The budget of a queue whose weight is raised: small, so that its next turn comes soon.
+    pub(super) fn raised_budget(&self) -> u64 {
+        2 * self.min_budget()
+    }
+
+    /// Whether the queue is among those by which symmetry is judged: it has requests, here or at the device, and its weight,
+    /// if that is to count, is not raised (`bfq_add_bfqq_busy`, `bfq_weights_tree_add`, `bfq_weights_tree_remove`).
     pub(super) fn count(&mut self, id: QueueId) {
         let queue = &mut self.queues[id];
         let counts = queue.busy || queue.dispatched > 0;
-        let group = queue.group;
-        match (queue.counted, counts) {
-            (None, true) => {
-                let weight = queue.weight_in_use();
-                queue.counted = Some(weight);
-                change(&mut self.weights, weight, true);
-                change(&mut self.counted_in_groups, group, true);
+        let weight = (counts && queue.raised.is_none()).then_some(queue.weight);
+        let before = std::mem::replace(&mut queue.counted, weight);
+        if before != weight {
+            for (weight, more) in [(before, false), (weight, true)] {
+                if let Some(weight) = weight {
+                    change(&mut self.weights, weight, more);
+                }
             }
-            (Some(weight), false) => {
-                queue.counted = None;
-                change(&mut self.weights, weight, false);
-                change(&mut self.counted_in_groups, group, false);
-            }
-            _ => {}
         }
-    }
-
-    /// Its weight may be another by now.
-    pub(super) fn recount(&mut self, id: QueueId) {
-        let queue = &mut self.queues[id];
-        let weight = queue.weight_in_use();
-        let Some(before) = queue.counted else {
-            return;
-        };
-        if before == weight {
-            return;
+        if std::mem::replace(&mut queue.counted_in_group, counts) != counts {
+            change(&mut self.counted_in_groups, queue.group, counts);
         }
-        queue.counted = Some(weight);
-        change(&mut self.weights, before, false);
-        change(&mut self.weights, weight, true);
     }
 }
 

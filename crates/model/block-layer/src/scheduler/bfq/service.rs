@@ -39,6 +39,7 @@ impl Bfq {
         self.peak_rate
             .dispatched(self.now, request.start, request.sectors, self.in_driver);
         self.queues[queue_id].next = self.next_after(requests, id);
+        self.next_changed(requests, queue_id);
         self.fifos.remove(requests, id);
         let queue = &mut self.queues[queue_id];
         queue.queued -= 1;
@@ -87,9 +88,13 @@ impl Bfq {
         let queue = &mut self.queues[queue_id];
         queue.dispatched -= 1;
         queue.last_end = self.now;
+        self.forget_request_of(requests[id].task);
         self.note_completion(queue_id);
         let queue = &self.queues[queue_id];
         let drained = queue.dispatched == 0;
+        if drained && !queue.busy {
+            self.queues[queue_id].budget_timeout = Some(self.now);
+        }
         self.judge_pace_late(queue_id);
         self.count(queue_id);
         if self.active == Some(queue_id) {
@@ -130,11 +135,12 @@ impl Bfq {
     /// The idle timer has run out (`bfq_idle_slice_timer`).
     pub(super) fn idled_long_enough(&mut self, requests: &Requests) {
         if let Some(id) = self.active {
-            self.queues[id].waits_for_request = false;
             if self.has_timed_out() {
                 self.expire(requests, Reason::BudgetTimeout);
             } else if self.queues[id].is_empty() {
                 self.expire(requests, Reason::TooIdle);
+            } else {
+                self.queues[id].waits_for_request = false;
             }
         }
         self.kick();

@@ -48,6 +48,11 @@ impl Pace {
         now > self.next_start
     }
 
+    /// Its weight was raised for another reason until now.
+    pub(super) fn restart(&mut self, now: Time) {
+        self.next_start = now;
+    }
+
     fn end(&mut self, now: Time, slice_idle_ns: Time) {
         let at_rate = self.busy_since + self.service * SECOND / RATE_MAX;
         let not_slow = now + slice_idle_ns + SLOW_NS;

@@ -190,7 +190,11 @@ impl Tree {
     pub(super) fn serve_next(&mut self, entities: &mut [Entity]) -> Option<EntityId> {
         if self.eligible.is_empty() {
             let (start, ..) = self.waiting.first()?;
+            let jumps = start > self.now;
             self.advance_to(entities, start.max(self.now));
+            if jumps {
+                self.forget_idle(entities);
+            }
         }
         let (_, id) = self.eligible.pop_first()?;
         entities[id].place = EntityState::InService;
@@ -201,9 +205,27 @@ impl Tree {
     /// So much service was given to one of its entities.
     pub(super) fn served(&mut self, entities: &mut [Entity], sectors: u64) {
         self.advance_to(entities, self.now + delta(sectors, self.weights));
+        self.forget_idle(entities);
     }
 
-    /// `bfq_update_vtime`, `bfq_forget_idle`.
+    /// One that has been idle until V reached its F, at a time. If nobody waits but such, V goes back to the last of them
+    /// (`bfq_forget_idle`).
+    fn forget_idle(&mut self, entities: &mut [Entity]) {
+        if !self.has_active()
+            && let Some((finish, _)) = self.idle.last()
+        {
+            self.now = self.now.min(finish);
+        }
+        if let Some((finish, id)) = self.idle.first()
+            && finish <= self.now
+        {
+            self.idle.pop_first();
+            entities[id].place = EntityState::Forgotten;
+            self.weights -= entities[id].weight;
+        }
+    }
+
+    /// `bfq_update_vtime`.
     fn advance_to(&mut self, entities: &mut [Entity], now: VirtualTime) {
         self.now = now;
         while let Some((start, finish, id)) = self.waiting.first()
@@ -212,13 +234,6 @@ impl Tree {
             self.waiting.pop_first();
             self.eligible.insert((finish, id));
             entities[id].place = EntityState::Eligible;
-        }
-        while let Some((finish, id)) = self.idle.first()
-            && finish <= now
-        {
-            self.idle.pop_first();
-            entities[id].place = EntityState::Forgotten;
-            self.weights -= entities[id].weight;
         }
     }
 

@@ -44,6 +44,8 @@ pub enum Origin {
     Sorting(TaskId),
     /// A kernel thread that tries again to get a request.
     Retry(TaskId),
+    /// A flusher that was woken.
+    Flusher(TaskId),
     /// The journal of the drive with that number, for loads.
     Journal(u16),
 }

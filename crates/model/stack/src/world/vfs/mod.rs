@@ -10,6 +10,7 @@ mod syncs;
 use std::collections::BTreeMap;
 
 use super::driven_component::DrivenComponent;
+use block_layer::SECTOR_BYTES;
 use cache_io::CacheIo;
 use events::Component;
 use events::station::Violation;
@@ -21,7 +22,7 @@ use filesystems::allocator::{Allocator, BLOCK_BYTES, Extent};
 use kernels::files::FileReads;
 pub use load_journal::LoadJournal;
 pub(super) use load_journal::{JournalWrite, NextStep};
-use memory::cache::{FileId, PageCache};
+use memory::cache::{FileId, PAGE_BYTES, PageCache};
 pub(super) use mounted_filesystem::MountedFilesystem;
 use nfs::DirectIo;
 pub(super) use syncs::SyncDemand;
@@ -37,6 +38,8 @@ pub(super) struct Vfs {
     files: Vec<FileSpec>,
     /// The streams of those that have one.
     write_streams: BTreeMap<FileId, u8>,
+    /// By drive without a filesystem: the first of the files that are its parts.
+    device_inodes: BTreeMap<usize, FileId>,
     /// By drive: the allocator of its blocks; None: it has none, or one of `filesystems` allocates.
     allocators: Vec<Option<Box<dyn Allocator>>>,
     /// By drive: those whose metadata are simulated.
@@ -57,6 +60,7 @@ impl Vfs {
     ) -> Vfs {
         Vfs {
             write_streams: BTreeMap::new(),
+            device_inodes: BTreeMap::new(),
             files: Vec::new(),
             allocators,
             filesystems: BTreeMap::new(),
@@ -95,6 +99,19 @@ impl Vfs {
         }
         self.files.push(file);
         number
+    }
+
+    /// The file is a part of its drive, on which there is no filesystem: the page cache has one inode for all of them.
+    pub(super) fn join_device(&mut self, file: FileId) {
+        let spec = &self.files[file as usize];
+        let FileLayout::Contiguous(start) = spec.place else {
+            unreachable!("a part of a drive lies in a row")
+        };
+        let first = *self.device_inodes.entry(spec.drive).or_insert(file);
+        let page = start * SECTOR_BYTES / PAGE_BYTES;
+        if let Some(cache) = self.cache_mut() {
+            cache.join(file, first, page);
+        }
     }
 
     pub(super) fn grow_file(&mut self, file: FileId, size_bytes: u64) {
