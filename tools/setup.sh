@@ -120,7 +120,7 @@ programs() {
         test) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs losetup:mount mount:mount
                       partx:util-linux setpriv:util-linux dmsetup:dmsetup chromium:chromium fio:fio
                       /usr/share/doc/fio/examples:fio-examples blkparse:blktrace qemu-system-x86_64:qemu-system-x86 cpio:cpio
-                      tar:tar gzip:gzip make:make" ;;
+                      tar:tar gzip:gzip make:make ccache:ccache" ;;
         bench) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs losetup:mount mount:mount fio:fio fs_mark:fsmark btt:blktrace" ;;
         host) wanted="qemu-system-x86_64:qemu-system-x86 mmdebstrap:mmdebstrap mkfs.ext4:e2fsprogs git:git" ;;
         *) fail "programs for what? demo, test, bench or host" ;;
