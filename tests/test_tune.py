@@ -92,12 +92,17 @@ def searched(
 
 
 def test_the_best_candidate_is_found_and_the_keys_that_do_nothing_are_left_out() -> None:
-    search = searched()
-    winner, smaller = search.finalists()
-    assert level(winner) > 0.07
-    assert search.trials_used <= 78
-    assert level(smaller) >= 0.95 * level(winner) - 0.01
-    assert "a" in smaller and not {"b", "c"} & set(smaller)
+    with_nothing = 0
+    for seed in range(8):
+        search = searched(seed=seed)
+        winner, *smaller = search.finalists()
+        answer = smaller[0] if smaller else winner
+        assert level(winner) > 0.07
+        assert search.trials_used <= 78
+        assert level(answer) >= 0.95 * level(winner) - 0.01
+        assert "a" in answer
+        with_nothing += bool({"b", "c"} & set(answer))
+    assert with_nothing <= 4  # a quarter of searches, in the long run: 16 of 60
 
 
 def test_promising_candidates_are_measured_again_and_others_are_not() -> None:
@@ -219,9 +224,29 @@ def test_keys_lend_one_another_their_size() -> None:
         (place // 5, place, sum(-0.15 * ((at - 3) / 5) ** 2 for at in point.values()) + 0.05 * float(random.normal()))
         for place, point in enumerate(points)
     ]
-    alone, together = (Estimate(space, points, trials, prior_freedom=freedom).variances.keys for freedom in (0.0, 1.5))
+    alone, together = (
+        Estimate(space, points, trials, prior_freedom=freedom).variances.terms[:8] for freedom in (0.0, 1.5)
+    )
     assert alone.min() < 0.01 * alone.mean()
     assert together.min() > 0.1 * together.mean()
+
+
+def test_values_that_have_nothing_to_do_with_their_neighbours_are_not_smoothed_away() -> None:
+    space = Space((ordered("a", 8), ordered("b", 8)))
+    truth = {"a": [0.0, -0.2, 0.3, -0.1, -0.2, 0.0, -0.2, 0.1], "b": [-0.2 * ((at - 3) / 7) ** 2 for at in range(8)]}
+    random = np.random.default_rng(4)
+    points = [{"a": a, "b": int(random.integers(8))} for a in range(8) for _ in range(5)]
+    trials = [
+        (place // 4, place, truth["a"][point["a"]] + truth["b"][point["b"]] + 0.05 * float(random.normal()))
+        for place, point in enumerate(points)
+    ]
+    estimate = Estimate(space, points, trials)
+    smooth, unrelated = np.split(estimate.variances.terms, 2)
+    assert unrelated[0] > smooth[0]  # of the rugged key
+    assert unrelated[1] < 0.1 * unrelated[0]  # of the other
+    gains, _ = estimate.gains([{"a": at, "b": 3} for at in range(8)])
+    errors = gains - gains.mean() - (np.asarray(truth["a"]) - np.mean(truth["a"]))
+    assert np.abs(errors).max() < 0.05
 
 
 def test_a_pair_that_matters_stands_out_among_all_pairs() -> None:

@@ -1,8 +1,9 @@
 """How good each candidate is, from single noisy trials in blocks: a mixed linear model.
 
 The logarithm of a trial's value is the level of its block, the effect of its candidate, and noise. A candidate's effect
-is a sum of random effects: one of each key, alike for near values of a range; one of each pair of keys; one of its own.
-So a trial of one candidate is evidence on all that share values with it. A key's effects sum to nothing over its
+is a sum of random effects: one of each key, alike for near values of a range; one of each range whose near values have
+nothing to do with each other; one of each pair of keys; one of its own. So a trial of one candidate is evidence on all
+that share values with it. A key's effects sum to nothing over its
 values, so that pairs explain nothing that keys alone do (the orthogonal kernels of Lu, Boukouvalas and Hensman, ICML
 2022).
 
@@ -11,7 +12,8 @@ The variances are estimated by restricted maximum likelihood with the multiplica
 zero. Those of keys have a prior that they share: an inverse chi-squared around their mean, which few trials of a key do
 not outweigh. Those of pairs have one that few pairs leave, and these by far: the standard deviation of a pair is
 half-Cauchy (Carvalho, Polson and Scott, Biometrika 97, 2010) around its usual one, which follows from its keys' own. As
-long as no pair stands out, there is one variance of all pairs. The terms of both priors enter the same steps (derived
+long as no pair stands out, there is one variance of all pairs. Those of unrelated values have the same prior, around a
+share of a key's usual variance. The terms of both priors enter the same steps (derived
 here: a prior's logarithm is bounded by its tangent).
 """
 
@@ -39,6 +41,9 @@ OUTLIER_SD = 3.0
 """A residual beyond is drawn in to here: a burst is evidence on nothing."""
 KEYS_SHARE, PAIRS_SHARE, OWN_SHARE, BLOCKS_SHARE, NOISE_SHARE = 0.4, 0.1, 0.05, 0.2, 0.25
 """The shares of the values' variance with which the search begins."""
+UNRELATED_SHARE = 0.1
+"""The usual variance of a range's unrelated values, as a share of a key's. Chosen on searches of other seeds than those
+that docs/tuning.md shows; from 0.01 to 0.3 it hardly matters."""
 HEREDITY = 0.8
 """How far a pair's usual variance goes with its keys' own; the rest is the same for all pairs. Chosen."""
 SPREAD_LEAST = 1e-18
@@ -66,17 +71,18 @@ class EncodedPoints:
         # A key out of force is a value of its own, the last, and has no effect.
         self.places = np.array([[point.get(one.key, -1) for one in keys] for point in points], dtype=np.intp)
         self.places = self.places.reshape(len(points), len(keys))
-        self._likenesses = [_likeness(len(one.values), one.ordered) for one in keys]
+        ranges = [place for place, one in enumerate(keys) if one.ordered and len(one.values) > 2]
+        self._terms = [(place, _likeness(len(one.values), one.ordered)) for place, one in enumerate(keys)]
+        self._terms += [(place, _likeness(len(keys[place].values), ordered=False)) for place in ranges]
 
     def alike(self, other: EncodedPoints) -> Array:
-        """By key, how alike the effects of its values are: shape (keys, points of one, points of the other)."""
-        both = zip(self._likenesses, self.places.T, other.places.T, strict=True)
-        return np.array([table[ours[:, None], theirs[None, :]] for table, ours, theirs in both])
+        """How alike the effects of values are, by key, then by range as if its values were unrelated: shape (keys +
+        ranges, points of one, points of the other)."""
+        return np.array([table[self.places[:, at][:, None], other.places[:, at]] for at, table in self._terms])
 
     def alike_itself(self) -> Array:
-        """By key, how much the effect of each point's value varies: shape (keys, points)."""
-        both = zip(self._likenesses, self.places.T, strict=True)
-        return np.array([table.diagonal()[places] for table, places in both])
+        """How much the effect of each point's value varies, in the same order: shape (keys + ranges, points)."""
+        return np.array([table.diagonal()[self.places[:, at]] for at, table in self._terms])
 
 
 @lru_cache(maxsize=256)
@@ -94,10 +100,11 @@ def _likeness(count: int, ordered: bool) -> Array:
 
 @dataclass(frozen=True)
 class Variances:
-    """The variances of each key's effects, of each pair's, of candidates by themselves, of blocks, and of the noise.
-    `pairs`: shape (keys, keys), symmetric, without a diagonal; `usual`: their sum, if no pair stood out."""
+    """The variances of each key's effects and of each range's as unrelated values, of each pair's, of candidates by
+    themselves, of blocks, and of the noise. `terms`: shape (keys + ranges,); `pairs`: shape (keys, keys), symmetric,
+    without a diagonal; `usual`: their sum, if no pair stood out."""
 
-    keys: Array
+    terms: Array
     pairs: Array
     usual: float
     own: float
@@ -138,14 +145,14 @@ class Estimate:
         self._there = (~is_default).astype(np.float64)
         self._row = np.where(is_default, 0, self._candidate)
         alike = self._encoded.alike(self._encoded)[:, self._row][:, :, self._row]
-        keys = alike * (self._there[:, None] * self._there[None, :])
+        terms = alike * (self._there[:, None] * self._there[None, :])
         own = self._of_candidate(self._candidate)
         in_block = (blocks[:, None] == blocks[None, :]).astype(np.float64)
-        self._parts = np.stack([*keys, own, in_block, np.eye(len(values))])
+        self._parts = np.stack([*terms, own, in_block, np.eye(len(values))])
         self._fixed = np.column_stack([np.ones(len(values)), is_default.astype(np.float64)])
         self.variances = self._fitted(start)
         """From which an estimate of more trials starts."""
-        self._now = self._solved(_weights(self.variances), _together(self.variances.pairs, keys))
+        self._now = self._solved(_weights(self.variances), _together(self.variances.pairs, terms))
 
     def gains(self, points: Sequence[Point], *, measured: Sequence[int] | None = None) -> tuple[Array, Array]:
         """By point, the logarithm of its ratio to the default, and that estimate's standard deviation. `measured`:
@@ -163,7 +170,7 @@ class Estimate:
         each one's own."""
         variances = self.variances
         alike = EncodedPoints(self._encoded.space, points).alike(EncodedPoints(self._encoded.space, [other]))
-        near = np.tensordot(variances.keys, alike, axes=1) + _together(variances.pairs, alike)
+        near = np.tensordot(variances.terms, alike, axes=1) + _together(variances.pairs, alike)
         before = self._before(points) + self._before([other]) - 2 * near[:, 0]
         covariance = self._covariance(points) - self._covariance([other])
         return self._effects(covariance, np.zeros((len(points), 2)), before)
@@ -172,14 +179,14 @@ class Estimate:
         """The variance of the points' effects of keys and pairs before any trial: shape (points,)."""
         variances = self.variances
         itself = EncodedPoints(self._encoded.space, points).alike_itself()
-        return np.asarray(variances.keys @ itself + _together(variances.pairs, itself))
+        return np.asarray(variances.terms @ itself + _together(variances.pairs, itself))
 
     def _covariance(self, points: Sequence[Point]) -> Array:
         """The covariance of the points' effects of keys and pairs with the values of all trials: shape (points,
         trials)."""
         variances = self.variances
         between = EncodedPoints(self._encoded.space, points).alike(self._encoded)[:, :, self._row] * self._there
-        return np.asarray(np.tensordot(variances.keys, between, axes=1) + _together(variances.pairs, between))
+        return np.asarray(np.tensordot(variances.terms, between, axes=1) + _together(variances.pairs, between))
 
     def _effects(self, covariance: Array, contrast: Array, before: Array) -> tuple[Array, Array]:
         """What the trials show of effects: of each its covariance with the values, what it holds of the fixed effects,
@@ -198,10 +205,12 @@ class Estimate:
         return np.asarray(same & (places >= 0)[:, None], dtype=np.float64)
 
     def _fitted(self, start: Variances | None) -> Variances:
-        keys = len(self._parts) - 3
+        keys, terms = len(self._encoded.space.parameters), len(self._parts) - 3
         spread = max(float(np.var(self._values)), SPREAD_LEAST)
         if start is None:
-            now = spread * np.asarray([KEYS_SHARE / keys] * keys + [OWN_SHARE, BLOCKS_SHARE, NOISE_SHARE])
+            of_a_key = KEYS_SHARE / keys
+            shares = [of_a_key] * keys + [UNRELATED_SHARE * of_a_key] * (terms - keys)
+            now = spread * np.asarray([*shares, OWN_SHARE, BLOCKS_SHARE, NOISE_SHARE])
             usual = PAIRS_SHARE * spread
             pairs = usual * _heredity(now[:keys])
         else:
@@ -209,7 +218,7 @@ class Estimate:
             now = _weights(start) + 1e-3 * spread / keys
             pairs, usual = start.pairs, start.usual
         flat = self._parts.reshape(len(now), -1)
-        together = _together(pairs, self._parts[:keys])
+        together = _together(pairs, self._parts)
         for step in range(STEPS if start is not None else STEPS_AT_FIRST):
             solved = self._solved(now, together)
             squares = np.outer(solved.alpha, solved.alpha).ravel()
@@ -221,12 +230,15 @@ class Estimate:
             forms = np.maximum(forms, 0.0)
             forms[:keys] += self._prior_freedom * now[:keys].mean() / now[:keys] ** 2
             traces[:keys] += self._prior_freedom / now[:keys]
+            unrelated = now[keys:terms]
+            forms[keys:terms] += 1 / unrelated
+            traces[keys:terms] += 2 / (UNRELATED_SHARE * now[:keys].mean() + unrelated)
             if keys > 1 and step % PAIRS_EVERY == 0:
                 pairs, usual = self._pairs_after_a_step(now[:keys], pairs, usual, squares, free, LEAST * spread)
-                together = _together(pairs, self._parts[:keys])
+                together = _together(pairs, self._parts)
             now = np.maximum(np.where(identified, now * np.sqrt(forms / traces), now), LEAST * spread)
-        *of_keys, own, blocks, noise = now.tolist()
-        return Variances(np.asarray(of_keys), pairs, usual, own, blocks, noise)
+        *of_terms, own, blocks, noise = now.tolist()
+        return Variances(np.asarray(of_terms), pairs, usual, own, blocks, noise)
 
     def _pairs_after_a_step(
         self, keys: Array, pairs: Array, usual: float, squares: Array, free: Array, least: float
@@ -260,12 +272,13 @@ class Estimate:
 
 def _weights(variances: Variances) -> Array:
     """Of all that is not of pairs, in the order of an estimate's parts."""
-    return np.asarray([*variances.keys, variances.own, variances.blocks, variances.noise])
+    return np.asarray([*variances.terms, variances.own, variances.blocks, variances.noise])
 
 
 def _together(pairs: Array, alike: Array) -> Array:
-    """How alike the effects of all pairs of keys are: the products of two keys' likenesses, each with its variance."""
-    flat = alike.reshape(len(alike), -1)
+    """How alike the effects of all pairs of keys are: the products of two keys' likenesses, each with its variance.
+    `alike` has those of keys first."""
+    flat = alike[: len(pairs)].reshape(len(pairs), -1)
     return np.asarray(((pairs @ flat) * flat).sum(axis=0).reshape(alike.shape[1:]) / 2)
 
 
