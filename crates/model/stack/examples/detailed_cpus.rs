@@ -136,6 +136,7 @@ impl Load {
             .collect();
         let group = |&file: &u32| GroupSpec {
             polls: false,
+            batch: None,
             path: Path::DirectAsync,
             cgroup: 0,
             priority: Default::default(),

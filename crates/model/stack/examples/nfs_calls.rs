@@ -46,6 +46,7 @@ fn wall_s(kernel: &str) -> f64 {
         .collect();
     let groups = (0..THREADS).map(|thread| GroupSpec {
         polls: false,
+        batch: None,
         cpus: None,
         path: Path::Direct,
         cgroup: 0,

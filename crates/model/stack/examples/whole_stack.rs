@@ -128,6 +128,7 @@ fn run(load: &Load) {
             let seed = groups.len() as u64;
             groups.push(GroupSpec {
                 polls: false,
+                batch: None,
                 cpus: None,
                 path: if load.depth == 1 {
                     Path::Direct

@@ -552,6 +552,7 @@ fn real_time_readers_go_before_best_effort_ones_under_cfq() {
         .zip(1..)
         .map(|(words, seed)| GroupSpec {
             polls: false,
+            batch: None,
             priority: Priority::named(words).unwrap(),
             ..group(
                 Path::Direct,

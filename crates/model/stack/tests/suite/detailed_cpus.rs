@@ -67,6 +67,7 @@ fn job(file: u32, read_share: f64, bytes: u32, queue_depth: u32, ops: u64) -> Jo
 fn group(path: Path, cpus: Option<Vec<u16>>, job: JobSpec) -> GroupSpec {
     GroupSpec {
         polls: false,
+        batch: None,
         path,
         cgroup: 0,
         priority: Default::default(),

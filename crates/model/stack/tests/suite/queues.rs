@@ -73,6 +73,7 @@ fn group(path: Path, read_share: f64, bytes: u32) -> GroupSpec {
     };
     GroupSpec {
         polls: false,
+        batch: None,
         path,
         cgroup: 0,
         priority: Default::default(),
