@@ -1,8 +1,8 @@
 """4 KiB random direct reads against `t/io_uring`, the program in fio's source that does nothing but
 submit and reap: fixed buffers, registered files, batches of a quarter of the depth, no latency and
 no statistics. XFS on a loop device on tmpfs, depths 1, 8, 32 and 128, one and two jobs. iolab runs
-with the same batches, its defaults besides, and records the latency of each read. CPU is that of the
-generator's own process.
+with its default options and records the latency of each read. CPU is that of the generator's own
+process.
 
 The filesystem is mounted with `noatime`: t/io_uring opens the file so that reads do not look for its
 access time (O_NOATIME), which is 157 instructions of a read. iolab does the same on devices alone,
@@ -60,18 +60,13 @@ def program() -> Path:
     return named
 
 
-def batch(depth: int) -> int:
-    """What both submit and wait for at once."""
-    return max(1, depth // 4)
-
-
 def peer_options(depth: int, jobs: int) -> list[str]:
-    return ["-p0", "-B1", "-F1", f"-d{depth}", f"-s{batch(depth)}", f"-c{batch(depth)}", f"-n{jobs}"]
+    batch = max(1, depth // 4)
+    return ["-p0", "-B1", "-F1", f"-d{depth}", f"-s{batch}", f"-c{batch}", f"-n{jobs}"]
 
 
 def compared(program: Path, path: Path, depth: int, jobs: int, duration_s: int, rounds: int) -> list[Result]:
     options: dict[str, Any] = {"pattern": "random", "queue_depth": depth, "jobs": jobs, "drop_caches": False}
-    options["batch"] = batch(depth)
     options |= {"warm_up": "1s", "duration": f"{duration_s - 1}s"}
     peer = [str(program), *peer_options(depth, jobs), f"-r{duration_s}", str(path)]
     own = ours.phase(path, FILE_MIB << 20, options)

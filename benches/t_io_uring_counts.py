@@ -21,7 +21,7 @@ from typing import Any
 
 from guest_counts import chosen_kernel
 from result import NotMeasured, Result, at_most, paired
-from t_io_uring import CELLS, MOST_INSTRUCTIONS, batch, peer_options, program
+from t_io_uring import CELLS, MOST_INSTRUCTIONS, peer_options, program
 
 OPERATIONS = (10_000, 30_000)
 SECONDS = (0.03, 0.1)
@@ -83,7 +83,7 @@ def name(depth: int, jobs: int) -> str:
 
 def our_workload(operations: int) -> Workload:
     def workload(depth: int, jobs: int) -> str:
-        each = {"queue_depth": depth, "batch": batch(depth), "jobs": jobs, "operations": operations // jobs}
+        each = {"queue_depth": depth, "jobs": jobs, "operations": operations // jobs}
         lines = ['pattern = "random"', f'file_size = "{64 // jobs}MiB"', *(f"{key} = {each[key]}" for key in each)]
         return "\n".join(lines)
 

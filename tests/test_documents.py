@@ -22,6 +22,9 @@ def cases(document: Path) -> Iterator[ParameterSet]:
     """A test for each chain of examples."""
     for chain in chains([example for example in examples(document, ROOT) if example.is_run]):
         marks = [pytest.mark.machine] if any(example.needs_the_machine for example in chain) else []
+        # What root makes, such as a mount, is not to be copied into a mount namespace of a test that is alone.
+        shares_the_machine = os.geteuid() == 0 and any(example.needs_root for example in chain)
+        marks += [pytest.mark.root] if shares_the_machine else []
         marks += [pytest.mark.long] if any(example.is_long for example in chain) else []
         yield pytest.param(chain, id=chain[0].where, marks=marks)
 
