@@ -46,6 +46,8 @@ CHANGES_MAX = 20
 TOGETHER_MAX = 6
 """Steps or episodes that are tried together."""
 AS_SURE = 1.01
+"""A p-value within this factor of the smallest that so few values can have is as sure as they can be. Chosen: above
+rounding, below the next order's."""
 STILL_A_CHANGE = 1e-3
 """A change whose p-value beside the others is larger is taken back."""
 DRIFTS = (

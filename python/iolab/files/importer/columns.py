@@ -14,7 +14,9 @@ OF_RESULT = re.compile(
 """A metric of I/O, or its unit."""
 _UNIT = re.compile(r"\(?\[?\b(?P<unit>[kMG]?i?B/s|[kM]?IOPS|[mnuµ]s(?:ec)?)\b\)?\]?")
 _CHANGE = re.compile(
-    r"(?!.*\b(?:cpu|util\w*|busy|iowait|idle|hits?|usr|user|sys\w*)\b)(?:\W*(?:delta|Δ|change|diff(?:erence)?|gain|improve\w*|regress\w*|speed-?up|ratio|vs\.?|percent)\b.*"
+    # A share of time is a figure of its own.
+    r"(?!.*\b(?:cpu|util\w*|busy|iowait|idle|hits?|usr|user|sys\w*)\b)"
+    r"(?:\W*(?:delta|Δ|change|diff(?:erence)?|gain|improve\w*|regress\w*|speed-?up|ratio|vs\.?|percent)\b.*"
     r"|.*[ (](?:diff|delta|change|%)\)?\W*|%.*|Δ.*)",
     re.IGNORECASE,
 )

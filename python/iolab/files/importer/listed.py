@@ -24,10 +24,9 @@ _METRIC_WORDS = re.compile(
     r"|min(?:imum)?|median|p\d\d(?:\.\d+)?|\d\d(?:\.\d+)?(?:th)? percentile)\b",
     re.IGNORECASE,
 )
-
-
 _EMPTY = re.compile(r"\(\s*\)")
 _AMONG = re.compile(r",\s+| and ")
+"""What parts the figures behind one label."""
 
 
 class _Entry(NamedTuple):
@@ -57,9 +56,8 @@ def _entry(label: str, one: Quantity) -> _Entry | None:
     metric = one.metric_called(label)
     if metric is None and _COUNTS_OPERATIONS.search(label) and one.metric in (None, "operations_per_s"):
         metric = "iops"
-    if metric is None or (metric == "ns" or (metric == "operations_per_s" and not OF_RESULT.search(label))):
-        return None
-    if one.metric == "ns" and not LATENCY.search(label):
+    is_of_something = metric is not None and (metric != "operations_per_s" or OF_RESULT.search(label))
+    if metric is None or not is_of_something or (one.metric == "ns" and not LATENCY.search(label)):
         return None
     lower = label.lower()
     ways = [way for way in ("read", "write") if way in lower]

@@ -42,11 +42,11 @@ def commit(archive: Path, directory: Path, subject: str) -> None:
                 process.stdin.write(part)
             process.stdin.close()
         said = process.stderr.read().decode(errors="replace")
-    except _UNREADABLE as error:
+    except BaseException as error:
         process.kill()
-        raise MachineError(f"no whole archive of source: {error}", where=str(archive)) from None
-    except BaseException:
-        process.kill()
+        process.wait()
+        if isinstance(error, _UNREADABLE):
+            raise MachineError(f"no whole archive of source: {error}", where=str(archive)) from None
         raise
     if process.wait() != 0:
         raise MachineError(f"git refuses it: {said.strip().partition(chr(10))[0]}", where=str(archive))

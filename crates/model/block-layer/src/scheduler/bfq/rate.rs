@@ -1,7 +1,7 @@
 //! What the device can do at best, by watching what it is given: the measure of budgets.
 //!
-//! Source: `bfq_update_peak_rate`, `bfq_update_rate_reset` and `bfq_completed_request` in `block/bfq-iosched.c` of 6.1. Rates are sectors per microsecond, with 16 bits of
-//! fraction.
+//! Source: `bfq_update_peak_rate`, `bfq_update_rate_reset` and `bfq_completed_request` in `block/bfq-iosched.c` of 6.1.
+//! Rates are sectors per microsecond, with 16 bits of fraction.
 
 use crate::scheduler::bfq::queue::is_seek;
 use events::time::{MILLISECOND, SECOND, Time};

@@ -110,9 +110,10 @@ impl Bfq {
         }
     }
 
-    /// Queues differ in weight, and this one is not of the smallest, of which raised ones are not; or they differ in class or in group: only idling keeps
-    /// the queue's share (`bfq_asymmetric_scenario` of 6.2). Until then one group was enough that is not the root's, which was
-    /// never counted (the cover letter of "support concurrent sync io for bfq on a specail occasion", Yu Kuai, 2022).
+    /// Queues differ in weight, and this one is raised or not of the smallest; or they differ in class or in group: only
+    /// idling keeps the queue's share (`bfq_asymmetric_scenario` of 6.2). Until then one group was enough that is not the
+    /// root's, which was never counted (the cover letter of "support concurrent sync io for bfq on a specail occasion", Yu
+    /// Kuai, 2022).
     pub(super) fn is_asymmetric(&self, id: QueueId) -> bool {
         let classes = self.busy.iter().filter(|&&count| count > 0).count();
         let smallest = self.weights.first_key_value().map(|(&weight, _)| weight);
