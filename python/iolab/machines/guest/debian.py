@@ -22,6 +22,7 @@ _NAME = re.compile(r"[0-9][\w.+~-]*")
 FETCH_LIMIT_S = 300.0
 LOOK_LIMIT_S = 30.0
 REACHABLE = "is a package index reachable? sudo apt-get update"
+INDEX_MAY_BE_OLD = "if it is newer than this machine's package index: sudo apt-get update"
 
 
 def fetch(version: str) -> Path:
@@ -136,7 +137,7 @@ def _fetch(name: str, target: Path) -> None:
 def _refused(name: str, why: str) -> InputError | MachineError:
     known = available()
     if known and name not in known:
-        return InputError(unknown("kernel", name, known), where="kernel", remedy="sudo apt-get update may know it")
+        return InputError(unknown("kernel", name, known), where="kernel", remedy=INDEX_MAY_BE_OLD)
     return MachineError(
         f"the kernel's package could not be fetched: {why}",
         where=name,

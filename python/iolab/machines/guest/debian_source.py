@@ -66,7 +66,7 @@ def _announced(name: str, report_line: Callable[[str], None]) -> str:
         known = [one for one in debian.offered(_PREFIX) if is_source(one)]
         if not known:
             raise MachineError(f"no package index knows {name}", where="--git", remedy=debian.REACHABLE)
-        raise InputError(unknown("source", name, known), where="--git", remedy="sudo apt-get update may know it")
+        raise InputError(unknown("source", name, known), where="--git", remedy=debian.INDEX_MAY_BE_OLD)
     report_line(f"{name} {found['Version']}: fetching {int(found.get('Size', 0)) / 1e6:.0f} MB with apt-get")
     return found["Version"]
 
