@@ -78,7 +78,7 @@ CAUCHY_TAIL = 1e-9
 LARGEST_SD, HALVINGS = 16.0, 10
 """The bounds of the search for the smallest step that would be seen."""
 DRAWS, MANY = 10, 100
-"""Draws of noise for each step in the newest values; of more values than `MANY` one is as good."""
+"""Draws of noise for each step in the newest values; of more values than `MANY` one is as good. Chosen."""
 SMALLEST = 1e-9
 """Share of the sum of squares that counts as rounding."""
 

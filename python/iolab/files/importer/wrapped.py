@@ -15,7 +15,7 @@ from typing import NamedTuple
 from iolab.files.importer.posted import NumberedLine
 
 WIDTH_MIN, WIDTH_MAX = 60, 100
-"""Columns at which programs wrap the lines of mails."""
+"""Columns at which programs wrap the lines of mails. Chosen, as the two below."""
 GAPS = (1, 4, 12)
 """Spaces between two columns of a table."""
 PARTS = (2, 3, 20)
