@@ -15,8 +15,8 @@ WEIGHT_DEFAULT = 100
 IoPriorityClass = Literal["no-change", "promote-to-rt", "restrict-to-be", "idle"]
 
 
-def _unless_given(default: Any = None) -> Any:
-    return Field(default=default, exclude_if=lambda value: value is None)
+def _unless_given() -> Any:
+    return Field(default=None, exclude_if=lambda value: value is None)
 
 
 class ControlGroup(Spec):
