@@ -7,7 +7,6 @@ use crate::time::Time;
 pub struct Station {
     entered: u64,
     left: u64,
-    failed: u64,
     changed_at: Time,
     /// Integral of the number inside over time, in item-nanoseconds.
     inside_ns: u128,
@@ -58,12 +57,6 @@ impl Station {
         self.stayed_ns += u128::from(now - since);
     }
 
-    /// One leaves with an error.
-    pub fn fail(&mut self, now: Time, since: Time) {
-        self.leave(now, since);
-        self.failed += 1;
-    }
-
     /// How many have entered and not left.
     pub fn inside(&self) -> u64 {
         self.entered - self.left
@@ -72,11 +65,6 @@ impl Station {
     /// How many have entered since time 0.
     pub fn entered(&self) -> u64 {
         self.entered
-    }
-
-    /// How many have left with an error.
-    pub fn failed(&self) -> u64 {
-        self.failed
     }
 
     /// Little's law, exact for a finite run: the integral of the number inside is the sum of the stays, those of the

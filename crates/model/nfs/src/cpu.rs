@@ -55,9 +55,4 @@ impl CpuTimes {
     pub fn of(&self, context: Context) -> Time {
         self.ns[context as usize]
     }
-
-    /// Nanoseconds of all contexts.
-    pub fn total(&self) -> Time {
-        self.ns.iter().sum()
-    }
 }
