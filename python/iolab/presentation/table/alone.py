@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from iolab.base.plain_text import counted
+from iolab.base.plain_text import counted, listed
 from iolab.base.quantity import scale_for
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.lead import OF_DEVICE, SYNC_RATE, SYNC_TIMES
-from iolab.presentation.table.words import beside, label, listed, unit_of
+from iolab.presentation.table.words import beside, label, unit_of
 
 if TYPE_CHECKING:
     from iolab.domain.summary import Cell, Row, Summary
@@ -47,7 +47,7 @@ def alone(summary: Summary) -> list[str]:
     if not active or not idle:
         return _sentences(parts)
     sentences = _sentences({part: rows for part, rows in parts.items() if part[0] in active}, named=True)
-    return [*sentences, f"No activity: {_some(idle, IDLE_MAX)}."]
+    return [*sentences, f"No activity: {listed(idle, IDLE_MAX)}."]
 
 
 def _parts(summary: Summary) -> Parts:
@@ -98,11 +98,7 @@ def _of_workloads(parts: Parts) -> Iterator[tuple[str, str]]:
         row, cell = rows[0]
         by_place.setdefault(place, []).append(_level(row, cell, label(row.metric)))
     for place, levels in by_place.items():
-        yield place, _some(levels, PARTS_MAX)
-
-
-def _some(names: Sequence[str], most: int) -> str:
-    return listed([*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])])
+        yield place, listed(levels, PARTS_MAX)
 
 
 def _is_rate(row: Row) -> bool:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from iolab.base.plain_text import counted
+from iolab.base.plain_text import counted, listed
 from iolab.base.quantity import change
 from iolab.domain.definition import GAINS, LOSSES, NO_DIFFERENCE, VERDICTS
-from iolab.presentation.table.words import change_of, label, listed, of_one_round, span_of_rounds, tally, unit_of
+from iolab.presentation.table.words import change_of, label, of_one_round, span_of_rounds, tally, unit_of
 
 if TYPE_CHECKING:
     from iolab.domain.comparison import Comparison
