@@ -454,9 +454,19 @@ class Cache(TypedDict):
     write_back: bool
 
 
+class IoMaxSpec(TypedDict):
+    """Limits of a control group's I/O, each of at least 1; left out: none."""
+
+    read: NotRequired[int | None]
+    read_iops: NotRequired[int | None]
+    write: NotRequired[int | None]
+    write_iops: NotRequired[int | None]
+
+
 class CgroupSpec(TypedDict):
     """A control group. Those that are not named share the root, with the weight that kernels give it: 1000."""
 
+    io_max: NotRequired[IoMaxSpec | None]
     name: str
     weight: int
 
