@@ -53,9 +53,7 @@ def test_a_group_alone_is_compared_with_itself_among_all_and_no_total_is(iolab: 
     found: list[Comparison] = summarise(store.read(iolab.cwd / "run")).comparisons
     of_groups = {(one.setting, one.against, one.job) for one in found if one.setting.endswith(" alone")}
     assert of_groups == {
-        (f"{setting} {group} alone", setting, group)
-        for setting in ("plain", "bfq")
-        for group in ("database", "backup")
+        (f"{setting} {group} alone", setting, group) for setting in ("plain", "bfq") for group in ("database", "backup")
     }
     assert {(one.setting, one.against) for one in found if one.job is None} == {("bfq", "plain")}
     slowed = [one for one in found if one.setting == "plain database alone" and "rate" in one.metric]

@@ -11,6 +11,7 @@ from iolab.base.plain_text import counted
 from iolab.domain import native_model
 from iolab.domain.simulated_machine import InvalidMachine, cpu_count, is_detailed, scheduler_of, with_groups
 from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
+from iolab.domain.trial.control_group import KEYS_EVERYWHERE
 
 if TYPE_CHECKING:
     from iolab.domain import native_types as native
@@ -260,10 +261,6 @@ def _of_sort(phase: SortPhase, machine: native.MachineFile) -> Iterator[Refusal]
         yield Refusal("cpus", f"{_NO_MECHANISM} choosing a process's CPUs")
 
 
-GROUP_KEYS = {"io_max", "io_weight"}
-GROUP_KEYS_IN_WORDS = "io_max and io_weight"
-
-
 def _of_groups(phase: WeightedLoadPhase) -> Iterator[Refusal]:
     """Of groups that a mix makes, the model has one level, weights and limits."""
     buffered = {
@@ -272,13 +269,13 @@ def _of_groups(phase: WeightedLoadPhase) -> Iterator[Refusal]:
         if not group["direct"] and any(job["read_share"] < 1 for job in group["jobs"])
     }
     for group in phase.groups:
-        unknown = sorted(set(group.given) - GROUP_KEYS)
+        unknown = sorted(set(group.given) - KEYS_EVERYWHERE)
         if group.inside is not None:
             yield Refusal("groups", f"{_NO_MECHANISM} groups inside groups ({group.name} inside {group.inside})")
         elif unknown:
             yield Refusal(
                 "groups",
-                f"{_NO_MECHANISM} {unknown[0]} of a group ({group.name}); it has {GROUP_KEYS_IN_WORDS}",
+                f"{_NO_MECHANISM} {unknown[0]} of a group ({group.name}); it has io_max and io_weight",
             )
         elif group.io_max is not None and group.name in buffered:
             what = f"limits of buffered writes (io_max of {group.name}); say direct = true, or limit reads alone"
