@@ -7,6 +7,9 @@ a table, as a factor, and *peer* the typical error of the best null predictor. T
 `published/known-latency*.toml`, whose rows this bench writes; `iolab reproduce known-latency known-latency-shares`
 shows them, and [its page](../case-studies/guest-schedulers.md) explains what disagrees.
 
+Eight loads of a group at its limit (`io.max`), each beside a reader without limits, are asked on three drives.
+Arithmetic knows the limits, but not that they are kept in slices.
+
 Then a campaign asks both machines questions that nobody chose ([how](../trust-a-model.md#random-questions)): kernel,
 scheduler, tunables, jobs, filesystem and drive are drawn from a seed. *Ours* is the model's share of independent cells,
 or of orders, *peer* that of arithmetic that knows no scheduler. Guests' answers stay in the cache, so that a campaign
