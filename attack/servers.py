@@ -31,7 +31,6 @@ TARGETS = [
 METHODS = ["GET", "GET", "GET", "HEAD", "POST", "PUT", "OPTIONS", "G\u00c4T"]
 PARTS = "@#?/.,;:\\ "
 """The separators in an address."""
-ODD_NAMES = ["", "127.1", "0x7f.1", "2130706433", "::1", "localhost.", "[::ffff:127.0.0.1]", "l\u00f6calhost"]
 ANSWER_S = 30.0
 MEMORY_GROWTH_MAX = 256 << 20
 

@@ -17,7 +17,6 @@ class Sample:
     iops: float
     cpu_ns_per_io: float
     """User and system time of the load generator's own process, over the measured time."""
-    latency_ns_mean: float
 
     def __str__(self) -> str:
         return f"{self.iops / 1e3:.0f} k IOPS, {self.cpu_ns_per_io:.0f} ns CPU per I/O"
@@ -47,5 +46,4 @@ def sample(output: str) -> Sample:
     return Sample(
         iops=sum(read["iops"] for read in reads),
         cpu_ns_per_io=cpu_ns / operations,
-        latency_ns_mean=sum(read["lat_ns"]["mean"] * read["total_ios"] for read in reads) / operations,
     )

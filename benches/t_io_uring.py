@@ -99,4 +99,4 @@ def run(command: list[str], duration_s: int) -> Sample:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr or done.stdout}")
     rate = statistics.mean(rates[1:])
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Sample(iops=rate, cpu_ns_per_io=cpu_s * 1e9 / (rate * duration_s), latency_ns_mean=float("nan"))
+    return Sample(iops=rate, cpu_ns_per_io=cpu_s * 1e9 / (rate * duration_s))

@@ -57,7 +57,6 @@ class Truth:
     """Requests whose times the trace does not show."""
     outside: int
     """I/Os whose events lie outside the engine's time."""
-    outside_ns_max: int
     engine_longer_ns_median: float
     """The engine's time less the trace's."""
     handed_over_ns_median: float
@@ -163,7 +162,6 @@ def beside(log: pl.DataFrame, rows: pl.DataFrame, device: str) -> Truth:
         missing=len(missing),
         unknown=len(unknown),
         outside=int((excess > RESOLUTION_NS).sum()),
-        outside_ns_max=int(excess.max() or 0),  # type: ignore[arg-type]
         engine_longer_ns_median=_median(before + after),
         handed_over_ns_median=_median(before),
         taken_ns_median=_median(after),

@@ -241,7 +241,6 @@ class Tried:
     gain: float
     kept: float | None
     keys: int
-    course: tuple[float, ...] = ()
 
 
 def ours(name: str, number: int, sampler: str = SAMPLER, trials: int = TRIALS) -> Tried:
@@ -284,7 +283,6 @@ def ours(name: str, number: int, sampler: str = SAMPLER, trials: int = TRIALS) -
         float(np.exp(level - start) - 1),
         kept,
         len(answer or {}),
-        tuple(float(one) for one in course),
     )
 
 
@@ -338,9 +336,7 @@ def peer(name: str, number: int) -> Tried:
         course += [1 - np.exp(landscape.level(incumbent) - best)] * REPEATS
     within = next((at + 1 for at in range(len(course)) if max(course[at:]) <= WITHIN), None)
     gain = float(np.exp(landscape.level(incumbent) - landscape.level(DEFAULT)) - 1)
-    return Tried(
-        course[-1], course[-1], machine.trials, within, machine.trials, False, gain, None, 12, tuple(map(float, course))
-    )
+    return Tried(course[-1], course[-1], machine.trials, within, machine.trials, False, gain, None, 12)
 
 
 def measure(quick: bool) -> list[Result]:

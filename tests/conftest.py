@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +210,13 @@ def iolab_as_nobody(iolab: CommandLine, tmp_path: Path) -> Iterator[CommandLine]
         shutil.chown(path, "nobody", "nogroup")
     yield as_nobody(CommandLine(cwd=home, state_dir=home / "state"))
     shutil.rmtree(home)
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    """What a test makes and is to end with it."""
+    with ExitStack() as stack:
+        yield stack
 
 
 @pytest.fixture

@@ -31,7 +31,6 @@ duration = "1s"
 [compare]
 metrics = ["iops", "latency_ns_mean"]
 """
-SECOND_NS = 1_000_000_000
 
 
 def fio(

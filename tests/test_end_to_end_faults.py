@@ -6,7 +6,6 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,12 +17,6 @@ from support.runs import events, faults, statuses
 
 pytestmark = pytest.mark.root
 ONE_SETTING = "[settings.as_is]\n"
-
-
-@pytest.fixture
-def stack() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
 
 
 @pytest.fixture

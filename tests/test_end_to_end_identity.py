@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,12 +16,6 @@ from support.leftovers import has_files, processes_with
 
 pytestmark = pytest.mark.root
 SLOW = '[workloads.writes]\npattern = "random"\nduration = "1500ms"\nfile_size = "8MiB"\nread_percent = 0\n'
-
-
-@pytest.fixture
-def stack() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
 
 
 def device(tmp_path: Path, stack: ExitStack, name: str = "image") -> Path:

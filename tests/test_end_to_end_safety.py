@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -16,12 +15,6 @@ pytestmark = pytest.mark.root
 READ_ONLY = "ro"
 """A filesystem mounted for writing changes its own superblock now and then."""
 WRITES = DEFAULT_WORKLOAD + "read_percent = 50\n"
-
-
-@pytest.fixture
-def stack() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
 
 
 def refused(iolab: CommandLine, device: Path, *words: str, destroy: bool = False) -> None:

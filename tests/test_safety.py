@@ -13,12 +13,6 @@ from iolab.machines.system import block, loop, safety
 from support.devices import MIB, attach, command, detach, have_device_mapper, sparse_file, write_partition_table
 
 
-@pytest.fixture
-def stack() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
 @contextmanager
 def mounted(device: Path, mount_point: Path) -> Iterator[None]:
     mount_point.mkdir(exist_ok=True)

@@ -16,7 +16,6 @@ from iolab.domain.workload.iostest import IostestOptions
 from iolab.files.experiment import loads
 
 KIND = KINDS["iostest"]
-SORTS = ("bsr", "brr", "bsw", "brw", "dsr", "drr", "dsw", "drw")
 
 
 def phases(**options: Any) -> tuple[Any, WeightedLoadPhase]:

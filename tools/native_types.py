@@ -11,7 +11,6 @@ import json
 import re
 import subprocess
 import sys
-import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,7 +65,7 @@ class Module:
             return self._flattened(name, schema)
         members = [self._member(name, one) for one in alternatives(schema)]
         union = " | ".join(dict.fromkeys(members)) if members else self.type_of(schema, name)
-        return f"{name} = {union_of_literals(union)}\n{docstring(schema, '')}"
+        return f"{name} = {union_of_literals(union)}\n"
 
     def _member(self, name: str, schema: Json) -> str:
         """One of several. Tables that have no name of their own are named by their tag."""
@@ -88,16 +87,15 @@ class Module:
             own = f"{base}Of{name}"
             self.written[own] = self._table(own, schema, base=base)
             members.append(own)
-        return f"{name} = {' | '.join(members)}\n{docstring(schema, '')}"
+        return f"{name} = {' | '.join(members)}\n"
 
     def _table(self, name: str, schema: Json, base: str = "TypedDict") -> str:
-        lines = [f"class {name}({base}):", docstring(schema, "    ")]
+        keys = []
         required = set(schema.get("required", ()))
         for key, part in schema.get("properties", {}).items():
             found = self.type_of(part, name + camel(key))
-            lines.append(f"    {key}: {found if key in required else f'NotRequired[{found}]'}\n")
-        text = "\n".join(line.rstrip("\n") for line in lines if line)
-        return text + ("\n" if len(lines) > 2 or lines[1] else "\n    pass\n")
+            keys.append(f"    {key}: {found if key in required else f'NotRequired[{found}]'}")
+        return "\n".join([f"class {name}({base}):", *(keys or ["    pass"])]) + "\n"
 
     def type_of(self, schema: Json | bool, name: str) -> str:
         """The Python type of what the schema describes; `name` is for a table that has none.
@@ -149,14 +147,6 @@ def union_of_literals(union: str) -> str:
 
 def camel(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
-
-
-def docstring(schema: Json, indent: str) -> str:
-    text = str(schema.get("description", "")).replace("\\", "\\\\").replace("\n", " ")
-    if not text:
-        return ""
-    lines = textwrap.wrap(f'"""{text}"""', LINE_CHARACTERS - len(indent))
-    return "".join(f"{indent}{line}\n" for line in lines)
 
 
 def render() -> str:

@@ -47,9 +47,9 @@ def loops_backed_under(directory: Path) -> dict[str, str]:
     return found
 
 
-def write_partition_table(disk: Path, *, start_sector: int = 2048, sectors: int) -> None:
+def write_partition_table(disk: Path, *, sectors: int) -> None:
     """One Linux partition in an MBR: entry at byte 446, signature at 510."""
-    entry = struct.pack("<B3sB3sII", 0, b"\0\0\0", 0x83, b"\0\0\0", start_sector, sectors)
+    entry = struct.pack("<B3sB3sII", 0, b"\0\0\0", 0x83, b"\0\0\0", 2048, sectors)
     with disk.open("r+b") as file:
         file.seek(446)
         file.write(entry)

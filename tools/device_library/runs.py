@@ -34,7 +34,6 @@ class Model:
     gb: int
     figures: dict[str, float]
     results: tuple[str, ...]
-    firmware: tuple[str, ...]
 
     @property
     def file(self) -> str:
@@ -69,5 +68,4 @@ def _model(name: str, runs: list[dict[str, str]]) -> Model:
         sizes[len(sizes) // 2],
         {figure: geometric_mean([float(run[figure]) for run in runs]) for figure in FIGURES},
         tuple(run["result"] for run in runs),
-        tuple(dict.fromkeys(run["firmware"] for run in runs)),
     )

@@ -10,8 +10,6 @@ from typing_extensions import TypedDict
 
 
 class DistributionRecord(TypedDict):
-    """A distribution as JSON carries it: exact moments (null when there is no value) and its buckets."""
-
     count: int
     histogram: list[list[int]]
     max: int | None
@@ -23,8 +21,6 @@ class DistributionRecord(TypedDict):
 
 
 class Activity(TypedDict):
-    """What was done in one direction."""
-
     back_merges: int
     bios_queued: int
     bytes_completed: int
@@ -48,8 +44,6 @@ class Activity(TypedDict):
 
 
 class Activities(TypedDict):
-    """The figures by direction."""
-
     other: Activity
     read: Activity
     total: Activity
@@ -63,25 +57,18 @@ AffinityPart = int | AffinityWord
 
 
 class AffinityKeys(TypedDict):
-    """Left out: anywhere."""
-
     application: NotRequired[AffinityPart | None]
     completion: NotRequired[AffinityPart | None]
     queue: NotRequired[AffinityPart | None]
 
 
 Allocation = Literal["direct", "workqueue", "data_only", "mapping"]
-"""Where `xfs_alloc_vextent` runs; calls for a directory's or an inode's blocks are metadata, a file's blocks are
-data."""
 
 
 ClockKind = Literal["tsc", "monotonic", "model"]
-"""The clock that operations are timed with."""
 
 
 class LatencyRecord(TypedDict):
-    """Latencies of operations, each from its due time to its completion."""
-
     histogram: list[tuple[int, int, int]]
     max_ns: int
     mean_ns: float
@@ -90,16 +77,12 @@ class LatencyRecord(TypedDict):
 
 
 class OpRecord(TypedDict):
-    """Successful operations of one kind in the measured part."""
-
     bytes: int
     count: int
     latency: LatencyRecord | None
 
 
 class Window(TypedDict):
-    """What one depth showed for the length of a window."""
-
     count: int
     late: int
     queue_depth: int
@@ -107,8 +90,6 @@ class Window(TypedDict):
 
 
 class DepthSearchResult(TypedDict):
-    """What a search came to."""
-
     missed: bool
     queue_depth: int | None
     share: float
@@ -117,8 +98,6 @@ class DepthSearchResult(TypedDict):
 
 
 class ErrorRecord(TypedDict):
-    """Failures of one operation with one errno."""
-
     count: int
     errno: int
     first_offset: int
@@ -128,8 +107,6 @@ class ErrorRecord(TypedDict):
 
 
 class IntervalRecord(TypedDict):
-    """What completed in one interval of the time series."""
-
     latency_counts: list[tuple[int, int]]
     latency_ns_max: int | None
     latency_ns_p50: int | None
@@ -145,8 +122,6 @@ class IntervalRecord(TypedDict):
 
 
 class MismatchRecord(TypedDict):
-    """A block that did not hold what was written there."""
-
     expected: str
     found: str
     offset: int
@@ -154,8 +129,6 @@ class MismatchRecord(TypedDict):
 
 
 class ReplayRecord(TypedDict):
-    """How faithful the replay of a job was."""
-
     arrivals: int
     arrivals_late: int
     arrivals_late_queue_full: int
@@ -171,16 +144,12 @@ class ReplayRecord(TypedDict):
 
 
 SteadyCriterion = Literal["deviation", "slope", "excursion"]
-"""When a window is steady."""
 
 
 RateKind = Literal["operations", "bytes"]
-"""The rate that is looked at."""
 
 
 class SteadyState(TypedDict):
-    """A rate that has to be steady. It is looked at in each interval's end, over a window of the last intervals."""
-
     by: SteadyCriterion
     in_percent: bool
     interval_ns: int
@@ -192,8 +161,6 @@ class SteadyState(TypedDict):
 
 
 class Steadiness(TypedDict):
-    """What the search for a steady rate came to."""
-
     criterion: float | None
     mean_per_s: float | None
     reached_ns: int | None
@@ -202,8 +169,6 @@ class Steadiness(TypedDict):
 
 
 class JobRecord(TypedDict):
-    """The record of one job of a load."""
-
     commit: NotRequired[OpRecord | None]
     depth_search: NotRequired[DepthSearchResult | None]
     discard: NotRequired[OpRecord | None]
@@ -222,8 +187,6 @@ class JobRecord(TypedDict):
 
 
 class GroupRecordOfJobRecord(TypedDict):
-    """The record of a group: a thread and its jobs."""
-
     context_switches_involuntary: int
     context_switches_voluntary: int
     cpu_system_ns: int
@@ -237,15 +200,11 @@ class GroupRecordOfJobRecord(TypedDict):
 
 
 class Transient(TypedDict):
-    """What the steady-state search found."""
-
     cut_ns: int
     steady: bool
 
 
 class ThreadRecord(TypedDict):
-    """The record of one thread."""
-
     errors: list[ErrorRecord]
     finished_ns: int
     intervals: list[IntervalRecord]
@@ -257,8 +216,6 @@ class ThreadRecord(TypedDict):
 
 
 class GroupRecordOfThreadRecord(TypedDict):
-    """The record of a group: a thread and its jobs."""
-
     context_switches_involuntary: int
     context_switches_voluntary: int
     cpu_system_ns: int
@@ -272,8 +229,6 @@ class GroupRecordOfThreadRecord(TypedDict):
 
 
 class MetadataRecord(TypedDict):
-    """The record of a metadata load."""
-
     build_profile: str
     clock: ClockKind
     elapsed_ns: int
@@ -291,15 +246,11 @@ class MetadataRecord(TypedDict):
 
 
 class MirrorSpec(TypedDict):
-    """The path to the other controller's cache."""
-
     bytes_per_s: int
     latency_ns: int
 
 
 class ArrayCache(TypedDict):
-    """The cache for reads, prefetching and writes."""
-
     destages_max: int
     dirty_ns_max: int
     high_percent: int
@@ -314,34 +265,24 @@ class ArrayCache(TypedDict):
 
 
 class ClosedArrival(TypedDict):
-    """A new operation is offered when one completes; after every `think_every` completions the job pauses
-    `think_ns`."""
-
     kind: Literal["closed"]
     think_every: int
     think_ns: int
 
 
 Spacing = Literal["constant", "poisson", "constant_each"]
-"""The distances between due times."""
 
 
 class OpenArrival(TypedDict):
-    """Operations are due at times that do not depend on completions. Latency counts from the due time, so that a stall
-    is not forgotten (coordinated omission)."""
-
     kind: Literal["open"]
     rate_per_s: float
     spacing: Spacing
 
 
 Arrival = ClosedArrival | OpenArrival
-"""When operations are offered."""
 
 
 class BackEnd(TypedDict):
-    """The disks behind the controller, as no more than an access time and a rate."""
-
     access_ns: int
     bytes_per_s: int
     holds_server: NotRequired[bool | None]
@@ -351,8 +292,6 @@ class BackEnd(TypedDict):
 
 
 class BlockColumns(TypedDict):
-    """What happened in each interval."""
-
     bytes_completed_per_s: list[float]
     length_s: list[float]
     merges_per_s: list[float]
@@ -363,8 +302,6 @@ class BlockColumns(TypedDict):
 
 
 class Conservation(TypedDict):
-    """What became of every bio. queued + split + unqueued = merged + completed + in_flight + unmatched, always."""
-
     completed: int
     in_flight: int
     merged: int
@@ -375,8 +312,6 @@ class Conservation(TypedDict):
 
 
 class DeviceReport(TypedDict):
-    """What one device did."""
-
     completed_by_cpu: list[int]
     conservation: Conservation
     device: str
@@ -394,15 +329,11 @@ class DeviceReport(TypedDict):
 
 
 class BlockSeries(TypedDict):
-    """Columns over time."""
-
     at_ns: list[int]
     columns: BlockColumns
 
 
 class BlockObservation(TypedDict):
-    """What docs/reference/probes.md describes as the observation of `block`."""
-
     all: Activities
     devices: list[DeviceReport]
     elapsed_ns: int
@@ -414,27 +345,20 @@ class BlockObservation(TypedDict):
 
 
 class BlockSize(TypedDict):
-    """A size of operations and how often it is drawn."""
-
     bytes: int
     weight: float
 
 
 Method = Literal["fiemap", "fibmap", "model"]
-"""How a filesystem is asked for a file's extents."""
 
 
 class Bounds(TypedDict):
-    """How much is examined, and how much of it is reported."""
-
     extents_max: int
     listed_max: int
     method: NotRequired[Method | None]
 
 
 class BurstFigures(TypedDict):
-    """Arrivals in windows of one length."""
-
     dispersion: float | None
     empty_share: float
     mean: float
@@ -444,8 +368,6 @@ class BurstFigures(TypedDict):
 
 
 class Cache(TypedDict):
-    """Segments for reads and read-ahead, and the write cache."""
-
     dirty_sectors_max: int
     read_ahead_min_sectors: NotRequired[int]
     read_ahead_sectors: int
@@ -455,8 +377,6 @@ class Cache(TypedDict):
 
 
 class IoMaxSpec(TypedDict):
-    """Limits of a control group's I/O, each of at least 1; left out: none."""
-
     read: NotRequired[int | None]
     read_iops: NotRequired[int | None]
     write: NotRequired[int | None]
@@ -464,37 +384,28 @@ class IoMaxSpec(TypedDict):
 
 
 class CgroupSpec(TypedDict):
-    """A control group. Those that are not named share the root, with the weight that kernels give it: 1000."""
-
     io_max: NotRequired[IoMaxSpec | None]
     name: str
     weight: int
 
 
 class Coalesce(TypedDict):
-    """The feature as the host has set it."""
-
     completions: int
     time_ns: int
 
 
 Collector = Literal["greedy", "cost_benefit", "windowed"]
-"""What decides which block is collected (docs/model/flash.md)."""
 
 
 Distance = Literal["core", "socket", "node", "machine"]
-"""The smallest part of the machine that has both of two different CPUs in it."""
 
 
 CompletionVariant = Literal[
     "softirq", "remote_softirq", "thread", "grouped", "cache_aware", "multi_queue_direct", "multi_queue"
 ]
-"""Forms of the path from a device's interrupt to a completed request."""
 
 
 class CompletionSpec(TypedDict):
-    """Cycles, unless the name has another unit."""
-
     bio_lines: int
     call_ns: NotRequired[int]
     complete_cycles: int
@@ -513,8 +424,6 @@ class CompletionSpec(TypedDict):
 
 
 class ControllerSpec(TypedDict):
-    """The front of the array."""
-
     command_ns: int
     controllers: int
     latency_ns: int
@@ -522,15 +431,11 @@ class ControllerSpec(TypedDict):
 
 
 class PerOperation(TypedDict):
-    """A value for READ and one for WRITE."""
-
     read: int
     write: int
 
 
 class CostSpec(TypedDict):
-    """Mean times of the client's steps; the two spreads give how they vary."""
-
     completion_wakeup_ns: int
     copy_bytes_per_s: int
     decode_ns: PerOperation
@@ -547,15 +452,11 @@ class CostSpec(TypedDict):
 
 
 class ModelEventSum(TypedDict):
-    """Over all CPUs."""
-
     counted_share: float
     value: float
 
 
 class SharingFigures(TypedDict):
-    """What CPUs took from one another of the objects of a kind, and of their locks."""
-
     locked: int
     transfer_cycles: int
     transfers: int
@@ -564,8 +465,6 @@ class SharingFigures(TypedDict):
 
 
 class CounterObservation(TypedDict):
-    """What docs/reference/probes.md describes as the observation of `counters`."""
-
     absent: dict[str, str]
     elapsed_ns: int
     events: dict[str, ModelEventSum]
@@ -574,15 +473,11 @@ class CounterObservation(TypedDict):
 
 
 class EventSum(TypedDict):
-    """Over all CPUs."""
-
     counted_share: float
     value: float
 
 
 class CountersObservation(TypedDict):
-    """What docs/reference/probes.md describes as the observation of `counters`."""
-
     absent: dict[str, str]
     elapsed_ns: int
     events: dict[str, EventSum]
@@ -590,23 +485,17 @@ class CountersObservation(TypedDict):
 
 
 class Frequency(TypedDict):
-    """The clock frequency of the CPUs, a mean over them."""
-
     hz_max: float
     hz_mean: float
     source: str
 
 
 class SampledSeries(TypedDict):
-    """What was read over time: a row per interval."""
-
     at_ns: list[int]
     columns: dict[str, list[float | None]]
 
 
 class Times(TypedDict):
-    """When something was read, how often and at what cost."""
-
     cost_cpu_ns: NotRequired[int | None]
     elapsed_ns: int
     interval_ns: int
@@ -616,8 +505,6 @@ class Times(TypedDict):
 
 
 class CpuObservation(TypedDict):
-    """What docs/reference/probes.md describes as the observation of `cpu`."""
-
     cpus_online: int
     frequency: Frequency | None
     means: dict[str, dict[str, float | None]]
@@ -627,8 +514,6 @@ class CpuObservation(TypedDict):
 
 
 class CpuSpec(TypedDict):
-    """CPUs as a number, and what calls cost on them."""
-
     call_ns: int
     clock_hz: NotRequired[int | None]
     completion_ns: int
@@ -641,15 +526,11 @@ class CpuSpec(TypedDict):
 
 
 class IdleState(TypedDict):
-    """A CPU that has been idle for `after_ns` is in this state, and comes out of it after `exit_ns`."""
-
     after_ns: int
     exit_ns: int
 
 
 class InterruptSpec(TypedDict):
-    """Interrupts that one CPU sends another."""
-
     latency_ns: int
     latency_other_node_ns: int
     receive_cycles: int
@@ -657,16 +538,12 @@ class InterruptSpec(TypedDict):
 
 
 class OfflineCpu(TypedDict):
-    """A CPU that is taken out for a while, or for good."""
-
     cpu: int
     from_ns: int
     until_ns: NotRequired[int | None]
 
 
 class SchedulingSpec(TypedDict):
-    """The task scheduler's times and costs."""
-
     migrates_within: Distance
     preempt_after_ns: int
     run_queue_lines: int
@@ -677,8 +554,6 @@ class SchedulingSpec(TypedDict):
 
 
 class Topology(TypedDict):
-    """How many of each there are in the next larger one."""
-
     cores_per_socket: int
     numa_nodes: int
     sockets_per_node: int
@@ -686,8 +561,6 @@ class Topology(TypedDict):
 
 
 class DetailedCpusTable(TypedDict):
-    """CPUs with places, caches and interrupts of their own."""
-
     clock_hz: int
     computing_stall_per_mille: int
     idle_states: NotRequired[list[IdleState]]
@@ -705,12 +578,9 @@ class DetailedCpusTable(TypedDict):
 
 
 CpusTable = CpuSpec | DetailedCpusTable
-"""What the table `cpus` holds, for the schema."""
 
 
 class Cycles(TypedDict):
-    """CPU time of the parts of a call, in cycles."""
-
     allocate: int
     application: int
     begin: int
@@ -727,16 +597,11 @@ class Cycles(TypedDict):
 
 
 class Daemons(TypedDict):
-    """Kernel threads that complete and start writes of log and metadata, wherever they are due."""
-
     cycles: int
     wakeups_per_s: int
 
 
 class DepthSearch(TypedDict):
-    """A search for the largest queue depth at which enough operations are fast enough. The measured part begins where
-    the depth has been found."""
-
     goes_on: bool
     share: float
     target_ns: int
@@ -744,8 +609,6 @@ class DepthSearch(TypedDict):
 
 
 class Quantiles(TypedDict):
-    """Where values lie. Exact moments; quantiles are the upper ends of buckets 1/128 wide."""
-
     count: int
     histogram: list[list[int]]
     max: int
@@ -759,8 +622,6 @@ class Quantiles(TypedDict):
 
 
 class LayerFigures(TypedDict):
-    """A device that sends bios on to others, such as device mapper or md."""
-
     below_ns: Quantiles | None
     lower: list[str]
     own_ns: Quantiles | None
@@ -768,8 +629,6 @@ class LayerFigures(TypedDict):
 
 
 class GroupFigures(TypedDict):
-    """A group in the form of the report."""
-
     bytes: int
     count: int
     device_ns: Quantiles | None
@@ -781,8 +640,6 @@ class GroupFigures(TypedDict):
 
 
 class DeviceFigures(TypedDict):
-    """One device."""
-
     bytes_discarded: int
     bytes_read: int
     bytes_written: int
@@ -812,8 +669,6 @@ class DeviceFigures(TypedDict):
 
 
 class NullDeviceSpec(TypedDict):
-    """A fixed latency, whatever the load: docs/model/README.md."""
-
     capacity_bytes: int
     kind: Literal["null"]
     latency_ns: int
@@ -821,34 +676,25 @@ class NullDeviceSpec(TypedDict):
 
 
 Order = Literal["first_come", "shortest_positioning"]
-"""Orders in which a disk serves waiting commands."""
 
 
 class Queue(TypedDict):
-    """The command queue (tagged queueing or NCQ)."""
-
     age_limit_ns: int
     depth: int
     order: Order
 
 
 class Seek(TypedDict):
-    """A point of the seek curve."""
-
     cylinders: int
     time_ns: int
 
 
 class Zone2(TypedDict):
-    """Neighbouring cylinders with tracks of the same length."""
-
     cylinders: int
     sectors_per_track: int
 
 
 class DiskDeviceSpec(TypedDict):
-    """A disk: docs/model/disk.md."""
-
     cache: Cache
     command_read_ns: int
     command_write_ns: int
@@ -867,8 +713,6 @@ class DiskDeviceSpec(TypedDict):
 
 
 class LunCache(TypedDict):
-    """The cache for reads and writes."""
-
     high_percent: int
     idle_flush_ns: int
     line_bytes: int
@@ -878,8 +722,6 @@ class LunCache(TypedDict):
 
 
 class LunDeviceSpec(TypedDict):
-    """A cached LUN: docs/model/lun.md."""
-
     adapter_ns: int
     back_end: BackEnd
     cache: LunCache
@@ -894,9 +736,6 @@ class LunDeviceSpec(TypedDict):
 
 
 class DiskSpec(TypedDict):
-    """Everything about a disk; a machine file's `[[devices]]` of kind `disk`. Times in nanoseconds, sectors of 512
-    bytes."""
-
     cache: Cache
     command_read_ns: int
     command_write_ns: int
@@ -914,12 +753,9 @@ class DiskSpec(TypedDict):
 
 
 Level = Literal["raid0", "raid1", "raid5"]
-"""RAID levels."""
 
 
 class LayoutSpec(TypedDict):
-    """How data, parity and copies are spread over the disks."""
-
     chunk_bytes: int
     disks: int
     extent_stripes: int
@@ -929,8 +765,6 @@ class LayoutSpec(TypedDict):
 
 
 class ArrayDeviceSpec(TypedDict):
-    """A RAID array: docs/model/array.md."""
-
     cache: ArrayCache
     controller: ControllerSpec
     disk: DiskSpec
@@ -940,12 +774,9 @@ class ArrayDeviceSpec(TypedDict):
 
 
 SteadyPattern = Literal["sequential", "random", "skewed"]
-"""How a device was written before the start."""
 
 
 class Firmware(TypedDict):
-    """What the controller does, and how."""
-
     buffer_bytes: int
     buffer_ns_max: int
     collect_only_per_mille: int
@@ -965,8 +796,6 @@ class Firmware(TypedDict):
 
 
 class Geometry(TypedDict):
-    """How the flash is divided."""
-
     blocks_per_plane: int
     channels: int
     dies_per_channel: int
@@ -977,8 +806,6 @@ class Geometry(TypedDict):
 
 
 class Interface(TypedDict):
-    """The link to the host."""
-
     bytes_per_s: int
     coalesce: NotRequired[Coalesce | None]
     command_ns: NotRequired[int | None]
@@ -986,19 +813,14 @@ class Interface(TypedDict):
 
 
 Isolation = Literal["initially", "persistently"]
-"""The type of a reclaim unit handle."""
 
 
 class Placement(TypedDict):
-    """The handles of a device; a machine file's table `placement`."""
-
     handles: int
     isolation: Isolation
 
 
 class SkewSpec(TypedDict):
-    """A pattern of writes that are not uniform: hot and cold zones, or Zipf's law."""
-
     block_bytes: int
     hot_per_mille: NotRequired[int | None]
     hot_writes_per_mille: NotRequired[int | None]
@@ -1007,8 +829,6 @@ class SkewSpec(TypedDict):
 
 
 class SlcCache(TypedDict):
-    """A pseudo-SLC cache: what is written there first is programmed faster, and holds less."""
-
     bits_per_cell: int
     blocks_per_plane: int
     idle_ns: int
@@ -1016,8 +836,6 @@ class SlcCache(TypedDict):
 
 
 class Thermal(TypedDict):
-    """What heats a device, how it cools, and when it is throttled."""
-
     erase_nanojoule: int
     idle_celsius: int
     millikelvin_per_watt: int
@@ -1030,15 +848,11 @@ class Thermal(TypedDict):
 
 
 class Suspend(TypedDict):
-    """How long it takes to interrupt a die's work for a read."""
-
     erase_ns: int
     program_ns: int
 
 
 class Timing2(TypedDict):
-    """What the flash itself takes."""
-
     block_erase_ns: int
     cache_register: NotRequired[bool | None]
     channel_bytes_per_s: int
@@ -1048,8 +862,6 @@ class Timing2(TypedDict):
 
 
 class FlashDeviceSpec(TypedDict):
-    """An SSD: docs/model/flash.md."""
-
     firmware: Firmware
     geometry: Geometry
     interface: Interface
@@ -1063,38 +875,27 @@ class FlashDeviceSpec(TypedDict):
 
 
 DeviceSpec = NullDeviceSpec | DiskDeviceSpec | LunDeviceSpec | ArrayDeviceSpec | FlashDeviceSpec
-"""A device of a machine file: its `kind` and that kind's keys."""
 
 
 class Identity(TypedDict):
-    """What was found under a path when it was checked; whatever else is found there later is refused."""
-
     device: int
     inode: int
 
 
 class Directory(TypedDict):
-    """A directory that was checked. What lies below it is opened from it, and no symbolic link is followed on the
-    way."""
-
     identity: Identity
     path: str
 
 
 class DmaSpec(TypedDict):
-    """How fast it moves data to or from the memory of the NUMA node that it interrupts, and of any other."""
-
     far_bytes_per_s: int
     near_bytes_per_s: int
 
 
 Kind = Literal["ext2", "ext3", "ext3_windows", "ext4", "contiguous"]
-"""The allocators that are simulated."""
 
 
 class FilesystemSpec(TypedDict):
-    """A filesystem of a machine file's drive: the table `filesystem`, for the kinds that take loads."""
-
     blocks: NotRequired[int]
     group_inodes: NotRequired[int]
     group_metadata_blocks: NotRequired[int]
@@ -1104,8 +905,6 @@ class FilesystemSpec(TypedDict):
 
 
 class WritebackCycles(TypedDict):
-    """CPU time of buffered writes and of writeback, in cycles."""
-
     copy_page: NotRequired[int]
     map: NotRequired[int]
     write: NotRequired[int]
@@ -1113,9 +912,6 @@ class WritebackCycles(TypedDict):
 
 
 class Writeback(TypedDict):
-    """The table `filesystem.writeback`. The times and thresholds are the kernel's defaults
-    (`dirty_writeback_centisecs`, `dirty_expire_centisecs`, `dirty_background_ratio`); cycles are estimates."""
-
     background_blocks: NotRequired[int]
     cycles: NotRequired[WritebackCycles]
     expire_ns: NotRequired[int]
@@ -1124,8 +920,6 @@ class Writeback(TypedDict):
 
 
 class XfsXfsTable(TypedDict):
-    """The table `filesystem` of a drive with `kind = "xfs"`. Blocks are of 4 KiB."""
-
     ag_count: int
     allocation: NotRequired[Allocation | None]
     barrier: NotRequired[bool]
@@ -1144,16 +938,12 @@ class XfsXfsTable(TypedDict):
 
 
 XfsTable = XfsXfsTable
-"""XFS, which takes metadata loads."""
 
 
 FilesystemTable = FilesystemSpec | XfsTable
-"""What a drive's table `filesystem` holds, for the schema. `blocks` may be left out: the drive's."""
 
 
 class ExtMetadata(TypedDict):
-    """The table `metadata` of a drive whose filesystem is ext2, ext3 or ext4."""
-
     barrier: NotRequired[bool | None]
     call_ns: NotRequired[int]
     dirsync: NotRequired[bool]
@@ -1164,12 +954,9 @@ class ExtMetadata(TypedDict):
 
 
 WriteCache = Literal["write back", "write through"]
-"""The words of /sys/block/DEVICE/queue/write_cache."""
 
 
 class QueueSpec(TypedDict):
-    """The tunables of a drive's queue, under the names of /sys/block/DEVICE/queue; those left out are the kernel's."""
-
     hardware_queues: NotRequired[int | None]
     io_poll: NotRequired[int | None]
     io_poll_delay: NotRequired[int | None]
@@ -1185,17 +972,12 @@ class QueueSpec(TypedDict):
 
 
 TunableValue = int | bool | str
-"""A tunable's value, in the kernel's unit."""
 
 
 SchedulerTable = str | dict[str, TunableValue]
-"""What a drive's key `scheduler` holds, for the schema: its name, or a table of `name` and tunables by the kernel's
-names."""
 
 
 class DriveSpec(TypedDict):
-    """The file's keys."""
-
     affinity: NotRequired[AffinityKeys | None]
     device: DeviceSpec
     dma: NotRequired[DmaSpec | None]
@@ -1208,13 +990,9 @@ class DriveSpec(TypedDict):
 
 
 EngineKind = Literal["io_uring", "io_uring_cmd", "libaio", "psync", "pvsync", "mmap", "null"]
-"""The interface through which a group submits I/O."""
 
 
 class Layout(TypedDict):
-    """One file. Extents that touch, in the file and on the device, count as one: filesystems cut them at lengths of
-    their own."""
-
     beyond_end_bytes: int
     block_bytes: int
     bytes_by_flag: list[tuple[str, int]]
@@ -1230,32 +1008,22 @@ class Layout(TypedDict):
 
 
 class LayoutOfExamination(Layout):
-    """What is known of one file."""
-
     path: str
 
 
 class LayoutRefusal(TypedDict):
-    """Why a file's extents are not known."""
-
     absent: str
     errno: int
 
 
 class LayoutRefusalOfExamination(LayoutRefusal):
-    """What is known of one file."""
-
     path: str
 
 
 Examination = LayoutOfExamination | LayoutRefusalOfExamination
-"""What is known of one file."""
 
 
 class Interleaving(TypedDict):
-    """The files of one device. A stretch is what lies between two changes of the file along the device's offsets, gaps
-    aside: a file that nobody interrupts is one stretch, however many extents it has."""
-
     bytes: int
     device: str
     extents: int
@@ -1266,15 +1034,11 @@ class Interleaving(TypedDict):
 
 
 class Examinations(TypedDict):
-    """Where several files lie."""
-
     files: list[Examination]
     interleaving: list[Interleaving]
 
 
 class FailedFigures(TypedDict):
-    """Requests that failed alike."""
-
     count: int
     error: int
     first_device: str
@@ -1284,16 +1048,12 @@ class FailedFigures(TypedDict):
 
 
 FileOrder = Literal["sequential", "round_robin", "random"]
-"""How a job with several files takes turns between them."""
 
 
 WriteHint = Literal["none", "short", "medium", "long", "extreme"]
-"""How long what is written will live, beside what else is written: RWH_WRITE_LIFE_* of fcntl(2)."""
 
 
 class FileSpec(TypedDict):
-    """A file or a block device, or a range of it."""
-
     base_bytes: int
     beneath: NotRequired[Directory | None]
     create: bool
@@ -1306,8 +1066,6 @@ class FileSpec(TypedDict):
 
 
 class FunctionReport(TypedDict):
-    """Shares are of all samples of the interval, or of the whole recording: 0 to 1."""
-
     function: str
     own: int
     own_share: float
@@ -1320,72 +1078,49 @@ class FunctionReport(TypedDict):
 
 
 class SequentialPattern(TypedDict):
-    """From the start of the range to its end, then again."""
-
     kind: Literal["sequential"]
 
 
 class BackwardPattern(TypedDict):
-    """From the end of the range to its start."""
-
     kind: Literal["backward"]
 
 
 class StridedPattern(TypedDict):
-    """Each offset is the last one plus `stride_bytes`; at the end of the range it starts again one block further on."""
-
     kind: Literal["strided"]
     one_lap: NotRequired[bool]
     stride_bytes: int
 
 
 class UniformPattern(TypedDict):
-    """Every block with the same probability, independent of those before."""
-
     kind: Literal["uniform"]
 
 
 class ZipfPattern(TypedDict):
-    """Block ranks drawn with probability proportional to 1/rank^theta, ranks scattered over the range."""
-
     kind: Literal["zipf"]
     theta: float
 
 
 class ParetoPattern(TypedDict):
-    """A share `h` of the blocks gets the share 1 - h of the operations, and so on within it: self-similar (Gray et al.,
-    Quickly generating billion-record synthetic databases, SIGMOD 1994). Ranks are scattered over the range."""
-
     h: float
     kind: Literal["pareto"]
 
 
 class NormalPattern(TypedDict):
-    """The mean of twelve uniform ranks and one more within a width, as gauss.c of fio 3 draws it; ranks are scattered
-    over the range."""
-
     deviation_percent: float
     kind: Literal["normal"]
 
 
 class Zone(TypedDict):
-    """A part of the range, and how often it is drawn."""
-
     length_bytes: int
     weight: float
 
 
 class ZonedPattern(TypedDict):
-    """Uniform within zones, which follow one another from the start of the range; what is behind the last is left
-    out."""
-
     kind: Literal["zoned"]
     zones: list[Zone]
 
 
 class PermutationPattern(TypedDict):
-    """Each block exactly once a pass, in an order drawn anew each pass, in constant memory."""
-
     kind: Literal["permutation"]
 
 
@@ -1400,24 +1135,18 @@ Pattern = (
     | ZonedPattern
     | PermutationPattern
 )
-"""In which order a job visits the blocks of a file."""
 
 
 Mapping = Literal["wrap", "scale", "regions"]
-"""Where I/Os go on a device of another size."""
 
 
 Timing = Literal["recorded", "dependent"]
-"""When I/Os are offered."""
 
 
 Side = Literal["issued", "queued"]
-"""Which of a request's beginnings counts."""
 
 
 class TraceTable(TypedDict):
-    """The columns of a table of I/Os."""
-
     columns: list[tuple[str, int]]
     ended: NotRequired[bool]
     one_reads: NotRequired[bool]
@@ -1425,8 +1154,6 @@ class TraceTable(TypedDict):
 
 
 class TraceChoice(TypedDict):
-    """Files of one trace, and which of its I/Os are meant."""
-
     device: NotRequired[str | None]
     from_ns: int
     length_ns: NotRequired[int | None]
@@ -1436,8 +1163,6 @@ class TraceChoice(TypedDict):
 
 
 class ReplaySpec(TypedDict):
-    """What a job that replays offers, instead of what it would draw."""
-
     digest: str
     discards: bool
     flushes: bool
@@ -1451,35 +1176,26 @@ class ReplaySpec(TypedDict):
 
 
 SyncKind = Literal["fsync", "fdatasync", "sync_file_range"]
-"""The system call that syncs."""
 
 
 class Sync(TypedDict):
-    """After every `every_writes` completed writes, and before the next operation, each file written since is synced."""
-
     every_writes: int
     kind: SyncKind
     when_idle: NotRequired[bool]
 
 
 class JobBounds(TypedDict):
-    """The job is done at the first bound it reaches; at least one is given."""
-
     bytes: NotRequired[int | None]
     duration_ns: NotRequired[int | None]
     ops: NotRequired[int | None]
 
 
 class WriteBlocks(TypedDict):
-    """What writes of a job transfer, if it is not what its reads do."""
-
     align_bytes: int
     blocks: list[BlockSize]
 
 
 class JobSpec(TypedDict):
-    """What one job does."""
-
     align_bytes: int
     arrival: Arrival
     blocks: list[BlockSize]
@@ -1507,8 +1223,6 @@ class JobSpec(TypedDict):
 
 
 class GroupSpec(TypedDict):
-    """Jobs that share one thread, one ring and one pool of buffers."""
-
     atomic_writes: NotRequired[bool]
     batch: NotRequired[int | None]
     cgroup: NotRequired[str | None]
@@ -1532,30 +1246,22 @@ class GroupSpec(TypedDict):
 
 
 class MemoryObservation(TypedDict):
-    """What docs/reference/probes.md describes as the observation of `memory`."""
-
     absent: dict[str, str]
     series: dict[str, SampledSeries]
     times: Times
 
 
 class ProfileColumns(TypedDict):
-    """What happened in each interval."""
-
     length_s: list[float]
     samples: list[int]
 
 
 class ProfileSeries(TypedDict):
-    """Samples over time."""
-
     at_ns: list[int]
     columns: ProfileColumns
 
 
 class ProfileObservation(TypedDict):
-    """What docs/reference/probes.md describes as the observation of `profile`."""
-
     elapsed_ns: int
     functions: list[FunctionReport]
     interval_ns: int
@@ -1566,22 +1272,16 @@ class ProfileObservation(TypedDict):
 
 
 class SwitchColumns(TypedDict):
-    """What happened in each interval."""
-
     context_switches_per_s: list[float]
     length_s: list[float]
 
 
 class SwitchSeries(TypedDict):
-    """Columns over time."""
-
     at_ns: list[int]
     columns: SwitchColumns
 
 
 class Stall(TypedDict):
-    """Times as tables carry them. With weighted samples, `count` and `sum_ns` are estimates of the whole."""
-
     count: int
     max_ns: int | None
     mean_ns: float | None
@@ -1589,8 +1289,6 @@ class Stall(TypedDict):
 
 
 class SiteReport(TypedDict):
-    """A place in the kernel where tasks leave their CPU."""
-
     chain: list[str]
     comm: str
     run_queue_delay: Stall
@@ -1602,15 +1300,11 @@ class SiteReport(TypedDict):
 
 
 class Stacks(TypedDict):
-    """What became of the stack samples."""
-
     taken: int
     unmatched: int
 
 
 class TaskReport(TypedDict):
-    """The switches of one task."""
-
     by_state: dict[str, int]
     comm: str
     pid: int | None
@@ -1621,8 +1315,6 @@ class TaskReport(TypedDict):
 
 
 class SwitchesObservation(TypedDict):
-    """What docs/reference/probes.md describes as the observation of `switches`."""
-
     by_state: dict[str, int]
     elapsed_ns: int
     events_lost: int
@@ -1641,8 +1333,6 @@ class SwitchesObservation(TypedDict):
 
 
 class HostObservations(TypedDict):
-    """What [`ProbeReports::observations`] holds, for the schema: each probe's report."""
-
     block: BlockObservation | None
     counters: CountersObservation | None
     cpu: CpuObservation | None
@@ -1652,12 +1342,9 @@ class HostObservations(TypedDict):
 
 
 IommuMode = Literal["none", "lazy", "strict"]
-"""How the client's DMA addresses are translated (`iommu=`, `intel_iommu=`)."""
 
 
 class IommuSpec(TypedDict):
-    """The client's IOMMU, and the CPU time of mapping and unmapping."""
-
     caching: bool
     direct_ns: int
     free_ns: int
@@ -1670,12 +1357,9 @@ class IommuSpec(TypedDict):
 
 
 Kernel = Literal["before", "after"]
-"""Kernels before and after small messages are pulled up."""
 
 
 class MemorySpec(TypedDict):
-    """Everything left out is as the kernel has it."""
-
     bytes: int
     commit_interval_ns: NotRequired[int | None]
     dirty_background_percent: NotRequired[int | None]
@@ -1686,8 +1370,6 @@ class MemorySpec(TypedDict):
 
 
 class ProcessSpec(TypedDict):
-    """What a thread that calls does between two calls."""
-
     completion_ns: int
     cpu_ns: PerOperation
     spread: float
@@ -1695,8 +1377,6 @@ class ProcessSpec(TypedDict):
 
 
 class ServerSpec(TypedDict):
-    """The server: threads that serve calls, behind a link."""
-
     link_bytes_per_s: int
     network_ns: int
     service_ns: PerOperation
@@ -1705,8 +1385,6 @@ class ServerSpec(TypedDict):
 
 
 class TransportSpec(TypedDict):
-    """A kernel, and what is set otherwise than its own."""
-
     credits: NotRequired[int | None]
     data_placement: NotRequired[bool | None]
     inline_bytes: NotRequired[int | None]
@@ -1718,9 +1396,6 @@ class TransportSpec(TypedDict):
 
 
 class NfsSpec(TypedDict):
-    """The file's keys. Times are means; how they vary is given by the `spread` beside them, from 0, always the mean, to
-    1, exponential."""
-
     costs: CostSpec
     iommu: IommuSpec
     process: ProcessSpec
@@ -1730,8 +1405,6 @@ class NfsSpec(TypedDict):
 
 
 class SwapSpec(TypedDict):
-    """`[swap]` of a machine file."""
-
     bytes: int
     drive: int
     fault_ns: int
@@ -1742,9 +1415,6 @@ class SwapSpec(TypedDict):
 
 
 class MachineFile(TypedDict):
-    """The file's keys, as they are written. Tables whose reading depends on the kernel state their contents to the
-    schema."""
-
     cgroups: NotRequired[list[CgroupSpec]]
     completion: NotRequired[CompletionSpec | None]
     cpus: CpusTable
@@ -1759,8 +1429,6 @@ class MachineFile(TypedDict):
 
 
 class Maps(TypedDict):
-    """Over time. All columns have `length` values."""
-
     by_pid: dict[str, Any]
     bytes_discarded: list[int]
     bytes_read: list[int]
@@ -1777,8 +1445,6 @@ class Maps(TypedDict):
 
 
 class NameSpec(TypedDict):
-    """How a thread names its files."""
-
     bytes: int
     first: int
     random_bytes: int
@@ -1786,24 +1452,17 @@ class NameSpec(TypedDict):
 
 
 class FilesNextDirectory(TypedDict):
-    """After this many files."""
-
     files: int
 
 
 class TimeNsNextDirectory(TypedDict):
-    """With the first file after this time."""
-
     time_ns: int
 
 
 NextDirectory = FilesNextDirectory | TimeNsNextDirectory
-"""When to move on; after the last subdirectory comes number 0 again."""
 
 
 class WalkSpec(TypedDict):
-    """The subdirectories of a thread, and the order in which files fill them."""
-
     count: int
     first: int
     next_after: NextDirectory
@@ -1812,12 +1471,9 @@ class WalkSpec(TypedDict):
 SyncMethod = Literal[
     "none", "before_close", "system_then_first", "reverse", "system_then_reverse", "in_order", "system_then_in_order"
 ]
-"""When files become durable. "Again" is: opened once more by name, fsynced, closed."""
 
 
 class MetadataSpec(TypedDict):
-    """What one thread of a metadata load does, as Python describes it."""
-
     file_bytes: int
     files: int
     keep: bool
@@ -1831,12 +1487,9 @@ class MetadataSpec(TypedDict):
 
 
 PathForm = Literal["full", "relative"]
-"""How a call names a file."""
 
 
 class ThreadSpec(TypedDict):
-    """One thread: its directory, its CPUs and what it does."""
-
     beneath: NotRequired[Directory | None]
     cpus: NotRequired[list[int] | None]
     directory: str
@@ -1845,15 +1498,11 @@ class ThreadSpec(TypedDict):
 
 
 class MetadataPhase(TypedDict):
-    """A metadata load as Python hands it to the engine and to the simulated machine."""
-
     name: str
     threads: list[ThreadSpec]
 
 
 class OperationObserved(TypedDict):
-    """Times in whole milliseconds, as the kernel reports them."""
-
     bytes_received: int
     bytes_sent: int
     execute_ms: int
@@ -1865,23 +1514,17 @@ class OperationObserved(TypedDict):
 
 
 class MountObserved(TypedDict):
-    """What one mount counted."""
-
     operations: dict[str, OperationObserved]
     pulled_up_bytes: NotRequired[int | None]
     source: str
 
 
 class NfsObservation(TypedDict):
-    """What docs/reference/probes.md describes as the observation of `nfs`."""
-
     elapsed_ns: int
     mounts: dict[str, MountObserved]
 
 
 class OutputSpec(TypedDict):
-    """Another form of the trace."""
-
     descriptor: int
     device: NotRequired[str]
     form: str
@@ -1889,30 +1532,21 @@ class OutputSpec(TypedDict):
 
 
 class PassRecord(TypedDict):
-    """The times of one pass."""
-
     fill_ns: int
     sort_ns: int
 
 
 class VerifyPattern(TypedDict):
-    """What verified blocks are filled with. The bytes begin anew every 512 bytes of a file."""
-
     alone: bool
     bytes: list[int]
 
 
 class StopCondition(TypedDict):
-    """When jobs of a phase are stopped before an end of their own: they offer nothing more, and what is under way is
-    measured."""
-
     any: bool
     jobs: list[str]
 
 
 class Phase(TypedDict):
-    """A load on files or devices."""
-
     cut_transient: bool
     drop_caches: bool
     ends_with_first: bool
@@ -1928,8 +1562,6 @@ class Phase(TypedDict):
 
 
 class PhaseRecordOfJobRecord(TypedDict):
-    """A phase's record; `J` is the record of a job."""
-
     build_profile: str
     clock: ClockKind
     elapsed_ns: int
@@ -1946,15 +1578,11 @@ class PhaseRecordOfJobRecord(TypedDict):
 
 
 class ProbeReports(TypedDict):
-    """What the probes yielded."""
-
     absent: dict[str, str]
     observations: HostObservations
 
 
 class Process(TypedDict):
-    """A process of the trace."""
-
     depth_max: int
     discards: int
     flushes: int
@@ -1966,8 +1594,6 @@ class Process(TypedDict):
 
 
 class ReuseFigures(TypedDict):
-    """The working set."""
-
     hit_share_by_cache_bytes: list[tuple[int, float, float]]
     sampled_share: float
     touched_bytes: int
@@ -1975,16 +1601,12 @@ class ReuseFigures(TypedDict):
 
 
 class TracedDevice(TypedDict):
-    """A device of the trace."""
-
     extent_bytes: int
     ios: int
     name: str
 
 
 class ScheduleSummary(TypedDict):
-    """A schedule without its I/Os."""
-
     devices: list[TracedDevice]
     digest: str
     elapsed_ns: int
@@ -1997,16 +1619,12 @@ class ScheduleSummary(TypedDict):
 
 
 class TaskAhead(TypedDict):
-    """What one task had in front of a request."""
-
     bytes: int
     pid: int
     requests: int
 
 
 class SlowRequest(TypedDict):
-    """A slow request, step by step."""
-
     ahead: list[TaskAhead]
     arrived_ns: int
     bytes: int
@@ -2022,8 +1640,6 @@ class SlowRequest(TypedDict):
 
 
 class Snapshot(TypedDict):
-    """What a poll of the handle shows while the phase runs."""
-
     bytes: int
     done: bool
     elapsed_ns: int
@@ -2034,8 +1650,6 @@ class Snapshot(TypedDict):
 
 
 class SortRecord(TypedDict):
-    """What a sort yielded."""
-
     build_profile: str
     bytes: int
     context_switches_involuntary: int
@@ -2052,16 +1666,12 @@ class SortRecord(TypedDict):
 
 
 class SortSpec(TypedDict):
-    """How much is sorted, and how often."""
-
     bytes: int
     passes: int
     seed: int
 
 
 class TraceFigures(TypedDict):
-    """A whole trace. docs/traces.md explains each figure."""
-
     absent: dict[str, str]
     all: GroupFigures
     began_ns: int

@@ -107,18 +107,6 @@ def _default(field: FieldInfo) -> str:
     return f"`{written(field.default, extras(field).get('unit'))}`"
 
 
-def _job_table() -> str:
-    return options_table(JobOptions)
-
-
-def _phase_table() -> str:
-    return options_table(PhaseOptions)
-
-
-def _group_table() -> str:
-    return options_table(GroupOptions)
-
-
 def _groups_phase_table() -> str:
     """What a mix with groups takes beside the options of its phase."""
     own = [name for name in MixOptions.model_fields if name not in {*PhaseOptions.model_fields, "jobs", "ends_with"}]
@@ -177,10 +165,6 @@ def _formats_table() -> str:
     return markdown_table(("format", "what it reads"), [(f"`{one.name}`", one.help) for one in FORMATS.values()])
 
 
-def _settings_table() -> str:
-    return settings_table()
-
-
 def _model_settings_table() -> str:
     """The controls that reach a simulated machine, with the keys of its file that they set, from their own examples."""
     rows = []
@@ -200,14 +184,6 @@ def _examples_table() -> str:
     return markdown_table(("example", "question", "machine"), rows)
 
 
-def _experiment_table() -> str:
-    return options_table(ExperimentOptions)
-
-
-def _tune_table() -> str:
-    return options_table(TuneOptions)
-
-
 def _tune_ranges_table() -> str:
     """What `iolab tune` tries of a control whose values an experiment leaves out."""
     rows = []
@@ -220,29 +196,8 @@ def _tune_ranges_table() -> str:
     return markdown_table(("setting", "tried with `{}`"), rows)
 
 
-def _compare_table() -> str:
-    return options_table(CompareOptions)
-
-
-def _target_table(kind: str) -> Callable[[], str]:
-    def render_target() -> str:
-        return options_table(TARGETS[kind])
-
-    return render_target
-
-
-def _layer_table(kind: str) -> Callable[[], str]:
-    def render_layer() -> str:
-        return options_table(layer.KINDS[kind])
-
-    return render_layer
-
-
-def _published_table(model: str) -> Callable[[], str]:
-    def render_published() -> str:
-        return options_table(getattr(options, model))
-
-    return render_published
+def _options(model: type[BaseModel]) -> Callable[[], str]:
+    return lambda: options_table(model)
 
 
 def _claims() -> str:
@@ -258,19 +213,12 @@ def _claims() -> str:
     return markdown_table(("claim", "date", "asked by", "state"), rows)
 
 
-def _claim_score() -> str:
-    return claim.score(library.stated())
-
-
 def _claim_counts() -> str:
     return _filled(claim.claims_in_words([library.load(name) for name in library.names()]))
 
 
 def _scorecard(written: Callable[[list[Part]], str]) -> Callable[[], str]:
-    def render_scorecard() -> str:
-        return written(stored())
-
-    return render_scorecard
+    return lambda: written(stored())
 
 
 def _filled(text: str) -> str:
@@ -342,44 +290,44 @@ MACHINE_KEYS: dict[str, Callable[[Key], bool]] = {
 
 TABLES: dict[str, Callable[[], str]] = {
     "examples": _examples_table,
-    "experiment": _experiment_table,
-    "compare": _compare_table,
-    "tune-options": _tune_table,
+    "experiment": _options(ExperimentOptions),
+    "compare": _options(CompareOptions),
+    "tune-options": _options(TuneOptions),
     "tune-ranges": _tune_ranges_table,
-    "target-scratch": _target_table("scratch"),
-    "target-directory": _target_table("directory"),
-    "target-file": _target_table("file"),
-    "target-device": _target_table("device"),
-    **{f"layer-{name}": _layer_table(name) for name in layer.KINDS},
+    "target-scratch": _options(TARGETS["scratch"]),
+    "target-directory": _options(TARGETS["directory"]),
+    "target-file": _options(TARGETS["file"]),
+    "target-device": _options(TARGETS["device"]),
+    **{f"layer-{name}": _options(kind) for name, kind in layer.KINDS.items()},
     "workloads": _kinds_table,
-    "job-options": _job_table,
-    "phase-options": _phase_table,
-    "group-options": _group_table,
+    "job-options": _options(JobOptions),
+    "phase-options": _options(PhaseOptions),
+    "group-options": _options(GroupOptions),
     "groups-options": _groups_phase_table,
     "fio-job-options": _fio_job_table,
     "fio-refused-options": _fio_refused_table,
-    "settings": _settings_table,
+    "settings": settings_table,
     "model-settings": _model_settings_table,
     "probes": _probes_table,
     "metrics": _metrics_table,
     "tool-metrics": _tool_metrics_table,
     "formats": _formats_table,
-    "published-file": _published_table("FileOptions"),
-    "published-fitted": _published_table("FittedOptions"),
-    "published-table": _published_table("TableOptions"),
-    "published-cell": _published_table("CellOptions"),
-    "published-aim": _published_table("AimOptions"),
-    "published-claims": _published_table("StatementOptions"),
-    "published-distribution": _published_table("DistributionOptions"),
-    "published-question": _published_table("QuestionOptions"),
-    "published-chosen": _published_table("ChosenOptions"),
-    "published-follows": _published_table("FollowsOptions"),
-    "published-null": _published_table("NullOptions"),
+    "published-file": _options(options.FileOptions),
+    "published-fitted": _options(options.FittedOptions),
+    "published-table": _options(options.TableOptions),
+    "published-cell": _options(options.CellOptions),
+    "published-aim": _options(options.AimOptions),
+    "published-claims": _options(options.StatementOptions),
+    "published-distribution": _options(options.DistributionOptions),
+    "published-question": _options(options.QuestionOptions),
+    "published-chosen": _options(options.ChosenOptions),
+    "published-follows": _options(options.FollowsOptions),
+    "published-null": _options(options.NullOptions),
     "claims": _claims,
     "claim-counts": _claim_counts,
-    "claim-score": _claim_score,
-    "published-effects": _published_table("EffectOptions"),
-    "published-asks": _published_table("AskOptions"),
+    "claim-score": lambda: claim.score(library.stated()),
+    "published-effects": _options(options.EffectOptions),
+    "published-asks": _options(options.AskOptions),
     **{f"machine-keys-{name}": _machine_keys(belongs) for name, belongs in MACHINE_KEYS.items()},
     "scorecard": _scorecard(markdown),
     "scorecard-statements": _scorecard(statements_markdown),

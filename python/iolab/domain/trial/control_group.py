@@ -18,8 +18,8 @@ KEYS_EVERYWHERE = frozenset({"io_max", "io_weight"})
 IoPriorityClass = Literal["no-change", "promote-to-rt", "restrict-to-be", "idle"]
 
 
-def _unless_given(default: Any = None) -> Any:
-    return Field(default=default, exclude_if=lambda value: value is None)
+def _unless_given() -> Any:
+    return Field(default=None, exclude_if=lambda value: value is None)
 
 
 class ControlGroup(Spec):

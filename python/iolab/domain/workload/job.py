@@ -40,7 +40,6 @@ class PhaseOptions(Options):
 
 
 ZIPF_THETA = 1.1
-PatternName = Literal["sequential", "backward", "strided", "random", "zipf", "pareto", "normal", "zoned", "permutation"]
 
 
 class JobOptions(Options):

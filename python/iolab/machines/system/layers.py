@@ -19,7 +19,6 @@ from iolab.machines.system.action import RemoveMapping, StopArray
 from iolab.machines.system.block import device_at
 from iolab.machines.system.undo import UndoJournal
 
-CONTROL = Path("/dev/mapper/control")
 NEW_ARRAY = Path("/sys/module/md_mod/parameters/new_array")
 NODE_PATIENCE_S = 10.0
 

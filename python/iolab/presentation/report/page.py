@@ -110,7 +110,7 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
         "why_first": _first_paragraph(why) if why else [],
         "csv": _csv(run, metrics),
         "remarks": _remarks(run),
-        "machine": [*_trust(run, summary), *main_facts(run.machine)],
+        "machine": [*_trust(run), *main_facts(run.machine)],
         "machine_in_full": list(all_facts(run.machine)),
         "experiment": run.experiment_text,
         "how": (UNPAIRED if any(one.pairing == "none" for one in summary.comparisons) else IN_ROUNDS, *HOW),
@@ -118,7 +118,7 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
     }
 
 
-def _trust(run: RunData, summary: Summary) -> Iterator[tuple[str, str]]:
+def _trust(run: RunData) -> Iterator[tuple[str, str]]:
     """How far the mechanisms of a simulated run were ever compared with a measurement."""
     if words := in_words(evidence(run)):
         yield "trust", words

@@ -109,7 +109,7 @@ def sentence(sweep: Sweep, summary: Levels) -> str | None:
     throughput = main_metric(list(by_metric), sweep.throughputs)
     if throughput is None:
         return None
-    sentences = [_of_line(sweep, line, by_metric, throughput) for line in sweep.lines[:LINES_TOLD_MAX]]
+    sentences = [_of_line(line, by_metric, throughput) for line in sweep.lines[:LINES_TOLD_MAX]]
     more = len(sweep.lines) - LINES_TOLD_MAX
     rest = f"; {counted(more, 'more line')} in the table" if more > 0 else ""
     return f"{title(sweep)}: {'; '.join(sentences)}{rest}."
@@ -139,7 +139,7 @@ def curve(line: Line, rows: dict[str, Row]) -> tuple[list[Point], list[float]]:
     return [point for point, _ in pairs], [one for _, one in pairs]
 
 
-def _of_line(sweep: Sweep, line: Line, by_metric: dict[str, dict[str, Row]], throughput: str) -> str:
+def _of_line(line: Line, by_metric: dict[str, dict[str, Row]], throughput: str) -> str:
     points, heights = curve(line, by_metric[throughput])
     prefix = f"{line.name}: " if line.name else ""
     name = label(throughput)

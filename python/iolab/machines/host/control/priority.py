@@ -20,7 +20,6 @@ from iolab.machines.host.control.applier import AppliedValue, Applier, Context
 from iolab.machines.system import rights
 
 CLASSES = {"none": 0, "rt": 1, "be": 2, "idle": 3}
-LEVELS = 8
 _CLASS_SHIFT = 13
 _WHO_PROCESS = 1
 _SYSCALLS = {"x86_64": (251, 252), "aarch64": (30, 31), "riscv64": (30, 31)}
