@@ -17,15 +17,26 @@ _CHANGE = re.compile(
     # A share of time is a figure of its own.
     r"(?!.*\b(?:cpu|util\w*|busy|iowait|idle|hits?|usr|user|sys\w*)\b)"
     r"(?:\W*(?:delta|Δ|change|diff(?:erence)?|gain|improve\w*|regress\w*|speed-?up|ratio|vs\.?|percent)\b.*"
-    r"|.*[ (](?:diff|delta|change|%)\)?\W*|%.*|Δ.*)",
+    r"|.*[ (](?:diff|delta|change|%)\)?\W*|%.*|Δ.*|.*\bvs\b.*)",
     re.IGNORECASE,
 )
+_CHANGED = re.compile(
+    r"[-+\u2212]\s?[\d.,]{1,12}\s?[%x\u00d7]"
+    r"|[~≈]?[\d.,]{1,12}\s?[%x\u00d7] (?:slower|faster|higher|lower|better|worse|less|more|fewer)",
+    re.IGNORECASE,
+)
+"""A cell of such a column, whatever it is called."""
 _WORD = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|[^\s()\[\]]+")
 
 
 def without_changes(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
     """The table less its columns of changes, if two columns of figures or more are left beside them."""
-    kept = [place for place, name in enumerate(header) if not place or not _CHANGE.fullmatch(name)]
+    columns = [[row[place] for row in rows if row[place]] for place in range(len(header))]
+    kept = [
+        place
+        for place, name in enumerate(header)
+        if not place or not (_CHANGE.fullmatch(name) or (columns[place] and all(map(_CHANGED.match, columns[place]))))
+    ]
     if len(kept) < 3:
         kept = list(range(len(header)))
     return [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
