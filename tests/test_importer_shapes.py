@@ -111,6 +111,33 @@ def test_rows_are_metrics_and_columns_settings(
         assert value(run, *place) == pytest.approx(expected), place
 
 
+@pytest.mark.parametrize(
+    ("text", "workload", "figures"),
+    [
+        ("| Threads | IOPS |\n|---|---|\n| 1 | 100 |\n| 8 | 700 |\n", "table[Threads={}]", {"1": 100, "8": 700}),
+        ("| Per-worker QD | IOPS |\n|--:|--:|\n| 2 | 300 |\n| 4 | 500 |\n", "table[Per-worker QD={}]", {"2": 300}),
+        ("| Run | IOPS |\n|--:|--:|\n| 1 | 300 |\n| 2 | 500 |\n", "table", {"": 300}),
+    ],
+)
+def test_columns_that_state_how_much_was_done_are_workloads(
+    tmp_path: Path, text: str, workload: str, figures: dict[str, float]
+) -> None:
+    path = tmp_path / "table.md"
+    path.write_text(text)
+    run = open_run(path)
+    for amount, expected in figures.items():
+        assert value(run, "table", workload.format(amount), "IOPS") == expected
+
+
+def test_tables_below_different_headings_are_settings(tmp_path: Path) -> None:
+    table = "| Test | Read MB/s |\n|---|---|\n| SEQ1M | {} |\n| RND4K | {} |\n"
+    path = tmp_path / "page.md"
+    path.write_text(f"## MB/s\n\n### old pool\n\n{table.format(1100, 40)}\n### new pool\n\n{table.format(1000, 500)}")
+    run = open_run(path)
+    assert sorted(run.settings) == ["new pool", "old pool"]
+    assert set(run.metrics["round"]) == {0}
+
+
 def test_what_is_no_single_figure_and_changes_are_named(tmp_path: Path) -> None:
     path = tmp_path / "table.md"
     path.write_text(OF_METRICS)
@@ -229,6 +256,49 @@ def test_pieces_of_outputs_as_they_are_posted(tmp_path: Path, text: str, figures
     for (workload, metric), expected in figures.items():
         assert value(run, "post", workload, metric) == pytest.approx(expected), metric
     assert not any(row["value"] == 0 and row["metric"] == "bytes" for row in run.metrics.iter_rows(named=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "figures"),
+    [
+        (
+            "    capacity     operations    bandwidth\n    pool         used  avail   read  write   read  write\n"
+            "    ----------  -----  -----  -----  -----  -----  -----\n"
+            "    data         602M  3.16G  2,50K     51      0  6,50M\n",
+            {("zpool data", "read.iops"): 2.5 * 1024, ("zpool data", "write.rate_bytes_per_s"): 6.5 * MIB},
+        ),
+        (
+            "              KB  reclen   write rewrite    read    reread<br>\n"
+            "            1024     256   78000 1110000  1960000  3250000<br>\n",
+            {("iozone[file_kib=1024,record_kib=256]", "reread/rate_bytes_per_s"): 3_250_000 * 1024},
+        ),
+        (
+            "fillsync     :   72000.500 micros/op;    0.0 MB/s (100 ops)\n"
+            "readseq      :       0.900 micros/op; 1094.0 MB/s\n",
+            {
+                ("db_bench", "fillsync/latency_ns_mean"): 72_000_500,
+                ("db_bench", "readseq/rate_bytes_per_s"): 1094 * MIB,
+            },
+        ),
+    ],
+)
+def test_other_spellings_of_outputs(tmp_path: Path, text: str, figures: dict[tuple[str, str], float]) -> None:
+    path = tmp_path / "post.txt"
+    path.write_text(text)
+    run = open_run(path)
+    for (workload, metric), expected in figures.items():
+        assert value(run, "post", workload, metric) == pytest.approx(expected), metric
+    absent = [row["key"] for row in run.metrics.iter_rows(named=True) if row["value"] is None]
+    assert ("fillsync/rate_bytes_per_s" in absent) == ("fillsync" in text), "0.0 is below the decimals, and not none"
+
+
+def test_a_job_of_fio_without_rates_is_no_job_that_did_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "post.txt"
+    path.write_text(
+        "read: (groupid=0, jobs=1): err= 0: pid=12847\n  read: IOPS=487, BW=487MiB/s (511MB/s), aggrb=487MiB/s\n"
+    )
+    with pytest.raises(InputError, match="no rates are below the line of job read"):
+        open_run(path)
 
 
 def test_names_that_end_in_a_number_title_outputs_above_a_ruler(tmp_path: Path) -> None:

@@ -269,6 +269,8 @@ class _Reader:
             of_syncs = self.is_nameless and "sync" in raw
             if not raw.get("error") and not of_syncs and not raw.keys() & {"read", "write", "trim", "mixed"}:
                 self.without_rates.append((self.line, str(raw["jobname"])))
+                if "sync" not in raw:
+                    return
             self.runs.add(Member(self.line, raw, job.shares, identity), self.title)
 
 

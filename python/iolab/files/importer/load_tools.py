@@ -308,13 +308,13 @@ DB_BENCH = figures_format(
         ),
         rule(
             rf"(?P<phase>\w[\w.-]{{1,60}}+)\s*+:\s++{_figure('time')} micros/op(?: {_figure('rate')} ops/sec)?"
-            rf"(?: {_figure('elapsed')} seconds)?(?:.{{0,60}}?;\s++{_figure('bytes')} MB/s)?",
+            rf"(?: {_figure('elapsed')} seconds)?(?:.{{0,60}}?;\s++(?:0\.0++|{_figure('bytes')}) MB/s)?",
             opens=True,
             time=of("latency_ns_mean", US),
             rate=of("iops"),
             elapsed=of("elapsed_s"),
             bytes=of("rate_bytes_per_s", MIB),
-            absent="not printed by this benchmark",
+            absent="not printed by this benchmark, or below its decimals",
         ),
         rule(
             rf"Percentiles: P50: {_figure('p50')} P75: {NUMBER} P99: {_figure('p99')} P99\.9: {_figure('p999')}",

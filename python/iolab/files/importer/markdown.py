@@ -11,6 +11,7 @@ import re
 from itertools import pairwise
 
 from iolab.base.plain_text import counted
+from iolab.files.importer import csv_entries
 from iolab.files.importer.columns import OF_RESULT, settings_of, unit_in, without_changes
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import METRIC_COLUMN, ROUND, SETTING, WORKLOAD
@@ -217,12 +218,18 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
         setting = next((place for place in text if place != workload), None)
         if setting == 0 and workload is None and all(_OF_TEST.search(row[0]) for row in rows):
             setting, workload = None, 0
+    special = {setting, workload, round}
+    cases = [place for place, name in enumerate(header) if place not in special and csv_entries.is_parameter(name)]
+    if special == {None} and not cases and _counts(header[0], [row[0] for row in rows]):
+        cases = [0]
     for row in rows:
         name = source.stem_without_round if setting is None else row[setting]
         setting_name = name or source.stem_without_round
         called = OF_NO_NAME if workload is None else row[workload]
+        if cases:
+            called += f"[{','.join(f'{header[place]}={row[place]}' for place in cases)}]"
         for place, cell in enumerate(row):
-            if place in (setting, workload, round) or not header[place]:
+            if place in special or place in cases or not header[place]:
                 continue
             known = quantities_below(cell, header[place])
             if _is_text(cell) and not known:
@@ -237,6 +244,14 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
                     metric = found.metric_called(name) or f"{metric}_ns"
                 made.add(metric, None if found is None else found.value, op=op, absent="empty in the table")
     return left_out
+
+
+def _counts(name: str, entries: list[str]) -> bool:
+    """Whether the first column states how much was done: whole numbers that rise, or fall, from row to row."""
+    if _is_result(name) or len(entries) < 2 or not all(map(str.isdecimal, entries)):
+        return False
+    numbers = [int(entry) for entry in entries]
+    return numbers in (sorted(set(numbers)), sorted(set(numbers), reverse=True))
 
 
 def _sizes(header: list[str]) -> dict[int, str]:
@@ -286,4 +301,5 @@ FORMAT = Format(
     recognises=_recognises,
     parse=_parse,
     words=("|---", "---|", "| ---", "-+-"),
+    titled=True,
 )
