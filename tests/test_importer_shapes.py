@@ -138,6 +138,56 @@ def test_tables_below_different_headings_are_settings(tmp_path: Path) -> None:
     assert set(run.metrics["round"]) == {0}
 
 
+def test_settings_and_metrics_in_the_names_of_columns(tmp_path: Path) -> None:
+    path = tmp_path / "table.md"
+    path.write_text(
+        "| phase | old IOPS | old BW | new IOPS | new BW | old vs new |\n|---|---|---|---|---|---|\n"
+        "| 4k randread | 160k | 640 MiB/s | 165k | 660 MiB/s | +3.1% |\n"
+    )
+    run = open_run(path)
+    assert value(run, "new", "4k randread", "iops") == 165e3
+    assert value(run, "old", "4k randread", "rate_bytes_per_s") == 640 * MIB
+    assert set(run.metrics["round"]) == {0}
+
+
+def test_columns_of_tests_are_workloads(tmp_path: Path) -> None:
+    path = tmp_path / "table.md"
+    path.write_text(
+        "| Backend | 4K randread | 64K randread |\n|---|---|---|\n| `a` | `3800 MiB/s` | `4400 MiB/s` |\n"
+        "| `b` | `1200 MiB/s` | `2600 MiB/s` |\n"
+    )
+    run = open_run(path)
+    assert value(run, "a", "table[4K randread]", "read.rate_bytes_per_s") == 3800 * MIB
+    assert value(run, "b", "table[64K randread]", "read.rate_bytes_per_s") == 2600 * MIB
+
+
+def test_tables_that_name_settings_below_different_titles_are_workloads(tmp_path: Path) -> None:
+    table = "| phase | old | new |\n|---|---|---|\n| 4k randread | {} IOPS | {} IOPS |\n"
+    path = tmp_path / "table.md"
+    path.write_text(
+        f"**NVMe/RDMA** (100 GbE)\n\n{table.format('160k', '165k')}\n**NVMe/TCP** (same wire)\n\n"
+        f"{table.format('115k', '240k')}"
+    )
+    run = open_run(path)
+    assert value(run, "new", "4k randread[NVMe/TCP]", "read.iops") == 240e3
+    assert value(run, "old", "4k randread[NVMe/RDMA]", "read.iops") == 160e3
+
+
+def test_marks_behind_figures_and_remarks_above_them(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text(
+        "### Good\n\nSequential Write: 45.0 MB/s ✓\nRandom Read: 150 IOPS ✓\n\n"
+        "### Poor\n\nSequential Write: 2.0 MB/s  ✗ (Target: >20 MB/s)\nRandom Read: 20 IOPS ✗ (Target: >100 IOPS)\n"
+    )
+    run = open_run(tmp_path / "list.txt")
+    assert value(run, "Good", "Sequential Write", "write.rate_bytes_per_s") == 45e6
+    assert value(run, "Poor", "Random Read", "read.iops") == 20
+    copied = "```\n$ dd if=/dev/zero of=f bs=1G count=1\n1073741824 bytes (1.1 GB) copied, {} s, 1 MB/s\n```\n"
+    (tmp_path / "dd.txt").write_text(f"// HDD speed\n{copied.format('8.0')}//NVMe\n{copied.format('2.0')}")
+    run = open_run(tmp_path / "dd.txt")
+    assert value(run, "HDD speed", "dd if=/dev/zero of=f bs=1G count=1", "elapsed_s") == 8
+    assert value(run, "NVMe", "dd if=/dev/zero of=f bs=1G count=1", "elapsed_s") == 2
+
+
 def test_what_is_no_single_figure_and_changes_are_named(tmp_path: Path) -> None:
     path = tmp_path / "table.md"
     path.write_text(OF_METRICS)

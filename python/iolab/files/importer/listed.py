@@ -16,7 +16,7 @@ LINES_MIN = 2
 OF_NO_NAME = "list"
 _LINE = re.compile(
     r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d][^:=|*`]{1,60}?)[*_`]{0,2}\s*+[:=]\s*+[*_`]{0,2}"
-    r"(?P<figure>~?\d[^:=|*_`]{0,40}?)[*_`]{0,2}(?P<remark>\s+(?:[^\w\s(]{1,2}\s*)?\([^()]{1,80}\))?[.,;]?\s*+$"
+    r"(?P<figure>~?\d[^:=|*_`]{0,40}?)[*_`]{0,2}(?:\s+[^\w\s(]{1,2})?(?:\s+\([^()]{1,80}\))?[.,;]?\s*+$"
 )
 _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
 _OF_RATE = r"iops|i/os? per second|bandwidth|bw|throughput|rate|speed|average|avg|mean"

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from iolab.base.plain_text import counted
 from iolab.files.importer import csv_entries
-from iolab.files.importer.columns import OF_RESULT, settings_of, unit_in, without_changes
+from iolab.files.importer.columns import OF_RESULT, settings_by_metric, settings_of, unit_in, without_changes
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import METRIC_COLUMN, ROUND, SETTING, WORKLOAD
 from iolab.files.importer.format import Format
@@ -105,6 +105,11 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         results.problem("columns of changes are left out: they are computed anew", table.line)
     if split := settings_of(header):
         left_out = _add_settings(table, *split, rows, source)
+    elif by_metric := settings_by_metric(header):
+        left_out = []
+        for metric, places in by_metric.items():
+            part = [[row[0], *(row[place] for place in places)] for row in rows]
+            left_out += _add_settings(table, list(places.values()), metric, part, source)
     elif _rows_are_metrics(header, rows) or _columns_are_settings(header, rows):
         left_out = _add_columns(table, header, rows, source)
     else:
@@ -208,7 +213,7 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
 def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: Source) -> list[str]:
     """Returns the cells that are text in a column of figures, or hold no single figure."""
     left_out: list[str] = []
-    sizes = _sizes(header)
+    apart = _sizes(header) or _tests(header, rows)
     lower = [name.lower() for name in header]
     setting, workload, round = (
         next((lower.index(name) for name in known if name in lower), None) for known in (SETTING, WORKLOAD, ROUND)
@@ -235,7 +240,7 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
             if _is_text(cell) and not known:
                 left_out += _without_figure(cell, known)
                 continue
-            made = table.row(setting_name, f"{called}[{sizes[place]}]" if place in sizes else called)
+            made = table.row(setting_name, f"{called}[{apart[place]}]" if place in apart else called)
             for found in known or (None,):
                 name = without_unit(header[place])
                 _, op, metric = metric_of(name)
@@ -259,6 +264,20 @@ def _sizes(header: list[str]) -> dict[int, str]:
     bare = {place: without_unit(name).strip() for place, name in enumerate(header)}
     found = {place: name for place, name in bare.items() if _SIZE.fullmatch(name)}
     return found if len(set(found.values())) > 1 else {}
+
+
+def _tests(header: list[str], rows: list[list[str]]) -> dict[int, str]:
+    """Columns that are tests of one metric, such as `4K randread` and `64K randread` with rates below: by what they are
+    called, if the operation and the metric do not tell them apart."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for place, name in enumerate(header):
+        kinds = {known.metric for row in rows for known in quantities_below(row[place], name)}
+        if _OF_TEST.search(name) and not _is_result(name) and len(kinds) == 1 and (metric := kinds.pop()):
+            ways = [way for way in ("read", "write") if way in name.lower()]
+            found.setdefault((ways[0] if len(ways) == 1 else "all", metric), []).append(place)
+    if all(len(places) == 1 for places in found.values()):
+        return {}
+    return {place: header[place] for places in found.values() for place in places}
 
 
 def _is_filled(cell: str) -> bool:

@@ -159,7 +159,7 @@ def _read_directory(path: Path, results: Results) -> list[tuple[str, str]]:
 
 def _nothing(results: Results, used: Sequence[tuple[str, str]]) -> InputError:
     if results.problems:
-        return InputError(f"no figures: {results.problems[0]}")
+        return InputError(f"no figures: {results.problems[-1]}")
     names = ", ".join(name for _, name in used)
     return InputError(
         f"its header looks like {names}, and no figures were found below it",

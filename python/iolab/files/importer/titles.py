@@ -27,7 +27,10 @@ BARE_WORDS_MAX = 8
 _FIGURE = re.compile(r"\d[\d.,]*+")
 _NOT_BARE = re.compile(r"[:=|{}<>;\"\t]|[.,!?]$|^[^\w#*=~(\[-]|^\d+(?:\.\d+)?\s|^\d+\+\d+ ")
 """Parts of figures, sentences and code."""
-_HEADING = re.compile(r"#{2,6}\s++(?P<title>\S.*)|\*\*(?P<bold>[^*]++)\*\*$|=+ (?P<ruled>[^=]++) =+$")
+_HEADING = re.compile(
+    r"#{2,6}\s++(?P<title>\S.*)|\*\*(?P<bold>[^*]++)\*\*(?: \([^()]*+\))?$|//+ ?(?P<remark>[^/\s].*)"
+    r"|=+ (?P<ruled>[^=]++) =+$"
+)
 _VERSIONED = re.compile(
     r"(?!(?:run|round|test|iter\w*|trial|job)[-_]?\d)[A-Za-z][A-Za-z.+-]{1,20}\d[\w.+-]{0,20}", re.IGNORECASE
 )
