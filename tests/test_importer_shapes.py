@@ -261,6 +261,16 @@ def test_sentences_state_what_was_before_and_after(tmp_path: Path) -> None:
             },
         ),
         (
+            "Version  1.97       ------Sequential Output------ --Sequential Input- --Random-\n"
+            "FreeBSD         16G           108000  25 50000  11           204000   9 393.0   4\n",
+            {
+                ("bonnie++", "put_block/rate_bytes_per_s"): 108_000 * 1024,
+                ("bonnie++", "rewrite/cpu_percent"): 11,
+                ("bonnie++", "get_block/rate_bytes_per_s"): 204_000 * 1024,
+                ("bonnie++", "seek/iops"): 393,
+            },
+        ),
+        (
             "WRITE       Elapsed time     :        80ms        90ms\n"
             "            IOPS             :        9690        9600\n",
             {("elbencho", "write/iops"): 9_600, ("elbencho", "write/elapsed_s"): 0.09},
@@ -390,7 +400,9 @@ def test_columns_that_a_page_broke_off_are_named(tmp_path: Path) -> None:
             "Hello\n1       10M      0m8.401s         0m5.623s\n",
             r"1 line with figures .* such as 2: '1 +10M .*CSV file",
         ),
-        ("It ran well.\nThe end.\n", "no line of it has figures with their units"),
+        ("It ran well.\nThe end.\n", "no line of it has figures"),
+        ("bw 4, iops 5 and 6 of 7\n", r"1 line with figures that no format reads, such as 1: 'bw 4"),
+        ("       [OVERALL], Throughput(ops/sec), 2300.5\n", "YCSB's report"),
         ("    time  read  miss  miss%  dmis  arcsz\n15:12:52    14     1      7     1   5.9G\n", "arcstat's report"),
         ("  6000 requests completed in 0.50 seconds\n  50 parallel clients\n", "redis-benchmark's report.*--csv"),
         ("5000 records sent, 999.4 records/sec (0.10 MB/sec), 1.9 ms avg latency\n", "Kafka's performance test"),

@@ -127,10 +127,10 @@ NAME_MIN = 5
 """Shorter names of formats are words of their own: time, sar, dd."""
 SEEN_MAX = 60
 """Of a line that an error shows."""
-_WITH_FIGURES = re.compile(
-    r"\d ?(?:[kMG]?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]?s|m?sec(?:onds)?|ops/s(?:ec)?)\b|\d+m[\d.]+s\b"
-    r"|(?:(?:^|\s)[\d.,]+[kKMG%]?(?=\s|$)[^\d\n]{0,20}){3}"
-)
+FIGURES_MIN = 3
+"""So many figures make a row, where none has its unit."""
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_WITH_UNIT = re.compile(r"\d ?(?:[kMG]?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]?s|m?sec(?:onds)?|ops/s(?:ec)?)\b|\d+m[\d.]+s\b")
 NEAR = 0.5
 """The share of a format's typical words from which on a text is near to it."""
 BEGINNING_BYTES = 4096
@@ -182,9 +182,11 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
 
 def _seen(lines: Sequence[str]) -> str:
     """Which lines have figures with units, or rows of them, that no format reads."""
-    found = [(number, line) for number, line in enumerate(lines, 1) if _WITH_FIGURES.search(line)]
+    numbered = list(enumerate(lines, 1))
+    found = [one for one in numbered if _WITH_UNIT.search(one[1])]
+    found = found or [one for one in numbered if len(_NUMBER.findall(one[1])) >= FIGURES_MIN]
     if not found:
-        return "; no line of it has figures with their units, or a row of them"
+        return "" if any(map(_NUMBER.search, lines)) else "; no line of it has figures"
     number, line = found[0]
     first = f"{number}: {line.strip()[:SEEN_MAX]!r}"
     return f"; {counted(len(found), 'line')} with figures that no format reads, such as {first}"

@@ -58,6 +58,15 @@ BONNIE = figures_format(
                 **_BONNIE_BLOCKS,
             ),
             rule(
+                # With -f, without the tests of single characters.
+                r"\S{1,60}+\s++\d{1,9}+[KMGT]?\s{6,}+"
+                + r"\s++".join(map(_CELLS.format, ("put", "rewrite")))
+                + r"\s{6,}+"
+                + r"\s++".join(map(_CELLS.format, ("get", "seek"))),
+                absent=TOO_SHORT,
+                **{name: _BONNIE_BLOCKS[name] for name in _BONNIE_BLOCKS if not name.startswith(("putc", "getc"))},
+            ),
+            rule(
                 r"\d{1,9}+(?::\S++)?\s++" + r"\s++".join(_CELLS.format(name) for name in BONNIE_FILES),
                 absent=TOO_SHORT,
                 **_BONNIE_FILES,

@@ -66,7 +66,7 @@ UNREAD = tuple(
         ("arcstat's report", r"^\s*time\s+(?:read|hits)\s.*\bmiss", INTO_CSV),
         ("redis-benchmark's report", r"^\s*\d+ requests completed in [\d.]+ seconds", "have it write CSV: --csv"),
         ("Kafka's performance test", r"^\s*\d+ records sent, [\d.]+ records/sec", INTO_CSV),
-        ("YCSB's report", r"^\[OVERALL\], (?:RunTime|Throughput)", INTO_CSV),
+        ("YCSB's report", r"^\s*\[OVERALL\], (?:RunTime|Throughput)", INTO_CSV),
         ("a result file of Phoronix", r"<PhoronixTestSuite>", "phoronix-test-suite result-file-to-csv NAME"),
         (
             "biotop's report",
