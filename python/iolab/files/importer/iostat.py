@@ -187,6 +187,8 @@ class _Reader(OutputReader):
         # The header of a table without a column that is read, such as that of discards.
         if not _DEVICE.match(line.text):
             super().between(line)
+            if len(line.words) > 1 and COLUMNS.keys() >= set(line.words[1:]) - {"svctm", "avgrq-sz"}:
+                self.results.problem("columns go on in a line of their own, as a page broke it: left out", line.number)
 
     @override
     def begin(self, *, continues: bool) -> None:

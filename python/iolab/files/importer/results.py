@@ -257,6 +257,7 @@ class Results:
             self._name_by_commands(tables, self._unnamed)
             if not self._unnamed.is_labelled:
                 self._name_by_titles(tables, self._unnamed)
+            self._part_by_titles(tables, self._unnamed)
         for table in tables:
             if not self._is_repetition(table):
                 if table.repeats == "variants":
@@ -330,6 +331,28 @@ class Results:
             for row, title in ((row, above[table.line]) for table in titled for row in table.rows):
                 if title and row.setting == unnamed.setting:
                     row.setting = title
+
+    def _part_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
+        """Tables that name their settings, each below a title of its own, are of different workloads."""
+        tables = [table for table in tables if table.titled]
+        of_place: dict[ResultKey, set[int]] = {}
+        for table in tables:
+            for row in table.rows:
+                if row.setting != unnamed.setting:
+                    of_place.setdefault(row.place, set()).add(table.line)
+        again = {place: lines for place, lines in of_place.items() if len(lines) > 1}
+        if not again:
+            return
+        above = unnamed.titles().marked([table.line for table in tables])
+        apart = {
+            place
+            for place, lines in again.items()
+            if None not in (titles := {above[line] for line in lines}) and len(titles) == len(lines)
+        }
+        for table in tables:
+            for row in table.rows:
+                if row.place in apart:
+                    row.workload = f"{row.workload}[{above[table.line]}]"
 
     def _is_repetition(self, table: Table) -> bool:
         """Quoted or posted again: measured twice, not all of several rows would come out the same."""
