@@ -773,6 +773,13 @@ class ArrayDeviceSpec(TypedDict):
     queue_depth: int
 
 
+class WriteStall(TypedDict):
+    """What writes leave to do, such as writing the mapping back, done for many of them at once."""
+
+    ns: int
+    writes: int
+
+
 SteadyPattern = Literal["sequential", "random", "skewed"]
 
 
@@ -790,6 +797,7 @@ class Firmware(TypedDict):
     power_loss_protection: NotRequired[bool | None]
     read_first: bool
     reports_write_cache: NotRequired[bool | None]
+    stall: NotRequired[WriteStall | None]
     steady: NotRequired[SteadyPattern | None]
     unit_bytes: int
     write_ns: NotRequired[int | None]
