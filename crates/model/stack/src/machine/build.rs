@@ -66,6 +66,7 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
                 spec.journal_blocks,
                 mount.variant.barrier,
                 machine.kernel.ext4_converts_after_writes(),
+                mount.variant.journal_priority,
             );
             world = world.with_load_journal(number, journal);
         }
