@@ -17,7 +17,7 @@ from iolab.base.errors import InputError
 from iolab.base.toml import TomlTable
 from iolab.domain.metric import ALL, Key
 from iolab.domain.validity import NOT_JUDGED
-from iolab.files.importer.shell_commands import commands_apart
+from iolab.files.importer.shell_commands import commands_apart, path_apart
 from iolab.files.importer.text import QUOTED_MAX
 from iolab.files.importer.titles import Titles
 from iolab.files.store.rows import TableRow
@@ -254,6 +254,7 @@ class Results:
     def _close(self) -> None:
         tables = sorted((table for table in self._tables if table.rows), key=lambda table: table.line)
         if self._unnamed is not None:
+            self._name_by_paths(tables, self._unnamed)
             self._name_by_commands(tables, self._unnamed)
             if not self._unnamed.is_labelled:
                 self._name_by_titles(tables, self._unnamed)
@@ -305,6 +306,13 @@ class Results:
                     row.workload = f"{row.workload}[{names.of[table.line]}]"
         if not names.are_settings:
             self.problem("results below different commands are of different workloads, and no rounds of one")
+
+    def _name_by_paths(self, tables: list[Table], unnamed: Unnamed) -> None:
+        """Workloads that are commands which differ by one path alone are one workload under settings."""
+        rows = [row for table in tables for row in table.rows if row.setting == unnamed.setting]
+        apart = {} if unnamed.is_labelled else path_apart(list(dict.fromkeys(row.workload for row in rows)))
+        for row in rows:
+            row.workload, row.setting = apart.get(row.workload, (row.workload, row.setting))
 
     def _name_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
         """Tables of the same measurement under different titles are of different settings."""
