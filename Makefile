@@ -27,8 +27,8 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml $
 COUNTER_SOURCES := $(wildcard python/iolab/machines/guest/counter/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-rust test-python test-both programs-demo programs-test check check-rust check-python \
-        check-built bench reproduce golden attack wheel test-host clean
+.PHONY: help demo test test-all test-rust test-python test-both programs-demo programs-test programs-kernels \
+        check check-rust check-python check-built bench reproduce golden attack wheel test-host clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ test: test-both ## tests, Rust and Python, in ten minutes (ARGS="-k name" goes t
 
 test-all: PROPERTIES =
 test-all: test-both ## all tests: also attacks, clusters, kernels booted and built, stored reproductions, browsers
+ifneq ($(filter test-all,$(MAKECMDGOALS)),)
+test-both: programs-kernels
+endif
 
 # Both, whatever the first says: one run reports everything. Rust is compiled and tested beside Python's tests, which wait
 # more than they compute, and reports at the end.
@@ -59,7 +62,9 @@ test-rust: $(VENV)/made.stamp
 test-python: $(VENV)/extension.stamp $(VENV)/dev.stamp programs-test
 	$(TEST_PYTHON)
 
-programs-demo programs-test: programs-%:
+# One after the other: only one can install at a time.
+programs-kernels: programs-test
+programs-demo programs-test programs-kernels: programs-%:
 	@tools/setup.sh programs $*
 
 check: check-rust check-python check-built ## format, lints, types, stubs, citations, golden tables

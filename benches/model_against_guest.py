@@ -7,6 +7,9 @@ a table, as a factor, and *peer* the typical error of the best null predictor. T
 `published/known-latency*.toml`, whose rows this bench writes; `iolab reproduce known-latency known-latency-shares`
 shows them, and [its page](../case-studies/guest-schedulers.md) explains what disagrees.
 
+Eight loads of a group at its limit (`io.max`), each beside a reader without limits, are asked on three drives.
+Arithmetic knows the limits, but not that they are kept in slices.
+
 Then a campaign asks both machines questions that nobody chose ([how](../trust-a-model.md#random-questions)): kernel,
 scheduler, tunables, jobs, filesystem and drive are drawn from a seed. *Ours* is the model's share of independent cells,
 or of orders, *peer* that of arithmetic that knows no scheduler. Guests' answers stay in the cache, so that a campaign
@@ -17,13 +20,16 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from guest_counts import chosen_kernel
 from iolab.base import data
-from judge import campaign
+from judge import campaign, limited
 from judge.answer import Answers
-from judge.draw import KERNELS
+from judge.configuration import Configuration
+from judge.draw import KERNELS, configuration
+from judge.score import Score
 from model_against_kernel import ROOT, compared, rows_of, run, shorter, with_rows
 from result import Result
 
@@ -39,26 +45,47 @@ QUICK_COUNT = 2
 
 def measure(quick: bool, seed: int = SEED, count: int = COUNT) -> list[Result]:
     chosen_kernel()
-    return known_latency(quick) + drawn(seed, QUICK_COUNT if quick else count)
+    return known_latency(quick) + limits(quick) + drawn(seed, QUICK_COUNT if quick else count)
+
+
+def limits(quick: bool) -> list[Result]:
+    """Groups at their limits."""
+    questions = limited.configurations()[: QUICK_COUNT if quick else None]
+    found = asked_of_both("judge-limits", questions)
+    ours, null = campaign.scores(found)
+    name = f"{len(found)} loads of groups at their limits under {limited.KERNEL}"
+    return shares_of_cells(name, ours, null, ["benches/run.py model_against_guest"])
 
 
 def drawn(seed: int, count: int) -> list[Result]:
     """The campaign of a seed, of so many configurations."""
-    from iolab.machines.guest import cache
-
-    answers = Answers(cache.directory("bench") / f"judge-{seed}")
-    campaign.ask(seed, count, answers, WORKERS)
-    pairs = campaign.paired(answers, WORKERS)
-    campaign.report(pairs)
+    pairs = asked_of_both(f"judge-{seed}", [configuration(seed, number) for number in range(count)])
     ours, null = campaign.scores(pairs)
     name = f"{len(pairs)} configurations of seed {seed} under {' and '.join(KERNELS)}"
     commands = [f"benches/run.py model_against_guest --seed {seed} --count {count}"]
+    return [
+        *shares_of_cells(name, ours, null, commands),
+        share(f"{name}: {ours.orders} orders that are right", ours.orders_right, null.orders_right, commands),
+    ]
+
+
+def asked_of_both(name: str, questions: Sequence[Configuration]) -> list[campaign.Pair]:
+    """Guests' answers stay in the cache under that name."""
+    from iolab.machines.guest import cache
+
+    answers = Answers(cache.directory("bench") / name)
+    campaign.ask_all(questions, answers, WORKERS)
+    pairs = campaign.paired(answers, WORKERS)
+    campaign.report(pairs)
+    return pairs
+
+
+def shares_of_cells(name: str, ours: Score, null: Score, commands: list[str]) -> list[Result]:
     return [
         share(
             f"{name}: {ours.cells} independent cells within 25 %", ours.within_quarter, null.within_quarter, commands
         ),
         share(f"{name}: the same within 2x", ours.within_double, null.within_double, commands),
-        share(f"{name}: {ours.orders} orders that are right", ours.orders_right, null.orders_right, commands),
     ]
 
 

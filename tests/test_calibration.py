@@ -236,7 +236,7 @@ def test_any_other_file_is_refused_in_a_line(tmp_path: Path) -> None:
 
 KNOWN = """\
 machine = "model:known.toml"
-rounds = 1
+rounds = 2
 seed = 7
 """
 MACHINE = """\
@@ -265,6 +265,8 @@ def test_a_run_on_a_known_device_gives_back_its_keys(iolab: CommandLine) -> None
     roles = [one["role"] for one in found["cells"]]
     assert (roles.count("fit"), roles.count("held back")) == (5, 2)
     assert found["errors"]["held back"]["typical"] < 1.02
+    assert found["errors"]["another round of the same cell"]["cells"] == 7
+    assert found["errors"]["another round of the same cell"]["worst"] < 1.02
     device = tomllib.loads(found["file"])
     assert device["latency_ns"] == found["keys"]["latency_ns"]["value"]
     assert "held back (2 cells): typically x1" in found["file"]
@@ -327,6 +329,7 @@ def test_a_device_with_data_keeps_them(loop_device: Path, tmp_path: Path) -> Non
     found = measured.read(run)
     assert {one.operation for one in found.cells} == {"read"}
     assert len(found.cells) == len(READS)
+    assert all(one.again is not None for one in found.cells)
     assert loop_device.read_bytes() == content
 
 

@@ -357,6 +357,12 @@ def test_the_list_of_machines_ends_with_how_good_the_models_are(capsys: pytest.C
     assert "scorecard" not in json.loads(capsys.readouterr().out)
 
 
+def test_a_name_of_another_list_is_said_to_be_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["list", "machines", "samsung_ssd_860"]) == 2
+    said = capsys.readouterr().err
+    assert "samsung_ssd_860: no machine" in said and "iolab list devices samsung_ssd_860" in said
+
+
 def test_the_listed_machines_are_those_an_experiment_may_name(capsys: pytest.CaptureFixture[str]) -> None:
     from iolab.base.errors import IolabError
     from iolab.files.experiment import loads

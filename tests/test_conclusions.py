@@ -78,3 +78,19 @@ def test_one_round_names_only_figures_that_differ(tmp_path: Path) -> None:
     assert "IOPS" not in stated and "b differs from a in elapsed (+50.0 %)" in stated and "c differs" not in stated
     path.write_text("setting,iops\na,100\nb,100\n")
     assert "in it, no figure differs." in render(open_run(path), "plain")
+
+
+def test_undecided_settings_are_named_nearest_first_with_the_span_of_their_noise(tmp_path: Path) -> None:
+    """Of settings that are all undecided, the reader asks which is nearest to a verdict, and how noisy it was."""
+    path = tmp_path / "mounts.csv"
+    values = {
+        "default": (100, 130, 90, 120, 101, 95),
+        "noatime": (104, 121, 97, 118, 90, 112),
+        "writeback": (160, 110, 95, 170, 80, 150),
+    }
+    path.write_text("setting,iops\n" + "".join(f"{name},{one}\n" for name, of in values.items() for one in of))
+    shown = [line for line in render(open_run(path), "markdown").splitlines() if line.startswith("- ")]
+    assert shown == [
+        "- Undecided, all 2: writeback in IOPS (38 more); noatime in IOPS (103 more).",
+        "- Why undecided: noise: the change of one round varies by 11 % to 37 % (noatime, IOPS and 1 more).",
+    ]

@@ -171,12 +171,16 @@ def test_groups_that_make_no_sense_are_refused_on_their_line(text: str, said: st
     assert "e.toml:" in line
 
 
-def test_a_simulated_machine_has_weights_on_one_level_alone(iolab: Any) -> None:
+def test_a_simulated_machine_has_weights_and_limits_on_one_level_alone(iolab: Any) -> None:
     flat = mix(machine='machine = "model:nvme"', setting='scheduler = "bfq"').replace('inside = "slice"\n', "")
     flat = flat.replace("[workloads.tenants.groups.slice]\nio_weight = 300\n", "")
     nested = mix(machine='machine = "model:nvme"', setting='scheduler = "bfq"')
     assert "groups inside groups" in refused(nested)
-    assert "io_max of a group (web)" in refused(flat.replace("io_weight = 300", "io_max = { read = 1000000 }"))
+    assert "io_latency of a group (web)" in refused(flat.replace("io_weight = 300", 'io_latency = "5ms"'))
+    limited = flat.replace("io_weight = 300", "io_max = { read = 1000000 }")
+    assert main_phase(limited).control_groups[0].io_max == {"read": 1_000_000}
+    buffered = limited.replace('group = "web"', 'group = "web"\ndirect = false\nread_percent = 50')
+    assert "limits of buffered writes (io_max of web)" in refused(buffered)
     assert main_phase(flat).controller == "auto"
 
 

@@ -319,6 +319,28 @@ def test_groups_that_compete_by_weight_are_threads_in_control_groups() -> None:
         loads(text.replace('job = "drr"', 'job = "drr"\ncontroller = "cost"'), "guest.toml")
 
 
+def test_limits_of_groups_name_the_guests_drive() -> None:
+    text = EXPERIMENT.split("[workloads.reads]")[0] + (
+        '[workloads.tenants]\nkind = "mix"\nduration = "1s"\n[workloads.tenants.groups.limited]\n'
+        "io_max = { read = 1000000, write_iops = 5 }\n"
+        '[workloads.tenants.jobs.reads]\ngroup = "limited"\nfile_size = "8MiB"\n[settings.plain]\n'
+    )
+    (trial,) = Plan(loads(text, "guest.toml"), 1).round(0)
+    steps = plan.make(trial, modules.Modules(None)).steps
+    copied = [step for step in steps if step["do"] == "copy"]
+    directory = "/control-groups/limited"
+    assert [(step["source"], step["words"], step["path"]) for step in copied] == [
+        ("/sys/block/nullb0/dev", "1000000", f"{directory}/blkio.throttle.read_bps_device"),
+        ("/sys/block/nullb0/dev", "5", f"{directory}/blkio.throttle.write_iops_device"),
+    ]
+    # A scheduler that shares by weight may not be there.
+    assert not any(str(step.get("path")).endswith("weight") for step in steps)
+    (phase,) = [json.loads(json.dumps(step))["phase"] for step in steps if step["do"] == "load"][-1:]
+    assert [group["cgroup"] for group in phase["groups"]] == [directory]
+    with pytest.raises(InputError, match="io_max and io_weight alone, and limited has memory_max"):
+        loads(text.replace("io_max = {", 'memory_max = "64MiB"\nio_max = {'), "guest.toml")
+
+
 def test_a_setting_changes_kernel_and_machine() -> None:
     text = EXPERIMENT + (
         '[guest]\ncpus = 1\n[settings.old]\n[settings.new]\nkernel = "6.12.1-cloud"\n'

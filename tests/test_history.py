@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import CommandLine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.domain.history.changes import FEWEST, Change, _combined, changes_in, detection_limit
@@ -335,3 +336,18 @@ def test_wrong_input_is_one_line(
     assert invoke(["history", *arguments]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert all(word in line for word in words)
+
+
+def test_the_newest_run_far_beyond_all_others_is_named_and_is_no_change(iolab: CommandLine, tmp_path: Path) -> None:
+    """*Did last night regress?*: one run cannot tell a step from an outlier, but is not kept quiet about."""
+
+    def history(last: float) -> str:
+        values = [*(float(100 + one) for one in noise(23)), last]
+        rows = "".join(f"2026-11-{day:02d},{value}\n" for day, value in enumerate(values, 1))
+        (tmp_path / "nights.csv").write_text(f"date,iops\n{rows}")
+        return iolab("history", "nights.csv").stdout
+
+    stated = history(90.0)
+    assert "No change was found.\nIOPS: 100" in stated
+    assert "in the newest run (2026-11-24), beyond all 23 before: an outlier, or a change" in " ".join(stated.split())
+    assert "beyond all" not in history(97.5)

@@ -96,7 +96,6 @@ def test_a_table_in_any_dress(tmp_path: Path, content: str) -> None:
         ("setting,iops\na,905 IOPS\nb,91 MB/s\n", r"column iops: '905 IOPS' is a number with something around it"),
         ('setting,bw\na,"1,234 MiB/s"\nb,"1,111 MiB/s"\n', r"column bw: '1,234 MiB/s' is a number with something"),
         ("setting,p99,iops\na,5,~1.2kX\nb,6,~1.3kX\n", r"column iops: '~1\.2kX' is a number with something"),
-        ("metric,a,b\niops,1,2\np99,2,3\n", r"x\.csv:1: column metric says that rows are metrics.*a column for each"),
     ],
 )
 def test_one_line_names_the_place(tmp_path: Path, content: str | bytes, message: str) -> None:

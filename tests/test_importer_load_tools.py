@@ -379,3 +379,17 @@ def test_iopings_of_other_request_sizes_are_no_rounds(tmp_path: Path) -> None:
     other.write_text(text + large)
     (problem,) = open_files([path, other]).problems
     assert problem.endswith("ioping of 4,096 bytes, 262,144 bytes: not the same measurement")
+
+
+def test_commands_of_dd_that_differ_by_one_path_are_settings(tmp_path: Path) -> None:
+    """Two disks, or two mounts; a write and the read of the same file differ in two words, and are workloads."""
+    path = tmp_path / "dd.txt"
+    done = "1+0 records in\n1+0 records out\n1048576 bytes (1.0 MB) copied, 0.{} s, 10 MB/s\n"
+    commands = [f"$ dd if=/dev/zero of=/mnt/{disk}/f bs=1M\n" for disk in ("old", "new")] * 3
+    path.write_text("".join(command + done.format(number) for number, command in enumerate(commands, 1)))
+    found = set(open_run(path).trials.select("workload", "setting", "round").rows())
+    assert found == {("dd if=/dev/zero bs=1M", f"/mnt/{disk}/f", n) for disk in ("old", "new") for n in range(3)}
+    path.write_text(
+        f"$ dd if=/dev/zero of=/mnt/f bs=1M\n{done.format(1)}$ dd if=/mnt/f of=/dev/null bs=1M\n{done.format(2)}"
+    )
+    assert open_run(path).workloads == ["dd if=/dev/zero of=/mnt/f bs=1M", "dd if=/mnt/f of=/dev/null bs=1M"]

@@ -105,7 +105,7 @@ def test_numbered_columns_are_rounds_and_their_average_is_none(tmp_path: Path) -
     assert sorted(run.trials.select("setting", "workload", "round").rows()) == sorted(
         ("table", workload, round) for workload in ("hdparm", "4k write") for round in range(3)
     )
-    assert value(run, "table", "4k write", "rate_bytes_per_s", 2) == 1_260e3
+    assert value(run, "table", "4k write", "write.rate_bytes_per_s", 2) == 1_260e3
 
 
 @pytest.mark.parametrize(

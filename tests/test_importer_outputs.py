@@ -205,3 +205,14 @@ def test_a_name_before_a_line_of_dd_is_its_setting(tmp_path: Path) -> None:
     (tmp_path / "mail.txt").write_text(f"none: {copied}, 2 s, 537 MB/s\nbfq:  {copied}, 4 s, 268 MB/s\n")
     run = open_run(tmp_path / "mail.txt")
     assert [value(run, name, "dd", "rate_bytes_per_s") for name in ("none", "bfq")] == [2**29, 2**28]
+
+
+def test_the_device_that_is_busy_leads_before_one_with_more_requests(tmp_path: Path) -> None:
+    """A disk that is full at 70 requests a second is what the reader of iostat looks for."""
+    (tmp_path / "disks.txt").write_text(
+        "Device            r/s     rkB/s r_await aqu-sz  %util\n"
+        "nvme0n1        800.00   12800.0    0.11   0.10   9.00\n"
+        "sda             70.00    1120.0   31.20   3.20  99.80\n"
+    )
+    shown = render(open_run(tmp_path / "disks.txt"), "markdown").splitlines()
+    assert "- iostat sda: device busy percent 99.80%, read latency mean 31.20 ms and read IOPS 70.00." in shown[4]

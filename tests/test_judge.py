@@ -169,5 +169,15 @@ def test_ten_stored_answers_of_kernels_are_what_the_model_says() -> None:
     assert found.orders_right >= ORDERS_RIGHT, found.words
 
 
+def test_groups_at_their_limits_are_as_fast_as_the_kernel_has_them() -> None:
+    known = Answers(STORED / "limits").all()
+    assert len(known) == 3
+    factors = [
+        cell.factor for asked, guest in known for cell in scored(asked, guest.cells, answer.of_model(asked).cells)
+    ]
+    assert len(factors) >= 6
+    assert max(factors) < QUARTER, factors
+
+
 WITHIN_QUARTER, WITHIN_DOUBLE, ORDERS_RIGHT = 0.4, 0.75, 0.7
 """Of the ten: the model had 45.5, 78.8 and 77.3 % when they were stored."""

@@ -529,6 +529,8 @@ def test_a_run_in_progress_is_followed_until_it_ends(browser: Browser, collectio
             browser.open("live")
             browser.page.wait_for_selector("h2 >> text=Under way")
             browser.page.wait_for_selector("text=Verdicts up to now")
+            (concluded,) = browser.page.locator(".lead").all_inner_texts()
+            assert concluded.startswith("fast is the same as plain within 2 % in rate")
             browser.page.wait_for_selector(".plot canvas")
             assert re.search(r"time left\s*about \d+ s", browser.page.inner_text("main"))
             trials = browser.page.locator("[aria-label=Trials] tbody tr")

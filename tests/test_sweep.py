@@ -194,3 +194,17 @@ def test_formats_that_know_no_sweep_keep_every_workload(tmp_path: Path) -> None:
     )
     run = stored_run(tmp_path / "run", text)
     assert render(run, "csv").count("queue_depth=") == 6
+
+
+def test_without_a_knee_the_latency_tells_what_the_highest_rate_costs(tmp_path: Path) -> None:
+    """A load of more than a drive can do gives the most, after a queue as long as the run."""
+    rows = "".join(
+        f"{offered},{given + round_},{latency}\n"
+        for round_ in range(2)
+        for offered, given, latency in ((20_000, 20_000, 101e3), (80_000, 80_000, 112e3), (120_000, 98_000, 100.4e6))
+    )
+    (tmp_path / "offered.csv").write_text(f"queue depth,iops,latency_ns_mean\n{rows}")
+    (stated,) = (
+        line for line in render(open_run(tmp_path / "offered.csv"), "markdown").splitlines() if " over " in line
+    )
+    assert stated.endswith("without a knee, at a latency mean of 100.4 ms (112.0 µs at 80000).")

@@ -132,3 +132,15 @@ def test_tables_are_sorted_by_their_headings_and_fit_a_phone(browser: Any, tmp_p
     assert [int(text) for text in cells.all_inner_texts()] == sectors[::-1]
     page.close()
     assert not errors
+
+
+def test_a_request_that_has_much_of_all_time_is_named() -> None:
+    """Of a stall of two seconds, a mean of 700 µs is no description."""
+    figures = study(trace_of([SAMPLE]))
+    whole = figures["all"]["whole_ns"]
+    assert whole is not None
+    usual = whole["mean"] * whole["count"]
+    whole["max"] = round(usual)
+    whole["mean"] = 2 * usual / whole["count"]
+    assert "; one request, at " in conclusion(figures)
+    assert "50 % of all the time; the slowest 10 waited" in conclusion(figures)

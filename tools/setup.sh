@@ -4,7 +4,8 @@
 #   tools/setup.sh python             .venv, empty but for iolab itself
 #   tools/setup.sh environment LOCK   into it the exact versions of LOCK (requirements.txt, requirements-dev.txt)
 #   tools/setup.sh extension PROFILE  the Rust extension and what guest machines take, by cargo's profile dev or release
-#   tools/setup.sh programs FOR       system programs that FOR (demo, test, bench, host) uses; Debian packages when root
+#   tools/setup.sh programs FOR       system programs that FOR (demo, test, kernels, bench, host) uses; Debian packages
+#                                     when root
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,8 +14,8 @@ main() {
         python) make_environment ;;
         environment) environment "${2:?which lock file?}" ;;
         extension) extension "${2:?dev or release?}" ;;
-        programs) programs "${2:?for demo, test, bench or host?}" ;;
-        *) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+        programs) programs "${2:?for demo, test, kernels, bench or host?}" ;;
+        *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
     esac
 }
 
@@ -121,9 +122,10 @@ programs() {
                       partx:util-linux setpriv:util-linux dmsetup:dmsetup chromium:chromium fio:fio
                       /usr/share/doc/fio/examples:fio-examples blkparse:blktrace qemu-system-x86_64:qemu-system-x86 cpio:cpio
                       tar:tar gzip:gzip make:make ccache:ccache" ;;
+        kernels) wanted="gcc:gcc make:make flex:flex bison:bison bc:bc /usr/include/libelf.h:libelf-dev" ;;
         bench) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs losetup:mount mount:mount fio:fio fs_mark:fsmark btt:blktrace" ;;
         host) wanted="qemu-system-x86_64:qemu-system-x86 mmdebstrap:mmdebstrap mkfs.ext4:e2fsprogs git:git" ;;
-        *) fail "programs for what? demo, test, bench or host" ;;
+        *) fail "programs for what? demo, test, kernels, bench or host" ;;
     esac
     for entry in $wanted; do
         have "${entry%%:*}" || missing+=("${entry##*:}")

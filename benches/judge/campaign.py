@@ -35,17 +35,22 @@ class Pair:
 
 
 def ask(seed: int, count: int, answers: Answers, workers: int) -> None:
+    """Asks guests what is not stored of a seed's."""
+    ask_all([configuration(seed, number) for number in range(count)], answers, workers)
+
+
+def ask_all(questions: Sequence[Configuration], answers: Answers, workers: int) -> None:
     """Asks guests what is not stored."""
 
     def one(number: int) -> None:
-        asked = configuration(seed, number)
+        asked = questions[number]
         new = answers.stored(asked) is None
         found = answers.guest(asked)
         if new:
             print(f"{number}: {asked.words}{': ' + found.refusal if found.refusal else ''}", flush=True)
 
     with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(one, range(count)))
+        list(pool.map(one, range(len(questions))))
 
 
 def paired(answers: Answers, workers: int) -> list[Pair]:

@@ -30,6 +30,8 @@ class Job:
     direct: bool = True
     fsync_every: int = 0
     """Writes between two fsyncs; 0: none."""
+    io_max: dict[str, int] = field(default_factory=dict)
+    """Limits of its control group, as of a mix; empty: it is in none."""
 
     @property
     def in_flight(self) -> int:
@@ -71,7 +73,10 @@ class Configuration:
         return self.file_mib * sum(job.copies for job in self.jobs)
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        found = asdict(self)
+        # Answers are stored under the text of their question, and most were before there were limits.
+        jobs = ({key: value for key, value in job.items() if key != "io_max" or value} for job in found["jobs"])
+        return {**found, "jobs": tuple(jobs)}
 
     @property
     def key(self) -> str:
@@ -97,6 +102,7 @@ def _job_words(job: Job) -> str:
     parts += [] if job.direct else ["buffered"]
     parts += [f"think{job.think_ms}ms/{job.think_every}"] if job.think_ms else []
     parts += [f"fsync/{job.fsync_every}"] if job.fsync_every else []
+    parts += [f"{key}<={limit}" for key, limit in job.io_max.items()]
     return " ".join(parts)
 
 

@@ -12,7 +12,7 @@ US_PER_S = 1_000_000
 
 def predicted(asked: Configuration) -> Cells:
     """The cells of a configuration. A closed loop of so many operations in flight waits in one line; a buffered call
-    costs the drive its bytes in requests of 128 KiB."""
+    costs the drive its bytes in requests of 128 KiB. Who is limited has the limit, and waits in one line for it."""
     waiting = sum(job.in_flight * _busy_share(asked, job) for job in asked.jobs)
     turns = max(1.0, waiting / asked.drive_depth)
     service_us = asked.latency_us * turns
@@ -23,6 +23,8 @@ def predicted(asked: Configuration) -> Cells:
         pause_us = 1000 * job.think_ms / job.think_every
         rate = job.in_flight * US_PER_S / (call_us + sync_us + pause_us)
         latency_ns = (service_us if job.direct else call_us) * NS_PER_US
+        if (limit := _limit(job)) < rate:
+            rate, latency_ns = limit, 1e9 * job.in_flight / limit
         for kind, share in (("read", job.read_percent / 100), ("write", 1 - job.read_percent / 100)):
             if share:
                 cells[f"{name}/{kind}.iops"] = rate * share
@@ -31,6 +33,13 @@ def predicted(asked: Configuration) -> Cells:
         if job.fsync_every:
             cells[f"{name}/sync.latency_ns_p50"] = service_us * NS_PER_US
     return cells
+
+
+def _limit(job: Job) -> float:
+    """Operations per second that its group's limits allow, of a job that reads or writes alone."""
+    kind = "read" if job.read_percent else "write"
+    by_bytes = job.io_max.get(kind, float("inf")) / (1024 * job.block_kib)
+    return min(by_bytes, job.io_max.get(f"{kind}_iops", float("inf")))
 
 
 def _busy_share(asked: Configuration, job: Job) -> float:

@@ -98,8 +98,13 @@ def capacity_mib(asked: Configuration) -> int:
 def _load(asked: Configuration) -> list[str]:
     lines = [f"[workloads.{WORKLOAD}]", 'kind = "mix"', 'warm_up = "250ms"', f'duration = "{asked.duration_ms}ms"']
     lines += ["cut_transient = false", "drop_caches = false"]
+    in_groups = any(job.io_max for job in asked.jobs)
     for name, job in zip(names(asked), asked.jobs, strict=True):
+        if in_groups:
+            limits = ", ".join(f"{key} = {limit}" for key, limit in job.io_max.items())
+            lines += [f"[workloads.{WORKLOAD}.groups.of-{name}]", *([f"io_max = {{ {limits} }}"] if limits else [])]
         lines += [f"[workloads.{WORKLOAD}.jobs.{name}]", *_job(asked, job)]
+        lines += [f'group = "of-{name}"'] if in_groups else []
     return lines
 
 

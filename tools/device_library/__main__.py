@@ -25,7 +25,7 @@ def main() -> None:
     asked = [] if given.texts else [model for model in known if not given.models or model.name in given.models]
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     with ThreadPoolExecutor(2) as threads:
-        for found in threads.map(fitted, asked):
+        for found in threads.map(lambda model: fitted(model, known), asked):
             results[found.model.name] = as_dict(found)
             print(found.model.file, found.keys, flush=True)
             in_order = json.loads(json.dumps(results, sort_keys=True))

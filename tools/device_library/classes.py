@@ -1,4 +1,4 @@
-"""What the devices of a class have in common: everything but the three fitted keys.
+"""What the devices of a class have in common: everything but the three fitted keys, and how long a stall is.
 
 All of it is estimated (E) or the link's own. The number of dies follows from the capacity.
 """
@@ -37,6 +37,8 @@ _LINKS = (
     (r"CT1000P3P|Lexar_SSD_NM790|MTFDKBA|Samsung_SSD_9[89]0|WD_BLACK_SN(770|850X)|WD_Blue_SN580", PCIE_4),
 )
 """By the beginning of the model's name; the others are PCIe 3.0. From the manufacturers' data sheets."""
+STALL_WRITES = 8192
+"""From one stall to the next: several times what the benchmark has in flight (E)."""
 READ_KEY, PROGRAM_KEY, WRITE_KEY = "read_key", "timing.page_program_ns", "firmware.write_ns"
 
 

@@ -1,4 +1,8 @@
-"""Fits a model's three keys to three of its figures, and predicts the other five."""
+"""Fits a model's three keys to three of its figures, and predicts the other five.
+
+How long writes stall no figure of the model's own shows: that follows from the class's other models (`spread`), whose
+figures the null predictor reads too.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import tomllib
 from dataclasses import dataclass
 from typing import Any
 
-from classes import PROGRAM_KEY, WRITE_KEY, DeviceClass, class_of, device_of
+from classes import PROGRAM_KEY, STALL_WRITES, WRITE_KEY, DeviceClass, class_of, device_of
 from iolab.domain.calibration import iocost
 from iolab.domain.calibration.key import FLASH, Key, with_values
 from iolab.studies.calibrate.simulated import DeviceUnderTest
@@ -19,7 +23,7 @@ LATENCIES = {f"{name}_us": cell for name, cell in iocost.LATENCIES.items()}
 CLOSE = 0.004
 """In logarithms: a figure is met."""
 STEPS_MAX = 12
-OPERATIONS = 40_000
+OPERATIONS = 5 * STALL_WRITES
 MACHINE = """
 kernel = "6.1"
 cpus = { count = 16, time_slice_ns = 4000000, call_ns = 700, completion_ns = 700, page_copy_ns = 300, jitter = 0.05 }
@@ -55,15 +59,17 @@ def apart(one: float, other: float) -> float:
     return math.exp(abs(math.log(one / other)))
 
 
-def fitted(model: Model) -> Fitted:
-    """The device whose fitted figures meet the model's."""
+def fitted(model: Model, models: list[Model]) -> Fitted:
+    """The device whose fitted figures meet the model's, which is one of `models`."""
     kind = class_of(model.name)
+    share = stalled(spread(model, models))
     device = device_of(model.name, model.gb)
     keys: dict[str, int] = {}
     kept = []
     for figure, name in zip(FITTED, (kind.read_key, PROGRAM_KEY, WRITE_KEY), strict=True):
-        value, shown = _met(model, device, figure, next(key for key in FLASH if key.name == name))
-        device = with_values(device, {name: value})
+        key = next(key for key in FLASH if key.name == name)
+        value, shown = _met(model, device, figure, key, share)
+        device = _with(device, key, value, share)
         keys[name] = value
         kept += [] if shown else [name]
     return Fitted(model, kind, device, keys, tuple(kept), simulated(model, device))
@@ -86,6 +92,22 @@ def of_class(model: Model, models: list[Model], figure: str) -> float:
     )
 
 
+def spread(model: Model, models: list[Model]) -> float:
+    """How much longer than the mean, by Little's law, the longest random writes of the class's other models take."""
+    kind = class_of(model.name)
+    others = [other for other in models if other is not model and class_of(other.name) is kind]
+    return geometric_mean([other.figures["wlat_us"] / by_little(other, "wlat_us") for other in others])
+
+
+def stalled(longest: float) -> float:
+    """The share of the firmware's time for writes that stalls take.
+
+    N writes in flight wait for N others and, if there is a stall meanwhile, for that: (1 - share) N + share *
+    STALL_WRITES times the mean time of a write. More than 5 % of them have one, so that this is the 95th percentile.
+    """
+    return (longest - 1) / (STALL_WRITES / (iocost.JOBS * iocost.DEPTH) - 1)
+
+
 def by_little(model: Model, figure: str) -> float:
     """The null predictor of a latency, in us: its own measured rate and Little's law."""
     return iocost.littles_latency_ns(model.figures[LATENCIES[figure]]) / 1000
@@ -95,14 +117,21 @@ def _bench() -> DeviceUnderTest:
     return DeviceUnderTest(tomllib.loads(MACHINE), OPERATIONS)  # type: ignore[arg-type]
 
 
-def _met(model: Model, device: dict[str, Any], figure: str, key: Key) -> tuple[int, bool]:
+def _with(device: dict[str, Any], key: Key, value: int, share: float) -> dict[str, Any]:
+    """The device with this value, its stalls that share of its time for writes."""
+    changed = with_values(device, {key.name: value})
+    stall_ns = changed["firmware"]["write_ns"] * STALL_WRITES * share / (1 - share)
+    return with_values(changed, {"firmware.stall.writes": STALL_WRITES, "firmware.stall.ns": round(stall_ns)})
+
+
+def _met(model: Model, device: dict[str, Any], figure: str, key: Key, share: float) -> tuple[int, bool]:
     """The key's value with which the figure is met, and whether the figure shows it: each rate falls as its key
     grows."""
     (cell,) = iocost.cells({figure: model.figures[figure]})
     start = value = key.of(device)
     rates: dict[int, float] = {}
     for _ in range(STEPS_MAX):
-        (answer,) = _bench().ask(with_values(device, {key.name: value}), [cell])
+        (answer,) = _bench().ask(_with(device, key, value, share), [cell])
         rates[value] = answer.iops
         missing = math.log(answer.iops / cell.iops)
         if abs(missing) < CLOSE:

@@ -22,6 +22,7 @@ def device_text(found: Fitted, models: Sequence[Model]) -> str:
         f'source = "{SOURCE}; result{"s" if len(model.results) > 1 else ""} {", ".join(model.results)}"',
         *([f"odd: {model.odd}"] if model.odd else []),
         f"fitted, to {'; '.join(_measured(model, name) for name in FITTED)}: {', '.join(_keys(found))}",
+        "from the wlat of the class's other models: firmware.stall.ns, as a share of write_ns",
         *([f"not shown by these, and so of the class: {', '.join(found.kept)}"] if found.kept else []),
         f"held back, by what factor the simulated figure is off: {_factors(found, models)}",
         "estimates (E): all else, of the class (tools/device_library/classes.py); a die of 32 GB",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _BREAKING = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\x85\u2028\u2029]")
 """Ends of lines of all readers, NUL, and other characters that are not printed; a tab is a space."""
@@ -32,6 +32,13 @@ def is_one_line(text: str) -> bool:
 def counted(count: int, noun: str, plural: str = "") -> str:
     """`1 run`, `2 runs`, `1,200 runs`; `plural`: if it is more than the noun with an s, as of `run is`."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def listed(names: Sequence[str], most: int | None = None) -> str:
+    """`a, b and c`; `most`: of more names the first ones, and how many are left: `a, b and 3 more`."""
+    if most is not None and len(names) > most:
+        names = [*names[:most], f"{len(names) - most:,} more"]
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 def visible(text: str) -> str:

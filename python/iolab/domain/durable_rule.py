@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from iolab.base.plain_text import counted
+from iolab.base.plain_text import counted, listed
 from iolab.base.quantity import scale_for
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _answers(run: MeasuredRun, workload: str) -> list[str]:
             by_answer.setdefault("unknown, with fewer than 1,000 syncs in a round, of", []).append(setting)
     if all(answer.startswith("unknown") for answer in by_answer):
         return []
-    return [f"{answer} {_listed(named)}" for answer, named in by_answer.items()]
+    return [f"{answer} {listed(named, SETTINGS_NAMED_MAX)}" for answer, named in by_answer.items()]
 
 
 def _tails_ns(run: MeasuredRun, workload: str, setting: str) -> list[float]:
@@ -73,10 +73,3 @@ def _span(tails_ns: Sequence[float]) -> str:
     scale = scale_for("ns", (most,))
     ends = dict.fromkeys((scale.number(least), scale.number(most)))
     return scale.with_unit(most) if len(ends) == 1 else f"{scale.number(least)} to {scale.with_unit(most)}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = [*names[:SETTINGS_NAMED_MAX]]
-    if more := len(names) - len(shown):
-        shown.append(f"{more} more")
-    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else shown[0]

@@ -376,7 +376,15 @@ class Cache(TypedDict):
     write_back: bool
 
 
+class IoMaxSpec(TypedDict):
+    read: NotRequired[int | None]
+    read_iops: NotRequired[int | None]
+    write: NotRequired[int | None]
+    write_iops: NotRequired[int | None]
+
+
 class CgroupSpec(TypedDict):
+    io_max: NotRequired[IoMaxSpec | None]
     name: str
     weight: int
 
@@ -765,6 +773,11 @@ class ArrayDeviceSpec(TypedDict):
     queue_depth: int
 
 
+class WriteStall(TypedDict):
+    ns: int
+    writes: int
+
+
 SteadyPattern = Literal["sequential", "random", "skewed"]
 
 
@@ -782,6 +795,7 @@ class Firmware(TypedDict):
     power_loss_protection: NotRequired[bool | None]
     read_first: bool
     reports_write_cache: NotRequired[bool | None]
+    stall: NotRequired[WriteStall | None]
     steady: NotRequired[SteadyPattern | None]
     unit_bytes: int
     write_ns: NotRequired[int | None]

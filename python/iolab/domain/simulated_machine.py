@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from iolab.base.toml import TomlTable
 from iolab.domain import native_model
 from iolab.domain import native_types as native
-from iolab.domain.trial.control_group import WEIGHT_DEFAULT
+from iolab.domain.trial.control_group import WEIGHT_DEFAULT, ControlGroup
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Phase
@@ -144,11 +144,16 @@ def _filled_in(table: native.MachineFile, path: tuple[str, ...], key: str) -> In
 
 
 def with_groups(table: native.MachineFile, phases: Sequence[Phase]) -> native.MachineFile:
-    """The machine with a control group for each weighted group of the phases."""
-    weights = {group.name: group.io_weight or WEIGHT_DEFAULT for phase in phases for group in phase.control_groups}
-    if not weights:
-        return table
-    return {**table, "cgroups": [{"name": name, "weight": weight} for name, weight in weights.items()]}
+    """The machine with a control group for each one of the phases."""
+    groups = {group.name: group for phase in phases for group in phase.control_groups}
+    return {**table, "cgroups": [_cgroup(group) for group in groups.values()]} if groups else table
+
+
+def _cgroup(group: ControlGroup) -> native.CgroupSpec:
+    made: native.CgroupSpec = {"name": group.name, "weight": group.io_weight or WEIGHT_DEFAULT}
+    if group.io_max is not None:
+        made["io_max"] = cast("native.IoMaxSpec", group.io_max)
+    return made
 
 
 def is_detailed(machine: native.MachineFile) -> bool:

@@ -15,6 +15,7 @@ from iolab.domain.machine import Machine
 from iolab.domain.metric import Metric, describe, meant, parse_key
 from iolab.domain.validity import lines, unfaithful
 from iolab.domain.verdict.interval import typical
+from iolab.domain.work_conservation import sharing_sentences, with_all_groups
 from iolab.domain.workload import KINDS
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Summary(Levels):
     doubts: list[str]
     """What casts doubt on its numbers, and what to do, a line each."""
     rules: list[str]
-    """Whether its logs keep the rule for their tails, a sentence each."""
+    """Whether its logs keep the rule for their tails, and how much its groups do together, a sentence each."""
 
     @property
     def machine_in_words(self) -> str:
@@ -186,7 +187,7 @@ def summarise(
         rows=rows,
         problems=run.problems,
         doubts=lines(run),
-        rules=rule_sentences(run),
+        rules=[*rule_sentences(run), *sharing_sentences(run)],
     )
 
 
@@ -201,6 +202,7 @@ def values_by_place(run: MeasuredRun, keys: Sequence[str] | None, jobs: Jobs, ba
     order of `iolab.domain.lead`. `keys`: in this order instead; None: the default ones, and those of reads and of
     writes if both occur. `baseline`: its tail determines which job comes first; None: the first setting's."""
     found: ByPlace = {}
+    by_itself = with_all_groups(run.experiment)
     wanted = _default_keys(run) if keys is None else list(keys)
     split = [] if keys is not None else [with_op(key, op) for key in wanted for op in SPLIT]
     of_all = values_by_setting(run, list(dict.fromkeys([*wanted, *split])))
@@ -217,7 +219,7 @@ def values_by_place(run: MeasuredRun, keys: Sequence[str] | None, jobs: Jobs, ba
             for key in _shown_keys(own, wanted, shape, named=keys is not None, beside_jobs=bool(by_job)):
                 if is_of_one_job(key, by_job):
                     continue
-                found[workload, None, key] = own[key]
+                found[workload, None, key] = {name: own[key][name] for name in own[key] if name not in by_itself}
     return found
 
 
@@ -404,14 +406,15 @@ def _of_jobs(
 
 def _pairs(run: MeasuredRun, values: ByPlace, baseline: str) -> list[Pair]:
     """Without what no setting has a value of, and settings that a workload could not be run under: there is nothing to
-    decide about them."""
+    decide about them. A group alone is compared with the same group beside the others."""
+    together = with_all_groups(run.experiment)
     return [
-        _pair(run, place, (baseline, by_setting[baseline]), (candidate, numbers))
+        _pair(run, place, (against, by_setting[against]), (candidate, numbers))
         for place, by_setting in values.items()
         for candidate, numbers in by_setting.items()
-        if candidate != baseline and baseline in by_setting
-        if any(number is not None for number in (*by_setting[baseline], *numbers))
-        if not {(place[0], baseline), (place[0], candidate)} & run.impossible
+        if candidate != baseline and (against := together.get(candidate, baseline)) in by_setting
+        if any(number is not None for number in (*by_setting[against], *numbers))
+        if not {(place[0], against), (place[0], candidate)} & run.impossible
     ]
 
 

@@ -16,6 +16,7 @@ pub mod scheduler;
 mod tag_bits;
 mod tag_waiters;
 mod task_plug;
+mod throttle;
 mod wbt;
 
 pub use base::SECTOR_BYTES;
@@ -30,4 +31,5 @@ pub use request::{
 };
 pub use tag_bits::TagCounts;
 pub use task_plug::{RequestLimits, TaskPlug};
+pub use throttle::{Throttle, ThrottleLimits, ThrottleRules};
 pub use wbt::WbtRules;

@@ -1,7 +1,7 @@
 //! What the filesystem hands over to the machine that it is mounted on, after each call.
 
 use crate::actor::Actor;
-use block_layer::{Direction, TaskId};
+use block_layer::{Direction, Priority, TaskId};
 use events::smp::{Context, TaskNumber, TaskSpec};
 
 /// To be done in the order in which they come.
@@ -37,13 +37,24 @@ pub enum Effect {
 /// What comes back to `Filesystem::flushed`.
 pub type FlushNumber = u32;
 
+/// Who submits I/O, and waits for its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Submitter {
+    /// A task of the filesystem's, by its own number.
+    Own(TaskNumber),
+    /// A task of a load, in its call.
+    Load(TaskId),
+}
+
 /// I/O of blocks of the volume, in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockIo {
     /// What comes back to `Filesystem::completed`.
     pub tag: u32,
-    /// The filesystem's own number of who submits it.
-    pub task: TaskNumber,
+    /// Who submits it.
+    pub by: Submitter,
+    /// The I/O priority of a task of the filesystem's.
+    pub priority: Priority,
     /// Read or written.
     pub direction: Direction,
     /// A task waits for it.

@@ -184,6 +184,15 @@ pub struct TaskPlugRules {
 }
 
 impl Kernel {
+    /// Over how many ticks limits of control groups are kept (`throtl_slice`): a tenth of a second; without seeks a fiftieth from
+    /// 6.10 on, where the configuration option that it needed is gone, until 6.18 (both ends inferred from the dates of the
+    /// patches). None: there are no limits, before 2.6.37.
+    pub fn throttle_slice_ticks(&self, hz: u32, rotational: bool) -> Option<u64> {
+        let short = (self.version >= [6, 10, 0] && self.version < [6, 19, 0]) && !rotational;
+        let slices_per_s = if short { 50 } else { 10 };
+        (self.version >= [2, 6, 37]).then(|| u64::from(hz / slices_per_s).max(1))
+    }
+
     /// What its request queues allow by default: sizes, merges, pool and plug (docs/model/sources/plugging.md).
     pub fn queue_rules(&self, rotational: bool, queue_depth: u32) -> QueueRules {
         let self_unplugs =
@@ -294,5 +303,18 @@ mod tests {
     fn mq_deadline_limits_by_the_former_number_until_6_17() {
         assert!(kernel("6.1.192").limits_by_former_requests());
         assert!(!kernel("6.18").limits_by_former_requests());
+    }
+
+    #[test]
+    fn limits_of_groups_are_kept_over_a_tenth_of_a_second_or_a_fiftieth() {
+        let ticks = |name: &str, hz, rotational| {
+            let kernel = Kernel::named(name).unwrap();
+            kernel.throttle_slice_ticks(hz, rotational)
+        };
+        assert_eq!(ticks("2.6.36", 250, true), None);
+        assert_eq!(ticks("6.1", 250, false), Some(25));
+        assert_eq!(ticks("6.12", 250, false), Some(5));
+        assert_eq!(ticks("6.12", 250, true), Some(25));
+        assert_eq!(ticks("6.19", 1000, false), Some(100));
     }
 }

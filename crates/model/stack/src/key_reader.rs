@@ -21,6 +21,8 @@ pub enum KeyReader {
     Journal,
     /// The control groups whose tasks do I/O.
     Groups,
+    /// The limits of control groups whose tasks do I/O.
+    Limits,
     /// The I/O priority of tasks, if a scheduler uses it.
     Priorities,
     /// Timer interrupts, if a scheduler counts in them.
@@ -56,7 +58,7 @@ struct Reads {
 
 impl KeyReader {
     /// One of each kind.
-    pub const ALL: [KeyReader; 20] = [
+    pub const ALL: [KeyReader; 21] = [
         KeyReader::Cpus,
         KeyReader::Calls,
         KeyReader::Copies,
@@ -65,6 +67,7 @@ impl KeyReader {
         KeyReader::Writeback,
         KeyReader::Journal,
         KeyReader::Groups,
+        KeyReader::Limits,
         KeyReader::Priorities,
         KeyReader::Ticks,
         KeyReader::Drive(0),
@@ -138,8 +141,12 @@ impl KeyReader {
                 "a load's writes are buffered on a filesystem with a journal",
             ),
             KeyReader::Groups => (
-                &["cgroups"],
+                &["cgroups.*.name", "cgroups.*.weight"],
                 "jobs in control groups do I/O on a drive whose scheduler is cfq or bfq",
+            ),
+            KeyReader::Limits => (
+                &["cgroups.*.name", "cgroups.*.io_max", "hz"],
+                "jobs in control groups with limits do I/O on a drive",
             ),
             KeyReader::Priorities => (
                 &["io_priority"],

@@ -32,6 +32,8 @@ class Cell:
     """Operations per second, reads and writes together; above 0."""
     p99_ns: float | None = None
     """The 99th percentile of their latency, if it is known."""
+    again: float | None = None
+    """By what factor its first two rounds differ, if there were two."""
 
     @property
     def operation(self) -> str:

@@ -98,11 +98,13 @@ class Calibration:
         """Errors of the fit, of what was held back, and of each predictor without a model on the latter."""
         held = self.part(fitted=False)
         tails = [answer.p99_factor for answer in self.answers if answer.p99_factor is not None]
+        again = [answer.cell.again for answer in self.answers if answer.cell.again is not None]
         parts = [
             ("fit", [answer.factor for answer in self.part(fitted=True)]),
             ("held back", [answer.factor for answer in held]),
             ("held back, the nearest fitted cell", [factor(one.nearest, one.cell.iops) for one in held]),
             ("held back, the mean of the operation", [factor(one.mean, one.cell.iops) for one in held]),
+            ("another round of the same cell", again),
             ("p99 of latency, never fitted", [tail for tail in tails if not math.isinf(tail)]),
         ]
         return [(name, found) for name, factors in parts if (found := errors(factors)) is not None]

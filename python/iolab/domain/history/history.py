@@ -13,6 +13,9 @@ from iolab.domain.definition import DIFFERENCES, LOSSES, Verdict
 from iolab.domain.history.changes import FEWEST, Change, changes_in, detection_limit, newest_unseen
 from iolab.domain.metric import describe
 
+APART = 0.5
+"""How far beyond all runs before them the newest lie that are named, as a share of the range of those. Chosen: of noise
+alone, fewer than one series in 1,000 has such a run."""
 MADE_UP_FOR = 0.5
 """A change stands while so much of it is left, as a share."""
 
@@ -95,13 +98,16 @@ class HistoryFinding:
 @dataclass(frozen=True)
 class UnchangedSeries:
     """A series without a change. `below`: a smaller step in its middle would not be seen, in the metric's unit;
-    `newest`: none would be seen in so many of its newest runs; `runs`: its values; `level`: their median."""
+    `newest`: none would be seen in so many of its newest runs; `runs`: its values; `level`: their median; `apart`: how
+    many of the newest lie far beyond all before them, at which level."""
 
     series: Series
     below: float
     newest: int
     runs: int
     level: float
+    apart: int
+    newest_level: float
 
     def as_dict(self) -> JsonObject:
         """One JSON object: the schema stands in docs/history.md."""
@@ -113,6 +119,8 @@ class UnchangedSeries:
             "level": self.level,
             "unseen_below": self.below,
             "unseen_newest": self.newest,
+            "newest_apart": self.apart,
+            "newest_level": self.newest_level,
         }
 
 
@@ -129,8 +137,21 @@ def unchanged_series(
             continue
         below = detection_limit(values, series=len(varying), looks=looks, false_alarms=false_alarms)
         newest = newest_unseen(len(values), series=len(varying), looks=looks, false_alarms=false_alarms)
-        hidden.append(UnchangedSeries(series, below, newest, len(values), median(values)))
+        apart = _apart(values, newest)
+        level = median(values[: len(values) - apart])
+        newest_level = median(values[-max(1, apart) :])
+        hidden.append(UnchangedSeries(series, below, newest, len(values), level, apart, newest_level))
     return sorted(hidden, key=lambda one: -one.below / (abs(one.level) or 1.0))
+
+
+def _apart(values: Sequence[float], most: int) -> int:
+    """How many of the newest values, `most` at most, lie far on one side of all before them."""
+    for count in range(min(most, len(values) // 2), 0, -1):
+        before, newest = values[:-count], values[-count:]
+        far = APART * (max(before) - min(before))
+        if min(newest) > max(before) + far or max(newest) < min(before) - far:
+            return count
+    return 0
 
 
 def _varying(history: History) -> list[Series]:

@@ -371,6 +371,11 @@ class WeightedLoadPhase(LoadPhase):
         return [ControlGroup(name=member.name, io_weight=int(member.weight)) for member in self.members]
 
     @property
+    def group_of(self) -> dict[str, str]:
+        """By job, the member that it belongs to."""
+        return {job: member.name for member in self.members for job in member.jobs}
+
+    @property
     def reach(self) -> frozenset[Reach]:
         """Controllers are enabled for all groups, and io.cost is switched on for the disk; the scheduler that shares
         must stay."""

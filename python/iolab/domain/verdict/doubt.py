@@ -19,6 +19,7 @@ DRIFT_FROM = 6
 DRIFT_RANKS = 0.9
 """Correlation of the rounds' levels with their order, by ranks."""
 PERCENT_MAX = 100_000
+NOISE = "noise"
 
 
 def why_undecided(baseline: Array, candidate: Array, spread: float) -> str:
@@ -39,12 +40,12 @@ def why_undecided(baseline: Array, candidate: Array, spread: float) -> str:
     if n >= DRIFT_FROM and abs(ranks := _rank_correlation(levels)) >= DRIFT_RANKS:
         way = "rose" if ranks > 0 else "fell"
         return f"drift: the level {way} by {_percent(float(np.ptp(levels)))} over the rounds"
-    return _noise(spread)
+    return noise(spread)
 
 
 def why_undecided_of(n_baseline: int, n: int, spread: float) -> str:
     """Why rounds that are not paired decide nothing."""
-    return few_rounds(min(n_baseline, n)) if min(n_baseline, n) < FIRST_LOOK else _noise(spread)
+    return few_rounds(min(n_baseline, n)) if min(n_baseline, n) < FIRST_LOOK else noise(spread)
 
 
 def few_rounds(n: int) -> str:
@@ -52,8 +53,10 @@ def few_rounds(n: int) -> str:
     return f"too few rounds ({n})"
 
 
-def _noise(spread: float) -> str:
-    return f"noise: the change of one round varies by {_percent(spread)}"
+def noise(*spreads: float) -> str:
+    """What one metric's rounds show that vary, or those of several."""
+    ends = dict.fromkeys(_percent(end(spreads)) for end in (min, max))
+    return f"{NOISE}: the change of one round varies by {' to '.join(ends)}"
 
 
 def _percent(log: float) -> str:

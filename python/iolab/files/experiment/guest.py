@@ -25,6 +25,7 @@ from iolab.domain.trial import (
     WeightedLoadPhase,
     drive_properties,
 )
+from iolab.domain.trial.control_group import KEYS_EVERYWHERE
 from iolab.domain.trial.drive_properties import Parameter
 from iolab.domain.trial.guest import (
     MEMORY_BYTES_MAX,
@@ -162,9 +163,10 @@ def check(
 def _lacking(groups: Sequence[ControlGroup]) -> str | None:
     """What a guest machine does not do of a mix's groups."""
     for group in groups:
-        beyond = sorted({"inside"} if group.inside else set(group.given) - {"io_weight"})
+        beyond = sorted({"inside"} if group.inside else set(group.given) - KEYS_EVERYWHERE)
         if beyond:
-            return f"a guest machine's groups have io_weight alone, and {group.name} has {beyond[0]}; run it on a host"
+            what = "a guest machine's groups have io_max and io_weight alone"
+            return f"{what}, and {group.name} has {beyond[0]}; run it on a host"
     return None
 
 

@@ -17,15 +17,27 @@ _CHANGE = re.compile(
     # A share of time is a figure of its own.
     r"(?!.*\b(?:cpu|util\w*|busy|iowait|idle|hits?|usr|user|sys\w*)\b)"
     r"(?:\W*(?:delta|Δ|change|diff(?:erence)?|gain|improve\w*|regress\w*|speed-?up|ratio|vs\.?|percent)\b.*"
-    r"|.*[ (](?:diff|delta|change|%)\)?\W*|%.*|Δ.*)",
+    r"|.*[ (](?:diff|delta|change|%)\)?\W*|%.*|Δ.*|.*\bvs\b.*)",
     re.IGNORECASE,
 )
+_CHANGED = re.compile(
+    r"[-+\u2212]\s?[\d.,]{1,12}\s?[%x\u00d7]"
+    r"|[~≈]?[\d.,]{1,12}\s?[%x\u00d7] (?:slower|faster|higher|lower|better|worse|less|more|fewer)",
+    re.IGNORECASE,
+)
+"""A cell of such a column, whatever it is called."""
+_WORD_OF_METRIC = re.compile(r"p\d\d(?:\.\d+)?|avg|mean|max|min|\([^()]*\)|\[[^\[\]]*\]", re.IGNORECASE).fullmatch
 _WORD = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|[^\s()\[\]]+")
 
 
 def without_changes(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
     """The table less its columns of changes, if two columns of figures or more are left beside them."""
-    kept = [place for place, name in enumerate(header) if not place or not _CHANGE.fullmatch(name)]
+    columns = [[row[place] for row in rows if row[place]] for place in range(len(header))]
+    kept = [
+        place
+        for place, name in enumerate(header)
+        if not place or not (_CHANGE.fullmatch(name) or (columns[place] and all(map(_CHANGED.match, columns[place]))))
+    ]
     if len(kept) < 3:
         kept = list(range(len(header)))
     return [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
@@ -45,6 +57,22 @@ def settings_of(header: Sequence[str]) -> tuple[list[str], str] | None:
         return None
     # `read IOPS` beside `write IOPS`, `p50 lat` beside `p99 lat` are of one setting.
     return None if any(_says_what(name) for name in names) else (names, metric)
+
+
+def settings_by_metric(header: Sequence[str]) -> dict[str, dict[int, str]] | None:
+    """Columns that are called by a setting and one of several metrics: `old IOPS`, `old BW`, `new IOPS`, `new BW` ->
+    for each metric, the settings by place. None unless two settings or more have all metrics."""
+    found: dict[str, dict[int, str]] = {}
+    for place, name in enumerate(header[1:], 1):
+        words = _WORD.findall(name)
+        of_metric = [word for word in words if OF_RESULT.search(word) or LATENCY.search(word) or _WORD_OF_METRIC(word)]
+        setting = " ".join(word for word in words if word not in of_metric)
+        if not setting or not of_metric or _says_what(setting):
+            return None
+        found.setdefault(" ".join(of_metric), {})[place] = setting
+    settings = [set(places.values()) for places in found.values()]
+    same = len(found) > 1 and len(settings[0]) > 1 and all(one == settings[0] for one in settings)
+    return found if same and sum(map(len, found.values())) == len(found) * len(settings[0]) else None
 
 
 def _says_what(name: str) -> bool:

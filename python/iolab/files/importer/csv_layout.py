@@ -137,7 +137,6 @@ def layout_of(source: Source) -> Layout:
         name for name in others if name not in special | ignored | parameters and kinds[name] != "constant"
     ]
     _refuse_units(source, layout, kinds, values)
-    _refuse_other_shapes(source, layout)
     if not layout.metrics:
         raise InputError("no column with numbers", where=source.name, remedy="expected a header and numbers below it")
     return layout
@@ -232,14 +231,3 @@ def _refuse_units(
                 where=f"{source.name}, column {name[:QUOTED_MAX]}",
                 remedy="write numbers alone, such as 1234.5, and the unit into the header",
             )
-
-
-def _refuse_other_shapes(source: Source, layout: Layout) -> None:
-    """InputError for tables whose rows are metrics."""
-    where = f"{source.name}:1"
-    if layout.setting is not None and layout.setting.lower() in METRIC_COLUMN:
-        raise InputError(
-            f"column {layout.setting} says that rows are metrics",
-            where=where,
-            remedy="a row for each measurement is expected, and a column for each metric: setting,iops,latency",
-        )

@@ -63,6 +63,8 @@ class Rule:
     """What follows is not read, up to the next line that begins a row."""
     closes: bool = False
     """The workload that it names is that of all rows since the last such line."""
+    names: bool = False
+    """The workload that it names is that of the row begun, and of the lines after it."""
     quotient: tuple[str, str, str] | None = None
     """A metric that is one group's number by another's."""
     decimal_comma: bool = False
@@ -78,7 +80,10 @@ class Rule:
     below another, were of one in progress."""
 
 
-_OF_RULES = ("begins", "opens", "ends", "closes", "quotient", "decimal_comma", "amount", "each", "absent", "counts")
+_OF_RULES = (
+    *("begins", "opens", "ends", "closes", "names", "quotient"),
+    *("decimal_comma", "amount", "each", "absent", "counts"),
+)
 
 
 def rule(pattern: str, **more: Any) -> Rule:
@@ -140,6 +145,8 @@ class _Reader:
             self.phase = phase
         if not one.figures:
             self.section = groups.get("workload") or ""
+            if one.names:
+                self._name_rows(self.table, " ".join((self.workload, self.section)))
             return
         named = groups.get("setting") or (groups.get("machine") if self.has_machines else None)
         setting = named or self.source.stem_without_round
@@ -173,6 +180,11 @@ class _Reader:
             for other in self.table.rows:
                 other.workload = workload
             self.table = None
+
+    def _name_rows(self, table: Table, workload: str) -> None:
+        for row in table.rows:
+            row.workload = workload
+        self.rows = {(workload, phase): row for (_, phase), row in self.rows.items()}
 
     def _counted(self, line: int) -> None:
         if self.in_progress and self.in_progress[-1][0] == line - 1:

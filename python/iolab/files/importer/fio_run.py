@@ -191,7 +191,7 @@ def _add_sides(row: Row, jobs: list[Job]) -> None:
     by_way = {way: [job.sides[way] for job in jobs if way in job.sides] for way in ways}
     transfers = [side for job in jobs for side in job.transfers]
     for op, sides in (("all", transfers), *((way, sides) for way, sides in by_way.items() if way != MIXED)):
-        if sides or op == "all":
+        if sides or (op == "all" and by_way.keys() != {"sync"}):
             _add_rates(row, sides, op)
             _add_latency(row, [side.latency for side in sides if side.latency], op)
     for way, sides in by_way.items():

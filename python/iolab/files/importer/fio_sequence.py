@@ -43,7 +43,7 @@ class Heading:
             or not short.strip(_DECORATION)
         ):
             return
-        is_title = is_tagged or short.endswith(":") or short[0] in "#=*"
+        is_title = is_tagged or short.endswith(":") or short[0] in "#=*" or (short[0] == "(" and short[-1] == ")")
         if not is_title and self._is_title:
             return
         line = " ".join(short.removeprefix("//").strip(_DECORATION).split())

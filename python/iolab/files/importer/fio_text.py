@@ -55,6 +55,8 @@ _OLD_ALONE = re.compile(_WAY.pattern.replace("(?=.*(?:IOPS=|bw=|BW=))", "") + _O
 _LABELLED = re.compile(r"\s*+(?P<label>[^\s:=][^:=]{0,80}+):\s*+(?P<rates>(?:read|write|trim|mixed)\s*+:.*)")
 """`grep IOPS= *.log`: the name of what the rates are of, before them."""
 _LABELLED_ALONE = re.compile(_LABELLED.pattern.partition("(?P<rates>")[0] + _ALONE.pattern)
+_SYNC_ALONE = re.compile(r"\s*+fsync/fdatasync/sync_file_range:\s*+$")
+"""What etcd asks for: nothing but the latencies of syncs."""
 _NAMELESS = ": (groupid=0, jobs=1): err= 0"
 """The line above a job, after its name, if a text has its rates alone."""
 _OF_TEST = re.compile(r"read|write|seq|rand|trim", re.IGNORECASE)
@@ -64,6 +66,7 @@ _LATENCY = re.compile(
     r"\s*+(?P<what>clat|lat|sync)\s*+\((?P<unit>[num]?sec)\)\s*+: "
     + ",".join(rf" ?{name}={_FIGURE.format(name)}" for name in ("min", "max", "avg", "stdev"))
 )
+_SUBMISSION = re.compile(r"\s*+slat\s*+\(")
 _PERCENTILES = re.compile(r"\s*+(?P<what>clat|lat|sync) percentiles \((?P<unit>[num]?sec)\)\s*+:")
 _PERCENTILE = re.compile(r"(?P<share>\d{1,3}+\.\d{1,6}+)th=\[\s*+(?P<at>[\d.]++)\]")
 _SHARE = re.compile(r"\s*+bw .*\bper=\s*+(?P<share>[\d.]++)%")
@@ -225,7 +228,9 @@ class _Reader:
         if found := _JOB.match(text) or self._of_nameless(text):
             self.finish_job()
             self.job, self.line, self.title = _Job(found, host), line.number, self.heading.take()
-            self.is_nameless = found.string.endswith(_NAMELESS) and self.job.read(text)
+            self.is_nameless = found.string.endswith(_NAMELESS)
+            if self.is_nameless:
+                self.job.read(text)
         elif found := _BANNER.match(text):
             self.finish_job()
             self.runs.close(self.heading.take())
@@ -248,6 +253,8 @@ class _Reader:
     def _of_nameless(self, text: str) -> re.Match[str] | None:
         """The beginning of a job that has none in the text: a line of rates below prose, or a second one of a way."""
         found = _ALONE.match(text) or _OLD_ALONE.match(text)
+        if self.job is None and _SYNC_ALONE.match(text):
+            return _JOB.match("fio" + _NAMELESS)
         if found is None or (self.job is not None and not self.is_nameless):
             return None
         goes_on = self.job is not None and found["way"] not in self.job.raw and not self.heading.is_given
@@ -259,8 +266,11 @@ class _Reader:
         if job is not None:
             raw = job.finished(self.banners.get(str(job.raw["jobname"])))
             identity = (raw.get("hostname"), raw["jobname"], job.pid) if job.pid else None
-            if not raw.get("error") and not raw.keys() & {"read", "write", "trim", "mixed"}:
+            of_syncs = self.is_nameless and "sync" in raw
+            if not raw.get("error") and not of_syncs and not raw.keys() & {"read", "write", "trim", "mixed"}:
                 self.without_rates.append((self.line, str(raw["jobname"])))
+                if "sync" not in raw:
+                    return
             self.runs.add(Member(self.line, raw, job.shares, identity), self.title)
 
 
@@ -295,6 +305,8 @@ def _parse(source: Source, results: Results) -> None:
     reader.finish_job()
     for place, name in reader.without_rates:
         results.problem(f"no rates are below the line of job {name[:QUOTED_MAX]}: are its lines whole?", place)
+    if source.has_line(_SUBMISSION) and not source.has_line(_LATENCY):
+        results.problem("submission latencies (slat) are not read, and the text has no others")
     found = reader.runs.finished(results) or terse.runs.finished(results)
     if not found and reader.failure:
         raise InputError(f"fio printed no figures: {reader.failure}", where=source.name)
@@ -305,7 +317,7 @@ FORMAT = Format(
     name="fio-text",
     help="fio's output for people, and its terse lines of versions 2 to 5; each of several runs is a setting",
     recognises=lambda source: any(
-        map(source.has_line, (_CLIENT_JOB, fio_terse.LINE, _FAILED, _ALONE, _OLD_ALONE, _LABELLED_ALONE))
+        map(source.has_line, (_CLIENT_JOB, fio_terse.LINE, _FAILED, _ALONE, _OLD_ALONE, _LABELLED_ALONE, _SYNC_ALONE))
     ),
     parse=_parse,
     words=("groupid=", "err=", "IOPS=", "BW=", "clat (usec)", "Run status group"),

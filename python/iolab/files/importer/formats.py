@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from iolab.base.errors import InputError, unknown
+from iolab.base.plain_text import counted
 from iolab.files.importer.affinity import FORMAT as AFFINITY
 from iolab.files.importer.aligned import FORMAT as ALIGNED
 from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
 from iolab.files.importer.crystaldiskmark import FORMAT as CRYSTALDISKMARK
 from iolab.files.importer.csv_file import FORMAT as CSV_FILE
+from iolab.files.importer.csv_metrics import FORMAT as CSV_METRICS
 from iolab.files.importer.csv_rounds import FORMAT as CSV_ROUNDS
 from iolab.files.importer.diskspd import FORMAT as DISKSPD
 from iolab.files.importer.dstat import FORMAT as DSTAT
@@ -46,6 +49,7 @@ from iolab.files.importer.pgbench import LOG_FORMAT as PGBENCH_LOG
 from iolab.files.importer.pgbench import thread_of
 from iolab.files.importer.phoronix import FORMAT as PHORONIX
 from iolab.files.importer.pidstat import FORMAT as PIDSTAT
+from iolab.files.importer.prose import FORMAT as PROSE
 from iolab.files.importer.rados_json import FORMAT as RADOS_JSON
 from iolab.files.importer.sar import FORMAT as SAR
 from iolab.files.importer.server_tools import FORMATS as SERVER_TOOLS
@@ -110,13 +114,23 @@ FORMATS: dict[str, Format] = {
         MARKDOWN,
         ALIGNED,
         LISTED,
+        PROSE,
         CSV_ROUNDS,
+        CSV_METRICS,
         CSV_FILE,
     )
 }
+OF_TEXT = (PROSE, LISTED, ALIGNED)
+"""What people write themselves, the vaguest first: it gives way to whatever else stands in a text."""
 NEAREST_MAX = 3
 NAME_MIN = 5
 """Shorter names of formats are words of their own: time, sar, dd."""
+SEEN_MAX = 60
+"""Of a line that an error shows."""
+FIGURES_MIN = 3
+"""So many figures make a row, where none has its unit."""
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_WITH_UNIT = re.compile(r"\d ?(?:[kMG]?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]?s|m?sec(?:onds)?|ops/s(?:ec)?)\b|\d+m[\d.]+s\b")
 NEAR = 0.5
 """The share of a format's typical words from which on a text is near to it."""
 BEGINNING_BYTES = 4096
@@ -141,27 +155,41 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     searched = replace(source, head_bytes=BEGINNING_BYTES) if whole else source
     tables = [one for one in FORMATS.values() if one.among_text and one.recognises(searched)]
     # What stands beside the tables of tools and of Markdown is made of them.
-    for made in (LISTED, ALIGNED):
+    for made in OF_TEXT:
         if len(tables) > 1 and made in tables:
             tables.remove(made)
     if whole:
-        return [one for one in tables if one not in (ALIGNED, LISTED)] or [CSV_FILE]
-    if any(one not in (MARKDOWN, ALIGNED, LISTED) for one in tables):
+        return [one for one in tables if one not in OF_TEXT] or [CSV_FILE]
+    if any(one not in (MARKDOWN, *OF_TEXT) for one in tables):
         return tables
     for unread in UNREAD:
         if any(unread.line.search(line) for line in source.text_lines[:UNREAD_LINES]):
             raise InputError(f"looks like {unread.name}, which is not read", where=source.name, remedy=unread.remedy)
-    if tables and not (tables[0] in (ALIGNED, LISTED) and CSV_FILE.resembles(source)):
+    if tables and not (tables[0] in OF_TEXT and CSV_FILE.resembles(source)):
         return tables
     if shape := shape_of(source.text_lines):
         raise InputError(f"unrecognised format: {shape.what}", where=source.name, remedy=shape.remedy)
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
         return meant
+    near = ", ".join(_nearest(text))
     raise InputError(
-        f"unrecognised format{f'; nearest: {near}' if (near := ', '.join(_nearest(text))) else ''}",
+        f"unrecognised format{f'; nearest: {near}' if near else ''}{_seen(source.text_lines)}",
         where=source.name,
-        remedy="put its figures into a CSV file, a row per run; or name its format with --from FORMAT",
+        remedy="put its figures into a CSV file, a row per run, such as setting,round,iops; or name its format with "
+        "--from FORMAT",
     )
+
+
+def _seen(lines: Sequence[str]) -> str:
+    """Which lines have figures with units, or rows of them, that no format reads."""
+    numbered = list(enumerate(lines, 1))
+    found = [one for one in numbered if _WITH_UNIT.search(one[1])]
+    found = found or [one for one in numbered if len(_NUMBER.findall(one[1])) >= FIGURES_MIN]
+    if not found:
+        return "" if any(map(_NUMBER.search, lines)) else "; no line of it has figures"
+    number, line = found[0]
+    first = f"{number}: {line.strip()[:SEEN_MAX]!r}"
+    return f"; {counted(len(found), 'line')} with figures that no format reads, such as {first}"
 
 
 def sources_of(paths: Sequence[Path], label: str | None = None) -> list[Source]:

@@ -13,6 +13,7 @@ import re
 
 from typing_extensions import override
 
+from iolab.domain.lead import OF_DEVICE
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
@@ -129,17 +130,18 @@ class Reports:
         are others."""
         table = results.table(self.line)
         reports = self._later or self._first
-        for name in sorted(reports, key=lambda name: (name == CPU, -activity(reports[name]))):
+        for name in sorted(reports, key=lambda name: (name == CPU, *idleness(reports[name]))):
             row = table.row(source.stem_without_round, f"{self._workload} {name}")
             add_means(row, reports[name], interval_s=None)
         if self._first and self._later:
             results.problem("the first report, averages since the boot, is left out")
 
 
-def activity(means: Means) -> float:
-    """The requests per second of a device, of all operations."""
+def idleness(means: Means) -> tuple[float, float]:
+    """What sorts devices, the busiest first: by the time in which they had requests, else by how many they had."""
     rates = {op: series.mean or 0.0 for (metric, op, _), series in means.items() if metric == "iops"}
-    return rates.get("all", 0.0) or sum(rates.values())
+    busy = means.get((OF_DEVICE, "all", "all"))
+    return -((busy and busy.mean) or 0.0), -(rates.get("all", 0.0) or sum(rates.values()))
 
 
 class _Reader(OutputReader):
@@ -187,6 +189,8 @@ class _Reader(OutputReader):
         # The header of a table without a column that is read, such as that of discards.
         if not _DEVICE.match(line.text):
             super().between(line)
+            if len(line.words) > 1 and COLUMNS.keys() >= set(line.words[1:]) - {"svctm", "avgrq-sz"}:
+                self.results.problem("columns go on in a line of their own, as a page broke it: left out", line.number)
 
     @override
     def begin(self, *, continues: bool) -> None:

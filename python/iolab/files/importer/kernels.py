@@ -20,7 +20,8 @@ RATES_MIN = 2
 _SPLIT = re.compile(r"\s*+Kernel\s++(?=%)(?:%\s?\w++\s*+)++$")
 _CYCLES = re.compile(r"\s*+Kernel\s++CPU_CYCLES\s++BACK END BUBBLES\s++\S")
 _RATE = re.compile(
-    r"\s*+(?![-*+•] |[^:]*\b(?i:reads?|writes?)\b)(?!(?:Sequential|Random) [^:]*\bT= ?\d|(?:Average )?I/O [Ss]peed)"
+    r"\s*+(?![-*+•] |[^:]*\b(?i:reads?|writes?|bandwidth|throughput|speed|rate)\b)"
+    r"(?!(?:Sequential|Random) [^:]*\bT= ?\d|(?:Average )?I/O [Ss]peed)"
     r"(?P<name>[^:\s][^:]*+):\s*+"
     r"(?P<rate>\d[\d.,]*+) MB/s(?:ec)?\s*+$"
 )

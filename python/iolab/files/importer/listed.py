@@ -16,12 +16,16 @@ LINES_MIN = 2
 OF_NO_NAME = "list"
 _LINE = re.compile(
     r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d][^:=|*`]{1,60}?)[*_`]{0,2}\s*+[:=]\s*+[*_`]{0,2}"
-    r"(?P<figure>~?\d[^:=|*_`]{0,40}?)[*_`]{0,2}[.,;]?\s*+$"
+    r"(?P<figure>~?\d[^:=|*_`]{0,40}?)[*_`]{0,2}(?:\s+[^\w\s(]{1,2})?(?:\s+\([^()]{1,80}\))?[.,;]?\s*+$"
 )
 _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
+_OF_RATE = r"iops|i/os? per second|bandwidth|bw|throughput|rate|speed|average|avg|mean"
+_RATE_WORDS = re.compile(rf"\b(?:{_OF_RATE})\b|\b[kmg]?i?b/s(?:ec)?\b", re.IGNORECASE)
+"""The least and the greatest rate are no rounds of the mean."""
 _METRIC_WORDS = re.compile(
-    r"\b(?:iops|i/os? per second|bandwidth|bw|throughput|rate|speed|latency|lat|clat|average|avg|mean|max(?:imum)?"
-    r"|min(?:imum)?|median|p\d\d(?:\.\d+)?|\d\d(?:\.\d+)?(?:th)? percentile)\b",
+    rf"\b(?:{_OF_RATE}|latency|lat|clat|max(?:imum)?|min(?:imum)?|median|p\d\d(?:\.\d+)?"
+    r"|(?:average|avg|mean|min|max|\d\d(?:\.\d+)?thpercentile)latency"
+    r"|\d\d(?:\.\d+)?(?:th)? percentile|[munµ]s)\b",
     re.IGNORECASE,
 )
 _EMPTY = re.compile(r"\(\s*\)")
@@ -29,7 +33,9 @@ _AMONG = re.compile(r",\s+| and ")
 """What parts the figures behind one label."""
 
 
-class _Entry(NamedTuple):
+class Entry(NamedTuple):
+    """What a label and its figure say."""
+
     name: str
     """Of what was done."""
     op: str
@@ -37,22 +43,23 @@ class _Entry(NamedTuple):
     value: float
 
 
-def entries(text: str) -> list[_Entry]:
+def entries(text: str) -> list[Entry]:
     """What a line of such a list says; empty for any other line."""
     return [one for one in _parts(text) if one is not None]
 
 
-def _parts(text: str) -> list[_Entry | None]:
+def _parts(text: str) -> list[Entry | None]:
     """Each figure of a line, None for one that means nothing beside its label."""
     found = _LINE.match(text)
     if found is None:
         return []
     label = found["label"].strip()
     parts = (quantities(part.strip()) or (None,) for part in _AMONG.split(found["figure"]))
-    return [None if one is None else _entry(label, one) for of_part in parts for one in of_part]
+    return [None if one is None else named(label, one) for of_part in parts for one in of_part]
 
 
-def _entry(label: str, one: Quantity) -> _Entry | None:
+def named(label: str, one: Quantity) -> Entry | None:
+    """What a figure behind a label says; None if neither states a metric."""
     metric = one.metric_called(label)
     if metric is None and _COUNTS_OPERATIONS.search(label) and one.metric in (None, "operations_per_s"):
         metric = "iops"
@@ -61,8 +68,9 @@ def _entry(label: str, one: Quantity) -> _Entry | None:
         return None
     lower = label.lower()
     ways = [way for way in ("read", "write") if way in lower]
-    rest = " ".join(_EMPTY.sub(" ", _METRIC_WORDS.sub(" ", label)).strip(" -,").split())
-    return _Entry(rest or OF_NO_NAME, ways[0] if len(ways) == 1 else "all", metric, one.value)
+    words = _METRIC_WORDS if metric.startswith("latency_ns_") else _RATE_WORDS
+    rest = " ".join(_EMPTY.sub(" ", words.sub(" ", label)).strip(" -,").split())
+    return Entry(rest or OF_NO_NAME, ways[0] if len(ways) == 1 else "all", metric, one.value)
 
 
 def _parse(source: Source, results: Results) -> None:

@@ -1,5 +1,5 @@
 """Load generators whose reports are lines of figures: bonnie++, dbench, pg_test_fsync, stress-ng, dd, hdparm, IOR,
-mdtest, elbencho, db_bench, ioping, HammerDB."""
+mdtest, elbencho, db_bench, ioping, HammerDB, compilebench."""
 
 from __future__ import annotations
 
@@ -48,14 +48,23 @@ BONNIE = figures_format(
     titled=True,
     rules=[rule(_csv_of_bonnie(), begins=True, absent=TOO_SHORT, **_BONNIE_BLOCKS, **_BONNIE_FILES)],
     otherwise=(
-        r"Version\s++[\d.]++\w?\s++-{2,20}Sequential (?:Output|Create)-",
+        r"(?:Version\s++[\d.]++\w?\s++)?-{2,20}Sequential (?:Output|Create)-",
         [
-            rule(r"Version\s++[\d.]++\w?\s++-{2,20}Sequential Output-", begins=True),
+            rule(r"(?:Version\s++[\d.]++\w?\s++)?-{2,20}Sequential Output-", begins=True),
             rule(
-                r"(?P<machine>\S{1,60}+)\s++\d{1,9}+[KMGT]?(?::\S++)?\s++"
+                r"(?:(?P<machine>\S{1,60}+)\s++\d{1,9}+[KMGT]?|\d{1,9}+[KMGT])(?::\S++)?\s++"
                 + r"\s++".join(_CELLS.format(name) for name in (*BONNIE_RATES, "seek")),
                 absent=TOO_SHORT,
                 **_BONNIE_BLOCKS,
+            ),
+            rule(
+                # With -f, without the tests of single characters.
+                r"\S{1,60}+\s++\d{1,9}+[KMGT]?\s{6,}+"
+                + r"\s++".join(map(_CELLS.format, ("put", "rewrite")))
+                + r"\s{6,}+"
+                + r"\s++".join(map(_CELLS.format, ("get", "seek"))),
+                absent=TOO_SHORT,
+                **{name: _BONNIE_BLOCKS[name] for name in _BONNIE_BLOCKS if not name.startswith(("putc", "getc"))},
             ),
             rule(
                 r"\d{1,9}+(?::\S++)?\s++" + r"\s++".join(_CELLS.format(name) for name in BONNIE_FILES),
@@ -106,8 +115,9 @@ PG_TEST_FSYNC = figures_format(
         rule(r"Compare file sync methods using (?P<workload>(?:one|two) \d++kB writes?):"),
         rule(r"(?:Compare|Test|Non-sync)"),
         rule(
-            rf"(?P<phase>[\w*, ]{{3,60}}?(?:\w+ writes?)?|\w++, \w++, \w++)\s{{2,}}+{_figure('rate')} ops/sec\s++"
-            rf"{_figure('time')} usecs/op",
+            # Versions before 9.3 print no time.
+            rf"(?P<phase>[\w*, ]{{3,60}}?(?:\w+ writes?)?|\w++, \w++, \w++)\s{{2,}}+{_figure('rate')} ops/sec"
+            rf"(?:\s++{_figure('time')} usecs/)?",
             decimal_comma=True,
             rate=of("iops"),
             time=of("latency_ns_mean", US),
@@ -171,13 +181,13 @@ DD = figures_format(
 HDPARM = figures_format(
     "hdparm",
     "hdparm -t and -T: rates of reads of the device and of the cache; each is a round",
-    recognised_by=r"Timing (?:cached|buffered disk|O_DIRECT (?:cached|disk)) reads:",
+    recognised_by=r"Timing (?:cached|buffer-cache|buffered disk|O_DIRECT (?:cached|disk)) reads:",
     words=("Timing", "reads:", "MB in", "MB/sec", "seconds"),
     titled=True,
     rules=[
         rule(r"(?P<workload>/dev/[^\s:]++):\s*+$", begins=True),
         rule(
-            rf"Timing (?P<phase>[\w ]{{4,30}}?)reads:\s++{_figure('size')} MB in\s++{_figure('time')} seconds =\s++"
+            rf"Timing (?P<phase>[\w -]{{4,30}}?)reads:\s++{_figure('size')} MB in\s++{_figure('time')} seconds =\s*+"
             rf"{_figure('rate')} MB/sec",
             size=of("bytes", MIB),
             time=of("elapsed_s"),
@@ -285,7 +295,8 @@ def _elbencho_rules() -> Iterator[Rule]:
 ELBENCHO = figures_format(
     "elbencho",
     "elbencho's table: each phase, with the figures at the end of its last thread",
-    recognised_by=r"OPERATION\s++RESULT TYPE\s++FIRST DONE\s++LAST DONE",
+    recognised_by=r"OPERATION\s++RESULT TYPE\s++FIRST DONE\s++LAST DONE"
+    rf"|[A-Z]{{2,20}}\d{{0,3}}+\s++Elapsed (?:time|ms)\s*+:\s++{NUMBER}",
     words=("OPERATION", "RESULT TYPE", "FIRST DONE", "LAST DONE", "Throughput MiB/s"),
     titled=True,
     rules=list(_elbencho_rules()),
@@ -306,13 +317,13 @@ DB_BENCH = figures_format(
         ),
         rule(
             rf"(?P<phase>\w[\w.-]{{1,60}}+)\s*+:\s++{_figure('time')} micros/op(?: {_figure('rate')} ops/sec)?"
-            rf"(?: {_figure('elapsed')} seconds)?(?:.{{0,60}}?;\s++{_figure('bytes')} MB/s)?",
+            rf"(?: {_figure('elapsed')} seconds)?(?:.{{0,60}}?;\s++(?:0\.0++|{_figure('bytes')}) MB/s)?",
             opens=True,
             time=of("latency_ns_mean", US),
             rate=of("iops"),
             elapsed=of("elapsed_s"),
             bytes=of("rate_bytes_per_s", MIB),
-            absent="not printed by this benchmark",
+            absent="not printed by this benchmark, or below its decimals",
         ),
         rule(
             rf"Percentiles: P50: {_figure('p50')} P75: {NUMBER} P99: {_figure('p99')} P99\.9: {_figure('p999')}",
@@ -331,6 +342,14 @@ IOPING = figures_format(
     words=("ioping statistics", "requests completed in", "min/avg/max/mdev"),
     titled=True,
     rules=[
+        # Versions up to 0.6; a page may have lost the end of the line above.
+        rule(
+            rf"(?:--- .{{1,200}}? ioping statistics ---)?{_figure('count')}\srequests completed in {NUMBER} ms, "
+            rf"{_figure('iops')} iops, {NUMBER} mb/s",
+            begins=True,
+            count=of("ops"),
+            iops=of("iops"),
+        ),
         rule(r"--- .{1,200}? ioping statistics ---", begins=True),
         rule(
             rf"{_figure('count')} (?:(?P<count_unit>[kM]) )?requests completed in {NUMBER} (?:{_TIME}), "
@@ -342,12 +361,6 @@ IOPING = figures_format(
             size=of("bytes"),
             iops=of("iops"),
             rate=of("rate_bytes_per_s"),
-        ),
-        # Versions up to 0.6.
-        rule(
-            rf"{_figure('count')}\srequests completed in {NUMBER} ms, {_figure('iops')} iops, {NUMBER} mb/s",
-            count=of("ops"),
-            iops=of("iops"),
         ),
         rule(
             rf"min/avg/max/mdev = {_figure('min')}/{_figure('mean')}/{_figure('max')}/{_figure('stddev')} ms",
@@ -392,6 +405,7 @@ RADOS = figures_format(
     titled=True,
     rules=[
         rule(rf"Total time run:\s++{_figure('s')}", begins=True, s=of("elapsed_s")),
+        rule(r"Total (?P<workload>write|read)s made:", names=True),
         # ceph/src/common/obj_bencher.cc divides by 2^20.
         rule(rf"Bandwidth \(MB/sec\):\s++{_figure('rate')}", rate=of("rate_bytes_per_s", MIB)),
         rule(rf"Average IOPS:\s++{_figure('rate')}", rate=of("iops")),
@@ -402,8 +416,31 @@ RADOS = figures_format(
     ],
 )
 
+_OF_CPU = rf"\s*+\(user {_figure('user')}s sys {_figure('system')}s\)"
+_CPU_FIGURES = {"user": of("cpu_user_s_mean"), "system": of("cpu_system_s_mean")}
+COMPILEBENCH = figures_format(
+    "compilebench",
+    "compilebench's averages: rates and times over its own runs of each step",
+    recognised_by=r"(?:intial|initial|compile|read|delete|stat)[\w ]{0,24} total runs \d++ avg ",
+    words=("compilebench", "total runs", "intial create", "read compiled tree"),
+    titled=True,
+    rules=[
+        rule(
+            rf"(?P<phase>[a-z][a-z ]{{3,24}}?) total runs \d++ avg {_figure('rate')} MB/s{_OF_CPU}",
+            rate=of("rate_bytes_per_s_mean", MIB),
+            **_CPU_FIGURES,
+        ),
+        rule(
+            rf"(?P<phase>[a-z][a-z ]{{3,24}}?) total runs \d++ avg {_figure('time')} seconds{_OF_CPU}",
+            time=of("elapsed_s_mean"),
+            **_CPU_FIGURES,
+        ),
+    ],
+)
+
 FORMATS = (
     RADOS,
+    COMPILEBENCH,
     BONNIE,
     DBENCH,
     PG_TEST_FSYNC,

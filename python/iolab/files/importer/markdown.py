@@ -1,9 +1,9 @@
 """Tables of Markdown, and those that clients of databases and libraries draw with `+`: `| setting | iops |` above
 `|---|---|`, or between lines such as `+---+---+`.
 
-Columns are known by their names, as in a CSV file; without a column of settings the first that has text is one. If the
-figures of each row are of one kind and no column is called as a metric, the columns are the settings, or rounds if they
-are numbered, and a row is a workload."""
+Columns are known by their names, as in a CSV file; without a column of settings the first that has text is one. If rows
+are called as metrics, or the figures of each row are of one kind, and no column is called as a metric, the columns are
+the settings, or rounds if they are numbered; a row's name states its workload and metric."""
 
 from __future__ import annotations
 
@@ -11,19 +11,24 @@ import re
 from itertools import pairwise
 
 from iolab.base.plain_text import counted
-from iolab.files.importer.columns import settings_of, without_changes
+from iolab.files.importer import csv_entries
+from iolab.files.importer.columns import OF_RESULT, settings_by_metric, settings_of, unit_in, without_changes
 from iolab.files.importer.csv_file import metric_of
-from iolab.files.importer.csv_layout import ROUND, SETTING, WORKLOAD
+from iolab.files.importer.csv_layout import METRIC_COLUMN, ROUND, SETTING, WORKLOAD
 from iolab.files.importer.format import Format
+from iolab.files.importer.listed import OF_NO_NAME as OF_ALL
+from iolab.files.importer.listed import Entry, named
 from iolab.files.importer.quantity_cell import (
     LATENCY,
     SPREAD,
+    Quantity,
     quantities,
     quantities_below,
+    with_unit,
     without_spread,
     without_unit,
 )
-from iolab.files.importer.results import Results, Table
+from iolab.files.importer.results import Results, Row, Table
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import ABSENT, QUOTED_MAX
 
@@ -43,12 +48,14 @@ _MARKS = "*_` "
 _NUMBERED = re.compile(r"(?:round|run|iteration|iter|repeat|rep|trial|test|result|sample|#)[ _.#-]?\d+", re.IGNORECASE)
 
 _OF_METRIC = re.compile(
-    r"iops|bandwidth|\bbw\b|throughput|rate|[kmg]i?b/s|read|write|time|cpu|%|\bp\d\d|stdev|\b(?:[nmu]s|sec)\b",
+    r"iops|bandwidth|\bbw\b|throughput|rate|[kmg]i?b/s|read|write|time|cpu|(?<!\d)%|\bp\d\d|stdev|\b(?:[nmu]s|sec)\b",
     re.IGNORECASE,
 )
 
 _OF_TEST = re.compile(r"seq|rand|rnd|read|write|\bmixed\b|^total$|\b\d+ ?[km]i?b?(?:qd\d+)?\b", re.IGNORECASE)
 """What only the name of a test has: how it accesses, and how much."""
+_OF_VALUES = re.compile(r"values?|results?|scores?|measured|figures?", re.IGNORECASE)
+"""How the only column of figures is called, where it has no name of its own."""
 _SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
 
 
@@ -91,30 +98,50 @@ def _parse(source: Source, results: Results) -> None:
 
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     """Adds a table of text: names of columns, and cells below them."""
+    header, rows = _with_units(header, rows)
     whole = len(header)
     header, rows = without_changes(header, rows)
     if len(header) < whole:
         results.problem("columns of changes are left out: they are computed anew", table.line)
     if split := settings_of(header):
-        _add_settings(table, *split, rows, source)
-    elif _columns_are_settings(header, rows):
-        _add_columns(table, header, rows, source)
+        left_out = _add_settings(table, *split, rows, source)
+    elif by_metric := settings_by_metric(header):
+        left_out = []
+        for metric, places in by_metric.items():
+            part = [[row[0], *(row[place] for place in places)] for row in rows]
+            left_out += _add_settings(table, list(places.values()), metric, part, source)
+    elif _rows_are_metrics(header, rows) or _columns_are_settings(header, rows):
+        left_out = _add_columns(table, header, rows, source)
     else:
         left_out = _add_rows(table, header, rows, source)
-        if left_out:
-            results.problem(
-                f"{counted(len(left_out), 'cell')} without a single figure, such as {left_out[0]}: left out", table.line
-            )
+    if left_out:
+        results.problem(
+            f"{counted(len(left_out), 'cell')} without a single figure, such as {left_out[0]}: left out", table.line
+        )
 
 
-def _add_settings(table: Table, names: list[str], metric: str, rows: list[list[str]], source: Source) -> None:
-    """Columns that are settings of one metric; a row is a workload."""
+def _with_units(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with the units behind bare figures that stand in a column of their own."""
+    unit = next((place for place, name in enumerate(header) if place and name.lower() in ("unit", "units")), None)
+    if unit is None:
+        return header, rows
+    kept = [place for place in range(len(header)) if place != unit]
+    return [header[place] for place in kept], [
+        [with_unit(row[place], f"({row[unit]})") if place else row[place] for place in kept] for row in rows
+    ]
+
+
+def _add_settings(table: Table, names: list[str], metric: str, rows: list[list[str]], source: Source) -> list[str]:
+    """Columns that are settings of one metric; a row is a workload. Returns the cells without a single figure."""
+    left_out: list[str] = []
     bare = without_unit(metric)
     _, op, plain = metric_of(bare.strip() or metric)
     op = next((way for way in ("read", "write") if way in metric.lower()), op)
     for row in rows:
         for name, cell in zip(names, row[1:], strict=True):
-            for found in quantities_below(cell, metric) or (None,):
+            known = quantities_below(cell, metric)
+            left_out += _without_figure(cell, known)
+            for found in known or (None,):
                 called = (
                     None if found is None else found.metric_called(metric) or (f"{plain}_ns" if found.metric else None)
                 )
@@ -122,6 +149,25 @@ def _add_settings(table: Table, names: list[str], metric: str, rows: list[list[s
                     called = "iops"
                 made = table.row(name, row[0] or source.stem_without_round)
                 made.add(called or plain, None if found is None else found.value, op=op, absent="empty in the table")
+    return left_out
+
+
+def _without_figure(cell: str, known: list[Quantity]) -> list[str]:
+    return [] if known or not any(map(str.isdigit, cell)) else [repr(cell[:QUOTED_MAX])]
+
+
+def _rows_are_metrics(header: list[str], rows: list[list[str]]) -> bool:
+    """Whether the first column says so, or the names in it; no other column is called as a metric."""
+    of_values = len(header) == 2 and bool(_OF_VALUES.fullmatch(header[1]))
+    if header[0].lower() in METRIC_COLUMN:
+        return of_values or not any(map(_is_result, header[1:]))
+    if len(header) < 3 and not of_values:
+        return False
+    return 2 * sum(_is_result(row[0]) for row in rows) > len(rows) and not any(map(_OF_METRIC.search, header[1:]))
+
+
+def _is_result(name: str) -> bool:
+    return bool(OF_RESULT.search(name) or LATENCY.search(name))
 
 
 def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
@@ -135,21 +181,39 @@ def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
     return all(len(kind) < 2 for kind in kinds) and (has_unit or are_numbered) and all(_is_text(row[0]) for row in rows)
 
 
-def _add_columns(table: Table, header: list[str], rows: list[list[str]], source: Source) -> None:
-    are_rounds = any(map(_NUMBERED.fullmatch, header[1:]))
-    for place, name in enumerate(header[1:], 1):
+def _add_columns(table: Table, header: list[str], rows: list[list[str]], source: Source) -> list[str]:
+    """A row is a metric, a column a setting, a round, or an operation. Returns the cells without a single figure."""
+    left_out: list[str] = []
+    names = header[1:]
+    are_rounds = any(map(_NUMBERED.fullmatch, names))
+    are_tests = all(map(_OF_TEST.search, names))
+    alone = are_rounds or are_tests or all(map(_OF_VALUES.fullmatch, names))
+    for place, name in enumerate(names, 1):
         if are_rounds and not _NUMBERED.fullmatch(name):
             continue
+        made: dict[str, Row] = {}
         for row in rows:
-            for found in quantities(row[place]):
-                made = table.row(source.stem_without_round if are_rounds else name, row[0])
-                made.add(found.metric_called(row[0]) or metric_of(row[0])[2], found.value)
+            label = f"{name} {row[0]}" if are_tests else row[0]
+            known = quantities_below(row[place], f"{label} {unit_in(label)}")
+            left_out += _without_figure(row[place], known)
+            for found in known:
+                bare = without_unit(label).strip() or label
+                phase, op, plain = metric_of(bare)
+                metric = found.metric_called(label) or (f"{plain}_ns" if found.metric else plain)
+                said = named(bare, found) or Entry(bare, op, metric, found.value)
+                workload = OF_NO_NAME if said.name == OF_ALL else said.name
+                setting = source.stem_without_round if alone else name
+                one = made.get(workload) or made.setdefault(workload, table.row(setting, workload, phase))
+                if (one.key(said.metric, said.op), "all") in one.reported:
+                    one = table.row(setting, bare, phase)
+                one.add(said.metric, said.value, op=said.op)
+    return left_out
 
 
 def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: Source) -> list[str]:
     """Returns the cells that are text in a column of figures, or hold no single figure."""
     left_out: list[str] = []
-    sizes = _sizes(header)
+    apart = _sizes(header) or _tests(header, rows)
     lower = [name.lower() for name in header]
     setting, workload, round = (
         next((lower.index(name) for name in known if name in lower), None) for known in (SETTING, WORKLOAD, ROUND)
@@ -159,18 +223,24 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
         setting = next((place for place in text if place != workload), None)
         if setting == 0 and workload is None and all(_OF_TEST.search(row[0]) for row in rows):
             setting, workload = None, 0
+    special = {setting, workload, round}
+    cases = [place for place, name in enumerate(header) if place not in special and csv_entries.is_parameter(name)]
+    if special == {None} and not cases and _counts(header[0], [row[0] for row in rows]):
+        cases = [0]
     for row in rows:
         name = source.stem_without_round if setting is None else row[setting]
         setting_name = name or source.stem_without_round
         called = OF_NO_NAME if workload is None else row[workload]
+        if cases:
+            called += f"[{','.join(f'{header[place]}={row[place]}' for place in cases)}]"
         for place, cell in enumerate(row):
-            if place in (setting, workload, round) or not header[place]:
-                continue
-            if _is_text(cell) and not quantities_below(cell, header[place]):
-                left_out += [repr(cell[:QUOTED_MAX])] if any(map(str.isdigit, cell)) else []
+            if place in special or place in cases or not header[place]:
                 continue
             known = quantities_below(cell, header[place])
-            made = table.row(setting_name, f"{called}[{sizes[place]}]" if place in sizes else called)
+            if _is_text(cell) and not known:
+                left_out += _without_figure(cell, known)
+                continue
+            made = table.row(setting_name, f"{called}[{apart[place]}]" if place in apart else called)
             for found in known or (None,):
                 name = without_unit(header[place])
                 _, op, metric = metric_of(name)
@@ -181,11 +251,33 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
     return left_out
 
 
+def _counts(name: str, entries: list[str]) -> bool:
+    """Whether the first column states how much was done: whole numbers that rise, or fall, from row to row."""
+    if _is_result(name) or len(entries) < 2 or not all(map(str.isdecimal, entries)):
+        return False
+    numbers = [int(entry) for entry in entries]
+    return numbers in (sorted(set(numbers)), sorted(set(numbers), reverse=True))
+
+
 def _sizes(header: list[str]) -> dict[int, str]:
     """Columns that are of a block size each, such as `4k (MB/s)` and `64k (IOPS)`: what they measured differs."""
     bare = {place: without_unit(name).strip() for place, name in enumerate(header)}
     found = {place: name for place, name in bare.items() if _SIZE.fullmatch(name)}
     return found if len(set(found.values())) > 1 else {}
+
+
+def _tests(header: list[str], rows: list[list[str]]) -> dict[int, str]:
+    """Columns that are tests of one metric, such as `4K randread` and `64K randread` with rates below: by what they are
+    called, if the operation and the metric do not tell them apart."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for place, name in enumerate(header):
+        kinds = {known.metric for row in rows for known in quantities_below(row[place], name)}
+        if _OF_TEST.search(name) and not _is_result(name) and len(kinds) == 1 and (metric := kinds.pop()):
+            ways = [way for way in ("read", "write") if way in name.lower()]
+            found.setdefault((ways[0] if len(ways) == 1 else "all", metric), []).append(place)
+    if all(len(places) == 1 for places in found.values()):
+        return {}
+    return {place: header[place] for places in found.values() for place in places}
 
 
 def _is_filled(cell: str) -> bool:
@@ -228,4 +320,5 @@ FORMAT = Format(
     recognises=_recognises,
     parse=_parse,
     words=("|---", "---|", "| ---", "-+-"),
+    titled=True,
 )

@@ -14,6 +14,8 @@ _QUOTE = re.compile(r"\s{0,3}(?:> ?)++")
 _BOLD = re.compile(r"\s{0,3}(?:\*\*|__|`)(?=\w)(?P<figure>[^*`]{1,160}[:=] ?<?[\w.][^*`]{0,160})(?:\*\*|__|`)\s*+$")
 _CODE = re.compile(r"\s*+`.*[=:].*`(?:\*\*)?_?\s*+$")
 """A line of output that a page shows as code, perhaps with a figure in bold."""
+_TAGS = re.compile(r"\[/?(?:code|icode|quote|pre|spoiler)(?:=[^\[\]\n]{0,40})?\]|<br ?/?>\s*+$", re.IGNORECASE)
+"""Tags of forums around output, and line ends of HTML."""
 _MARKS_OF_CODE = re.compile(r"_?\*\*_?|`")
 _QUOTED_LINE = re.compile(r"^\s{0,3}>", re.MULTILINE)
 _ENCODING = re.compile(r"Content-Transfer-Encoding:\s*+(?P<name>[\w-]{1,40}+)\s*+$", re.IGNORECASE)
@@ -44,6 +46,8 @@ def plain(text: str) -> str:
     """The line without quoting prefix (`> `, `>> `), no-break spaces and NULs, with plain colons; not in bold if it
     has a figure."""
     plain = text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " ").replace("\uff1a", ": ")
+    if "[" in plain or "<" in plain:
+        plain = _TAGS.sub("", plain)
     quote = _QUOTE.match(plain)
     unquoted = plain[quote.end() :] if quote else plain
     if _CODE.match(unquoted):

@@ -18,17 +18,20 @@ _TWO = re.compile(
 )
 _ABOUT = re.compile(r"(?:[~≈]|about |approx\.? |ca\.? )\s*+", re.IGNORECASE)
 _OF_HEADER = re.compile(r"\s*[(\[](?P<unit>[^()\[\]\d]{1,12})[)\]]\s*$")
+AS_ROUNDED = 0.03
+"""By so much `15,425 MB/s` and `(15.4 GB/s)` may differ. Chosen."""
 _APART = re.compile(r"(?<=[kKM]) (?=IOPS)", re.IGNORECASE)
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "G": 1e9}
 _BYTES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
 _TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3, "ms": 1e6, "msec": 1e6, "s": 1e9, "sec": 1e9}
 _EACH = re.compile(rf"{_THINGS}s?/s(?:ec)?|(?P<time>[mnuµμ]?s)/{_THINGS}")
 """`25.8 files/s`, `38.80 ms/file`."""
-LATENCY = re.compile(r"(?:\b|_)c?lat(?:ency)?(?:\b|_)", re.IGNORECASE)
+LATENCY = re.compile(r"(?:\b|_)c?lat(?:\b|_)|c?latency(?![a-z])", re.IGNORECASE)
 _PERCENTILE = re.compile(
     r"(?<![a-z0-9])(?:p(?P<after>\d\d(?:[._]?9{1,2})?)|(?P<before>\d\d(?:\.9{1,2})?)(?:th|%)(?:-?ile)?)(?![0-9.])",
     re.IGNORECASE,
 )
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _STATISTICS = {
     **dict.fromkeys(("max", "maximum", "worst", "peak"), "max"),
     **dict.fromkeys(("min", "minimum", "best"), "min"),
@@ -68,19 +71,23 @@ def _statistic(name: str) -> str | None:
     if found := _PERCENTILE.search(name):
         digits = re.sub(r"[._]", "", found["after"] or found["before"])
         return f"p{digits}"
-    words = re.split(r"[^a-z]+", name.lower())
+    words = re.split(r"[^a-z]+", _CAMEL.sub(" ", name).lower())
     return next((_STATISTICS[word] for word in words if word in _STATISTICS), None)
 
 
 def quantities(cell: str) -> list[Quantity]:
     """What a cell holds: one quantity, or two of different kinds, as in `475 MB/s (116K IOPS)`; none if it holds
-    something else."""
+    something else. The same again in another unit, or a remark, may stand in parentheses: `15,425 MB/s (15.4 GB/s)`."""
     if whole := quantity(cell):
         return [whole]
     found = _TWO.match(cell.strip())
     both = [quantity(part) for part in found.groups() if part] if found else []
     known = [one for one in both if one is not None and one.metric is not None]
-    return known if len({one.metric for one in known}) == 2 else []
+    if len({one.metric for one in known}) == 2:
+        return known
+    is_remark = bool(found and found["inside"]) and both[0] in known
+    says_again = len(known) == 2 and abs(known[1].value - known[0].value) <= AS_ROUNDED * known[0].value
+    return known[:1] if is_remark and (both[1] is None or says_again) else []
 
 
 def quantities_below(cell: str, header: str) -> list[Quantity]:

@@ -17,7 +17,7 @@ from iolab.base.errors import InputError
 from iolab.base.toml import TomlTable
 from iolab.domain.metric import ALL, Key
 from iolab.domain.validity import NOT_JUDGED
-from iolab.files.importer.shell_commands import commands_apart
+from iolab.files.importer.shell_commands import commands_apart, path_apart
 from iolab.files.importer.text import QUOTED_MAX
 from iolab.files.importer.titles import Titles
 from iolab.files.store.rows import TableRow
@@ -254,9 +254,11 @@ class Results:
     def _close(self) -> None:
         tables = sorted((table for table in self._tables if table.rows), key=lambda table: table.line)
         if self._unnamed is not None:
+            self._name_by_paths(tables, self._unnamed)
             self._name_by_commands(tables, self._unnamed)
             if not self._unnamed.is_labelled:
                 self._name_by_titles(tables, self._unnamed)
+            self._part_by_titles(tables, self._unnamed)
         for table in tables:
             if not self._is_repetition(table):
                 if table.repeats == "variants":
@@ -305,6 +307,13 @@ class Results:
         if not names.are_settings:
             self.problem("results below different commands are of different workloads, and no rounds of one")
 
+    def _name_by_paths(self, tables: list[Table], unnamed: Unnamed) -> None:
+        """Workloads that are commands which differ by one path alone are one workload under settings."""
+        rows = [row for table in tables for row in table.rows if row.setting == unnamed.setting]
+        apart = {} if unnamed.is_labelled else path_apart(list(dict.fromkeys(row.workload for row in rows)))
+        for row in rows:
+            row.workload, row.setting = apart.get(row.workload, (row.workload, row.setting))
+
     def _name_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
         """Tables of the same measurement under different titles are of different settings."""
         tables = [table for table in tables if table.repeats == "rounds"]
@@ -330,6 +339,28 @@ class Results:
             for row, title in ((row, above[table.line]) for table in titled for row in table.rows):
                 if title and row.setting == unnamed.setting:
                     row.setting = title
+
+    def _part_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
+        """Tables that name their settings, each below a title of its own, are of different workloads."""
+        tables = [table for table in tables if table.titled]
+        of_place: dict[ResultKey, set[int]] = {}
+        for table in tables:
+            for row in table.rows:
+                if row.setting != unnamed.setting:
+                    of_place.setdefault(row.place, set()).add(table.line)
+        again = {place: lines for place, lines in of_place.items() if len(lines) > 1}
+        if not again:
+            return
+        above = unnamed.titles().marked([table.line for table in tables])
+        apart = {
+            place
+            for place, lines in again.items()
+            if None not in (titles := {above[line] for line in lines}) and len(titles) == len(lines)
+        }
+        for table in tables:
+            for row in table.rows:
+                if row.place in apart:
+                    row.workload = f"{row.workload}[{above[table.line]}]"
 
     def _is_repetition(self, table: Table) -> bool:
         """Quoted or posted again: measured twice, not all of several rows would come out the same."""

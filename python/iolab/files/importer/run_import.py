@@ -159,12 +159,13 @@ def _read_directory(path: Path, results: Results) -> list[tuple[str, str]]:
 
 def _nothing(results: Results, used: Sequence[tuple[str, str]]) -> InputError:
     if results.problems:
-        return InputError(f"no figures: {results.problems[0]}")
+        return InputError(f"no figures: {results.problems[-1]}")
     names = ", ".join(name for _, name in used)
     return InputError(
         f"its header looks like {names}, and no figures were found below it",
         where=", ".join(path for path, _ in used),
-        remedy=f"if a mail wrapped its lines, join them; else {HOW_TO_FORCE}",
+        remedy="if a mail wrapped its lines, join them; if they were changed by hand, put their figures into a CSV "
+        f"file, a row per run; else {HOW_TO_FORCE}",
     )
 
 

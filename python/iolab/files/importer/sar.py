@@ -8,7 +8,7 @@ import re
 from typing_extensions import override
 
 from iolab.files.importer.format import Format
-from iolab.files.importer.iostat import COLUMNS, SECTOR, activity, in_kib
+from iolab.files.importer.iostat import COLUMNS, SECTOR, idleness, in_kib
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.sysstat import AVERAGE, TIME, Means, OutputReader, add_means, sample
@@ -97,7 +97,7 @@ def _parse(source: Source, results: Results) -> None:
     reader.read()
     for output in reader.outputs:
         table, reports = results.table(output.line), output.samples or output.averages
-        for name in sorted(reports, key=lambda name: (name == TOGETHER, -activity(reports[name]))):
+        for name in sorted(reports, key=lambda name: (name == TOGETHER, *idleness(reports[name]))):
             add_means(table.row(source.stem_without_round, f"{WORKLOAD} {name}"), reports[name], interval_s=None)
 
 

@@ -1,7 +1,7 @@
 """More reports of lines with figures: those of file servers, clusters, object stores and rented machines.
 
-filebench, vdbench, rbd bench, ceph osd perf, SPDK's perf, warp, pveperf, bench.sh, and the summary of the container
-image dbench.
+filebench, vdbench, rbd bench, ceph osd perf, SPDK's perf, warp, pveperf, bench.sh, nench.sh, and the summary of the
+container image dbench.
 """
 
 from __future__ import annotations
@@ -211,17 +211,29 @@ PVEPERF = figures_format(
     ],
 )
 
+_NENCH_TIMES = " / ".join(rf"{_figure(name)} (?P<{name}_unit>[mun]?s)" for name in ("min", "mean", "max", "stddev"))
 BENCH_SH = figures_format(
     "bench.sh",
-    "bench.sh of rented machines: its copies by dd, each a round",
-    recognised_by=r"I/O [Ss]peed ?\(\d\w\w run\)\s*+:",
-    words=("I/O Speed", "Average I/O speed", "1st run"),
+    "bench.sh and nench.sh of rented machines: copies by dd, each a round, and what ioping measured",
+    recognised_by=r"I/O [Ss]peed ?\(\d\w\w run\)\s*+:|ioping: seek rate",
+    words=("I/O Speed", "Average I/O speed", "1st run", "ioping: seek rate"),
     titled=True,
     rules=[
+        rule(r"nench\.sh v|Processor:", begins=True),
         rule(
-            rf"I/O [Ss]peed ?\(\d\w\w run\)\s*+:\s++{_figure('rate')} (?P<rate_unit>[kMG]B)/s",
+            rf"(?:I/O [Ss]peed ?\()?\d\w\w run\)?\s*+:\s++{_figure('rate')} (?P<rate_unit>[kMG]i?B)/s",
             begins=True,
             rate=of("rate_bytes_per_s", op="write"),
+        ),
+        rule(
+            rf"min/avg/max/mdev = {_NENCH_TIMES}",
+            **{name: of(f"latency_ns_{name}", phase="seek") for name in ("min", "mean", "max", "stddev")},
+        ),
+        rule(
+            rf"generated {NUMBER} (?:k )?requests in {NUMBER} s, {NUMBER} [KMGT]iB, "
+            rf"{_figure('iops')} (?:(?P<iops_unit>[kM]) )?iops, {_figure('rate')} (?P<rate_unit>[KMG]iB)/s",
+            iops=of("iops", op="read", phase="sequential"),
+            rate=of("rate_bytes_per_s", op="read", phase="sequential"),
         ),
     ],
 )

@@ -70,6 +70,20 @@ def commands_apart(given: Mapping[int, Sequence[str]], tables: Sequence[int]) ->
     return CommandNames({table: names[command] for table, command in last.items()}, are_settings)
 
 
+def path_apart(commands: Sequence[str]) -> Mapping[str, tuple[str, str]]:
+    """Commands that differ from another in one path alone: each without it, and the path."""
+    alike: dict[tuple[int, str, str], dict[str, str]] = {}
+    for command in commands:
+        words = command.split()
+        for place, word in enumerate(words):
+            if "/" in word and _PATH.fullmatch(word):
+                option, _, path = word.rpartition("=")
+                rest = " ".join(words[:place] + words[place + 1 :])
+                alike.setdefault((place, option, rest), {})[command] = path
+    several = [(rest, of) for (*_, rest), of in alike.items() if len(of) > 1]
+    return {command: (rest, path) for rest, of in several for command, path in of.items()}
+
+
 def _measuring(commands: Sequence[str]) -> str:
     """The last command, less where its output went."""
     command = _OUTPUT.sub("", commands[-1]).strip()

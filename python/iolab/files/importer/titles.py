@@ -27,7 +27,16 @@ BARE_WORDS_MAX = 8
 _FIGURE = re.compile(r"\d[\d.,]*+")
 _NOT_BARE = re.compile(r"[:=|{}<>;\"\t]|[.,!?]$|^[^\w#*=~(\[-]|^\d+(?:\.\d+)?\s|^\d+\+\d+ ")
 """Parts of figures, sentences and code."""
-_HEADING = re.compile(r"#{2,6}\s++(?P<title>\S.*)|\*\*(?P<bold>[^*]++)\*\*$|=+ (?P<ruled>[^=]++) =+$")
+_HEADING = re.compile(
+    r"#{2,6}\s++(?P<title>\S.*)|\*\*(?P<bold>[^*]++)\*\*(?: \([^()]*+\))?$|//+ ?(?P<remark>[^/\s].*)"
+    r"|=+ (?P<ruled>[^=]++) =+$"
+)
+_VERSIONED = re.compile(
+    r"(?!(?:run|round|test|iter\w*|trial|job)[-_]?\d)[A-Za-z][A-Za-z.+-]{1,20}\d[\w.+-]{0,20}", re.IGNORECASE
+)
+"""`ext4`, `v6.1`: names that differ by their figures."""
+_RULER = re.compile(r"\s*+[-=~_]{3,}+\s*+")
+"""Below a title, or between outputs."""
 _ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
 _OF_TOOL = re.compile(r"[#$|/]|(?:real|user|sys) +\d|Compare |Test(?: if)? |Non-[Ss]ync|Options?:|statement latencies ")
 """Lines of tools, of commands and of remarks that look like titles."""
@@ -51,7 +60,7 @@ class Titles:
     """The titles of a text, line by line."""
 
     def __init__(self, lines: Iterable[Line]) -> None:
-        self._lines = [(line.number, line.text) for line in lines]
+        self._lines = [(line.number, line.text) for line in lines if not _RULER.fullmatch(line.text)]
 
     def marked(self, tables: Sequence[int]) -> dict[int, str | None]:
         """By line of each table, the title in force there that a colon or a heading marks; None before the first."""
@@ -71,7 +80,7 @@ class Titles:
             one
             for one in _above_output(self._lines, {shape for shape, count in shapes.items() if count >= outputs})
             if (shapes[_shape(one[1])] < outputs and _may_be_title(one[1]))
-            or (texts[one[1].strip()] < outputs and _is_amount(one[1]))
+            or (texts[one[1].strip()] < outputs and (_is_amount(one[1]) or _VERSIONED.fullmatch(one[1].strip())))
         ]
         if not found:
             found = self._first_lines(tables, outputs, shapes)

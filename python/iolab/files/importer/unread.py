@@ -63,7 +63,10 @@ UNREAD = tuple(
             TRACE,
         ),
         ("a trace of blktrace", r"^\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]\s", TRACE),
-        ("YCSB's report", r"^\[OVERALL\], (?:RunTime|Throughput)", INTO_CSV),
+        ("arcstat's report", r"^\s*time\s+(?:read|hits)\s.*\bmiss", INTO_CSV),
+        ("redis-benchmark's report", r"^\s*\d+ requests completed in [\d.]+ seconds", "have it write CSV: --csv"),
+        ("Kafka's performance test", r"^\s*\d+ records sent, [\d.]+ records/sec", INTO_CSV),
+        ("YCSB's report", r"^\s*\[OVERALL\], (?:RunTime|Throughput)", INTO_CSV),
         ("a result file of Phoronix", r"<PhoronixTestSuite>", "phoronix-test-suite result-file-to-csv NAME"),
         (
             "biotop's report",

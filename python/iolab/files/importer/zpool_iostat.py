@@ -18,7 +18,9 @@ from iolab.files.importer.text import number
 
 WORKLOAD = "zpool"
 _GROUPS = re.compile(r"\s*+capacity\s++operations\s++bandwidth\b(?P<more>.*)")
-_HEADER = re.compile(r"\s*+(?:pool|vdev)\s++alloc\s++free\s++read\s++write\s++read\s++write\b(?P<more>.*)")
+_HEADER = re.compile(
+    r"\s*+(?:pool|vdev)\s++(?:alloc\s++free|used\s++avail)\s++read\s++write\s++read\s++write\b(?P<more>.*)"
+)
 _RULE = re.compile(r"\s*+-{3,}+(?:\s++-{3,}+)++\s*+$")
 _AMOUNT = re.compile(r"(?P<digits>\d[\d.]{0,15}+)(?P<unit>[KMGTPE]?)B?")
 _SPAN = re.compile(r"(?P<digits>\d[\d.]{0,15}+)(?P<unit>ns|us|ms|s)")
@@ -92,13 +94,13 @@ class _Reader(OutputReader):
 
 
 def _amount(cell: str) -> float | None:
-    found = _AMOUNT.fullmatch(cell)
+    found = _AMOUNT.fullmatch(cell.replace(",", "."))
     value = number(found["digits"]) if found else None
     return value * 1024.0 ** " KMGTPE".index(found["unit"] or " ") if found and value is not None else None
 
 
 def _span(cell: str) -> float | None:
-    found = _SPAN.fullmatch(cell)
+    found = _SPAN.fullmatch(cell.replace(",", "."))
     value = number(found["digits"]) if found else None
     return value * _NS[found["unit"]] if found and value is not None else None
 

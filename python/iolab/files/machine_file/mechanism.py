@@ -11,6 +11,7 @@ from iolab.base.plain_text import counted
 from iolab.domain import native_model
 from iolab.domain.simulated_machine import InvalidMachine, cpu_count, is_detailed, scheduler_of, with_groups
 from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
+from iolab.domain.trial.control_group import KEYS_EVERYWHERE
 
 if TYPE_CHECKING:
     from iolab.domain import native_types as native
@@ -261,13 +262,24 @@ def _of_sort(phase: SortPhase, machine: native.MachineFile) -> Iterator[Refusal]
 
 
 def _of_groups(phase: WeightedLoadPhase) -> Iterator[Refusal]:
-    """Of groups that a mix makes, the model has one level and its weights."""
+    """Of groups that a mix makes, the model has one level, weights and limits."""
+    buffered = {
+        phase.group_of[group["jobs"][0]["name"]]
+        for group in phase.load["groups"]
+        if not group["direct"] and any(job["read_share"] < 1 for job in group["jobs"])
+    }
     for group in phase.groups:
-        unknown = sorted(set(group.given) - {"io_weight"})
+        unknown = sorted(set(group.given) - KEYS_EVERYWHERE)
         if group.inside is not None:
             yield Refusal("groups", f"{_NO_MECHANISM} groups inside groups ({group.name} inside {group.inside})")
         elif unknown:
-            yield Refusal("groups", f"{_NO_MECHANISM} {unknown[0]} of a group ({group.name}); it has io_weight")
+            yield Refusal(
+                "groups",
+                f"{_NO_MECHANISM} {unknown[0]} of a group ({group.name}); it has io_max and io_weight",
+            )
+        elif group.io_max is not None and group.name in buffered:
+            what = f"limits of buffered writes (io_max of {group.name}); say direct = true, or limit reads alone"
+            yield Refusal("groups", f"{_NO_MECHANISM} {what}")
 
 
 def _of_controller(phase: WeightedLoadPhase, machine: native.MachineFile) -> Iterator[Refusal]:
@@ -296,7 +308,7 @@ def _enforces_weights(phase: WeightedLoadPhase, machine: native.MachineFile) -> 
             "load": {**phase.load, "groups": [{**group, "cgroup": group["name"]} for group in phase.load["groups"]]}
         }
     )
-    return "cgroups" not in unread(with_groups(machine, [phase]), [in_groups], ["cgroups"])
+    return "cgroups" not in unread(with_groups(machine, [phase]), [in_groups], ["cgroups.0.weight"])
 
 
 def _of_group(group: native.GroupSpec, machine: native.MachineFile) -> Iterator[Refusal]:

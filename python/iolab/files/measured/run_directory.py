@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iolab.domain.calibration.cell import Cell
+from iolab.domain.calibration.cell import Cell, factor
 from iolab.domain.workload.io import IoOptions
 from iolab.files.measured.found import MeasuredCells
 from iolab.files.store import read as read_run
@@ -34,11 +34,13 @@ def read(path: Path) -> MeasuredCells:
             found.left_out.append(f"{path}: {workload}: {why}")
             continue
         assert isinstance(options, IoOptions), "all others are refused above"
-        iops = _mean(run, workload, setting, IOPS)
-        if iops is None:
+        rates = _values(run, workload, setting, IOPS)
+        if not rates:
             found.left_out.append(f"{path}: {workload}: no trial has its rate")
         else:
-            found.cells.append(Cell(workload, options, iops, _mean(run, workload, setting, P99)))
+            p99_ns = _values(run, workload, setting, P99)
+            again = factor(rates[0], rates[1]) if len(rates) > 1 else None
+            found.cells.append(Cell(workload, options, _mean(rates), _mean(p99_ns) if p99_ns else None, again))
     return found
 
 
@@ -52,8 +54,12 @@ def _why_not(options: object) -> str | None:
     return None
 
 
-def _mean(run: RunData, workload: str, setting: str, metric: str) -> float | None:
+def _values(run: RunData, workload: str, setting: str, metric: str) -> list[float]:
+    """Of the rounds in order: those that have one above 0."""
     frame = run.values(metric, workload)
     values = frame[setting].drop_nulls().to_list() if setting in frame.columns else []
-    logs = [math.log(value) for value in values if value > 0]
-    return math.exp(sum(logs) / len(logs)) if logs else None
+    return [value for value in values if value > 0]
+
+
+def _mean(values: list[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))

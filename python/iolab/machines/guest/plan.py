@@ -30,6 +30,7 @@ from iolab.machines.guest import commands, layers, limits, programs, sorts
 from iolab.machines.guest.modules import Modules
 from iolab.machines.guest.steps import CGROUPS, Plan
 from iolab.machines.host import metadata
+from iolab.machines.host.groups import IO_MAX
 from iolab.machines.host.site import TargetPlace, in_regions, located, place_of, sends_commands
 from iolab.machines.system.filesystem import FILESYSTEMS, making
 
@@ -111,7 +112,7 @@ def make(trial: Trial, modules: Modules) -> Plan:
         elif isinstance(phase, SortPhase):
             sorts.add(plan, phase, machine, [(f"/dev/{disk}", target.size_bytes) for disk in disks])
         else:
-            _run(plan, phase)
+            _run(plan, phase, disks)
     plan.add("symbols", all=False)
     return plan
 
@@ -232,7 +233,7 @@ def _in_filesystem(file: native.FileSpec) -> native.FileSpec:
     return located(file, Path(_root(place_of(file))) / name, base_bytes=0, create=True)
 
 
-def _run(plan: Plan, phase: Phase) -> None:
+def _run(plan: Plan, phase: Phase, disks: Sequence[str]) -> None:
     if isinstance(phase, MetadataPhase):
         drives = 1 + max(thread["place"] for thread in phase.metadata["threads"])
         document = metadata.placed(phase, [Path(_root(number)) for number in range(drives)])
@@ -242,7 +243,7 @@ def _run(plan: Plan, phase: Phase) -> None:
     else:
         assert isinstance(phase, LoadPhase), "an experiment with other phases is refused before it runs"
         if isinstance(phase, WeightedLoadPhase):
-            phase = _in_control_groups(plan, phase)
+            phase = _in_control_groups(plan, phase, disks)
         parents = (str(Path(file["path"]).parent) for file in phase.load["files"])
         for parent in dict.fromkeys(parent for parent in parents if parent != "/dev"):
             plan.add("directory", path=parent)
@@ -252,18 +253,26 @@ def _run(plan: Plan, phase: Phase) -> None:
         plan.add("sync")
 
 
-def _in_control_groups(plan: Plan, phase: WeightedLoadPhase) -> WeightedLoadPhase:
+def _in_control_groups(plan: Plan, phase: WeightedLoadPhase, disks: Sequence[str]) -> WeightedLoadPhase:
     """Version 1 of control groups gives I/O to threads, so that one process with a thread for each does. Of groups that
     have weights alone, the first that is done ends the measured part of all, as on a host."""
     placed = {**phase.load, "ends_with_first": not phase.groups}
-    if phase.controller != "none":
+    if phase.control_groups:
         plan.add("mount", source="cgroup", place=CGROUPS, filesystem="cgroup", options="blkio")
         for made in phase.control_groups:
-            plan.add("directory", path=f"{CGROUPS}/{made.name}")
-            path = f"{CGROUPS}/{made.name}/blkio.bfq.weight"
-            plan.add("write", path=path, value=str(made.io_weight or WEIGHT_DEFAULT), optional=False)
-        of_job = {job: f"{CGROUPS}/{member.name}" for member in phase.members for job in member.jobs}
-        placed["groups"] = [{**group, "cgroup": of_job[group["jobs"][0]["name"]]} for group in phase.load["groups"]]
+            directory = f"{CGROUPS}/{made.name}"
+            plan.add("directory", path=directory)
+            if phase.controller != "none":
+                weight = str(made.io_weight or WEIGHT_DEFAULT)
+                plan.add("write", path=f"{directory}/blkio.bfq.weight", value=weight, optional=False)
+            for key, limit in (made.io_max or {}).items():
+                for disk in disks:
+                    source, path = f"/sys/block/{disk}/dev", f"{directory}/{IO_MAX[key][0]}"
+                    plan.add("copy", source=source, words=str(limit), path=path, optional=False)
+        placed["groups"] = [
+            {**group, "cgroup": f"{CGROUPS}/{phase.group_of[group['jobs'][0]['name']]}"}
+            for group in phase.load["groups"]
+        ]
     return phase.model_copy(update={"load": placed})
 
 

@@ -60,10 +60,9 @@ def named_files(phases: Sequence[ModelPhase], machine: native.MachineFile) -> li
 def _in_groups(phase: WeightedLoadPhase) -> native.Phase:
     """Groups that have weights alone end with the first that is done, as on a host (weighted_load.py). With controller
     none the jobs are in no group."""
-    weighted = phase.controller != "none"
-    group_of = {job: member.name for member in phase.members for job in member.jobs}
+    group_of = phase.group_of if phase.control_groups else {}
     groups: list[native.GroupSpec] = [
-        {**group, "cgroup": group_of[group["jobs"][0]["name"]] if weighted else None} for group in phase.load["groups"]
+        {**group, "cgroup": group_of.get(group["jobs"][0]["name"])} for group in phase.load["groups"]
     ]
     return {**phase.load, "groups": groups, "ends_with_first": not phase.groups}
 

@@ -64,7 +64,11 @@ def list_names(
     if name is not None:
         names = [str(entry["name"]) for entry in entries]
         if name not in names:
-            raise InputError(f"{name}: {unknown(what.removesuffix('s'), name, names)}", where=f"iolab list {what}")
+            kind, where = what.removesuffix("s"), f"iolab list {what}"
+            for other, made in lists.items():
+                if name in {entry["name"] for entry in made()}:
+                    raise InputError(f"{name}: no {kind}", where=where, remedy=f"iolab list {other} {name}")
+            raise InputError(f"{name}: {unknown(kind, name, names)}", where=where)
         entries = [entry for entry in entries if entry["name"] == name]
     of_models = _stored_results() if what == "machines" and name is None else []
     if json:

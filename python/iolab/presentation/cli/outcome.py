@@ -38,10 +38,9 @@ def show_outcome(
 ) -> None:
     """Prints the run in `path`, and ends the command with status 1 if a `fail_on` condition holds, or if no trial was
     measured to its end. `again`: the command line that continues a run of several boots."""
+    from iolab.domain.machine import Model
     from iolab.domain.summary import summarise
     from iolab.files.store import read
-    from iolab.presentation.table.json import as_dict
-    from iolab.studies.reproduction.evidence import evidence
     from iolab.studies.run import parts
 
     data = read(path)
@@ -51,6 +50,8 @@ def show_outcome(
         return
     summary = summarise(data)
     if as_json:
+        from iolab.presentation.table.json import as_dict
+
         of_boots = {} if boots is None else {"parts": boots.as_dict()}
         print_json({**as_dict(summary, data), "report": None if report is None else str(report), **of_boots})
     else:
@@ -72,8 +73,11 @@ def show_outcome(
                 show(Text(f"{'' if place else title:7} {text}"))
         for place, text in enumerate(_replayed(data)):
             print(f"{'' if place else 'Replay:':7} {text}")
-        for place, one in enumerate(evidence(data)):
-            print(f"{'' if place else 'Trust:':7} {one.words}")
+        if isinstance(data.experiment.machine, Model):
+            from iolab.studies.reproduction.evidence import evidence
+
+            for place, one in enumerate(evidence(data)):
+                print(f"{'' if place else 'Trust:':7} {one.words}")
         print(f"Report: {report}" if report is not None else f"Next:   iolab report {path} -o report.html")
         _print_what_probes_saw(data)
         if boots is not None:

@@ -33,6 +33,7 @@ from iolab.presentation.site.page_types import (
     Step,
 )
 from iolab.presentation.site.parts import metrics_of, run_row
+from iolab.presentation.site.run import sentences
 
 SPARK_RUNS = 60
 BENCHMARKS_MAX = 300
@@ -189,6 +190,7 @@ def _live_run(runs: Collection, entry: Entry, extract: Extract | None) -> LiveRu
         left_s=_left_s(finished, expected),
         metric=metric,
         trials=trials[-LIVE_TRIALS_MAX:],
+        sentences=sentences(extract) if extract else [],
         judged=extract.judged if extract else [],
         same_within=extract.same_within if extract else 0.0,
     )

@@ -156,6 +156,7 @@ class LiveRun(Page):
     left_s: float | None = Field(description="at the pace of the trials so far; null if unknown")
     metric: str | None
     trials: list[LiveTrial] = Field(description="the newest last")
+    sentences: list[str] = Field(description="what the verdicts up to now come to")
     judged: list[Judged] = Field(description="the verdicts up to now")
     same_within: float
 

@@ -44,7 +44,7 @@ def page(runs: Collection, entry: Entry) -> RunPage:
         workloads=list(entry.workloads),
         compared=extract.compared,
         metrics=metrics_of(keys),
-        sentences=_sentences(extract),
+        sentences=sentences(extract),
         judged=extract.judged[:JUDGED_MAX],
         measured=extract.measured[:MEASURED_MAX],
         measured_left_out=max(0, len(extract.measured) - MEASURED_MAX) + extract.left_out,
@@ -59,7 +59,7 @@ def page(runs: Collection, entry: Entry) -> RunPage:
     )
 
 
-def _sentences(extract: Extract) -> list[str]:
+def sentences(extract: Extract) -> list[str]:
     """What the comparisons come to, as `iolab show` begins."""
     comparisons = [_comparison(one, extract.same_within) for one in extract.judged]
     return [one.text for one in conclusions(comparisons)]

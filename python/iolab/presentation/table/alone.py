@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from iolab.base.plain_text import counted
+from iolab.base.plain_text import counted, listed
 from iolab.base.quantity import scale_for
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.lead import OF_DEVICE, SYNC_RATE, SYNC_TIMES
-from iolab.presentation.table.words import beside, label, listed, unit_of
+from iolab.presentation.table.words import beside, label, unit_of
 
 if TYPE_CHECKING:
     from iolab.domain.summary import Cell, Row, Summary
@@ -25,6 +25,8 @@ IDLE_MAX = 4
 RATES = ("iops", "_per_s", "_per_min")
 TELLING = (RATES, ("latency_ns_mean",), ("latency_ns_p99",), ("latency_ns_p95",), ("latency_ns_max",))
 """Ends of metrics' names, the most telling first."""
+TELLING_OF_DEVICE = ((OF_DEVICE,), *TELLING[1:], RATES)
+"""The same of a device that was watched: how busy it is, and how long it takes, before what was asked of it."""
 SYNCS = (SYNC_RATE, *SYNC_TIMES)
 
 Parts = dict[tuple[str, str], list[tuple["Row", "Cell"]]]
@@ -36,8 +38,8 @@ def alone(summary: Summary) -> list[str]:
     and from where to where its rounds reach. One line names the workloads without activity.
 
     Other tools' files have figures in the order in which they are printed: of these, syncs lead if there are some, then
-    come rates and latencies. Each part of a workload (fio's groups, dbench's operations) has a sentence, unless the
-    whole has a rate.
+    come rates and latencies; of devices that were watched, how busy they were leads. Each part of a workload (fio's
+    groups, dbench's operations) has a sentence, unless the whole has a rate.
     """
     if len(summary.settings) != 1:
         return []
@@ -47,7 +49,7 @@ def alone(summary: Summary) -> list[str]:
     if not active or not idle:
         return _sentences(parts)
     sentences = _sentences({part: rows for part, rows in parts.items() if part[0] in active}, named=True)
-    return [*sentences, f"No activity: {_some(idle, IDLE_MAX)}."]
+    return [*sentences, f"No activity: {listed(idle, IDLE_MAX)}."]
 
 
 def _parts(summary: Summary) -> Parts:
@@ -62,7 +64,9 @@ def _parts(summary: Summary) -> Parts:
         return parts
     wholes = {place for (place, phase), rows in parts.items() if not phase and any(_is_rate(row) for row, _ in rows)}
     return {
-        part: sorted(rows, key=_rank if any(row.metric.endswith(OF_DEVICE) for row, _ in rows) else _rank_of_load)
+        part: sorted(
+            rows, key=_rank_of_device if any(row.metric.endswith(OF_DEVICE) for row, _ in rows) else _rank_of_load
+        )
         for part, rows in parts.items()
         if not part[1] or part[0] not in wholes
     }
@@ -98,11 +102,7 @@ def _of_workloads(parts: Parts) -> Iterator[tuple[str, str]]:
         row, cell = rows[0]
         by_place.setdefault(place, []).append(_level(row, cell, label(row.metric)))
     for place, levels in by_place.items():
-        yield place, _some(levels, PARTS_MAX)
-
-
-def _some(names: Sequence[str], most: int) -> str:
-    return listed([*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])])
+        yield place, listed(levels, PARTS_MAX)
 
 
 def _is_rate(row: Row) -> bool:
@@ -118,9 +118,13 @@ def _rank_of_load(one: tuple[Row, Cell]) -> int:
     return SYNCS.index(name) - len(SYNCS) if name in SYNCS else _rank(one)
 
 
-def _rank(one: tuple[Row, Cell]) -> int:
+def _rank_of_device(one: tuple[Row, Cell]) -> int:
+    return _rank(one, TELLING_OF_DEVICE)
+
+
+def _rank(one: tuple[Row, Cell], telling: Sequence[tuple[str, ...]] = TELLING) -> int:
     metric = one[0].metric.rpartition("/")[2].rpartition(".")[2]
-    return next((rank for rank, ends in enumerate(TELLING) if metric.endswith(ends)), len(TELLING))
+    return next((rank for rank, ends in enumerate(telling) if metric.endswith(ends)), len(telling))
 
 
 def _level(row: Row, cell: Cell, name: str) -> str:

@@ -154,24 +154,28 @@ def _of_line(line: Line, by_metric: dict[str, dict[str, Row]], throughput: str) 
         near = next(place for place, height in enumerate(heights) if height >= NEARLY * heights[best])
         early = f"{100 * heights[near] / heights[best]:.0f} % of it at {points[near].text}, " if near != best else ""
         highest = f"{points[best].text}, {beside(name, scale, heights[best])}"
-        return f"{prefix}{name} is highest at {highest}, {early}without a knee"
+        latency = "".join(_latency(points, by_metric, line, best, max(0, best - 1)))
+        return f"{prefix}{name} is highest at {highest}, {early}without a knee{latency}"
     at = points.index(line.points[knee])
     share = f"{100 * heights[at] / heights[best]:.0f} % of the highest"
     text = f"{prefix}more than {points[at].text} does not pay: {name} {beside(name, scale, heights[at])}, {share}"
-    return text + "".join(_latency_beyond(points, by_metric, line, at))
+    return text + "".join(_latency(points, by_metric, line, at, len(points) - 1))
 
 
-def _latency_beyond(points: list[Point], by_metric: dict[str, dict[str, Row]], line: Line, at: int) -> Iterator[str]:
-    """What the latency is at the knee, and by how much it rises to the last value."""
+def _latency(
+    points: list[Point], by_metric: dict[str, dict[str, Row]], line: Line, at: int, beside_at: int
+) -> Iterator[str]:
+    """What the latency is at the point that the sentence is about, and how it differs at another."""
     latency = main_metric(list(by_metric), LATENCIES)
     if latency is None:
         return
     by_text = {point.text: one for point, one in zip(line.points, values(line, by_metric[latency]), strict=True)}
-    here, last = by_text.get(points[at].text), by_text.get(points[-1].text)
+    here, there = by_text.get(points[at].text), by_text.get(points[beside_at].text)
     if here:
         yield f", at a {label(latency)} of {scale_for(unit_of(latency), [here]).with_unit(here)}"
-    if here and last and at < len(points) - 1:
-        yield f" ({change(last / here)} at {points[-1].text})"
+    if here and there and at != beside_at:
+        value = scale_for(unit_of(latency), [there]).with_unit(there)
+        yield f" ({change(there / here) if there > here else value} at {points[beside_at].text})"
 
 
 def _cell(point: Point, rows: dict[str, Row], number: Callable[[float | None], str]) -> str:

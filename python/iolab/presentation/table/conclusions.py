@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from iolab.base.plain_text import counted
+from iolab.base.plain_text import counted, listed
 from iolab.base.quantity import change
 from iolab.domain.definition import GAINS, LOSSES, NO_DIFFERENCE, VERDICTS
-from iolab.presentation.table.words import change_of, label, listed, of_one_round, span_of_rounds, tally, unit_of
+from iolab.domain.verdict.doubt import NOISE, noise
+from iolab.presentation.table.words import change_of, label, of_one_round, span_of_rounds, tally, unit_of
 
 if TYPE_CHECKING:
     from iolab.domain.comparison import Comparison
@@ -79,7 +80,7 @@ def _is_rare(one: Comparison) -> bool:
 
 
 def _reasons(found: Sequence[Comparison]) -> str:
-    """`Why undecided: noise (b, rate and 2 more).`: each reason with the first of those that it holds for."""
+    """`Why undecided: drift (b, rate and 2 more).`: each reason with the first of those that it holds for."""
     by_reason: dict[str, list[Comparison]] = {}
     for one in found:
         if one.judgement.why:
@@ -87,7 +88,8 @@ def _reasons(found: Sequence[Comparison]) -> str:
     sentences = []
     for reason, ones in by_reason.items():
         (first, *others) = ones
-        text = first.judgement.why if not others else reason
+        spreads = [one.judgement.spread for one in ones if one.judgement.spread is not None]
+        text = first.judgement.why if not others else noise(*spreads) if reason == NOISE and spreads else reason
         more = f" and {len(others)} more" if others else ""
         sentences.append(f"{text} ({first.setting}, {label(first.metric)}{more})")
     return f"Why undecided: {'; '.join(sentences)}." if sentences else ""
@@ -146,7 +148,8 @@ def _order(of_place: Sequence[Comparison]) -> tuple[bool, int]:
 
 
 def _of_undecided(found: Sequence[Comparison], of: int, *, several: bool) -> str:
-    """`Undecided, 3 of 9: mq-deadline in rate (21 more) and latency p99; kyber in rate.`"""
+    """`Undecided, 3 of 9: mq-deadline in rate (21 more) and latency p99; kyber in rate.`: first what the fewest further
+    rounds decide."""
     count = f"Undecided, {len(found)} of {of}" if len(found) < of else f"Undecided, all {of}" if of > 1 else "Undecided"
     if all(one.judgement.n == 1 for one in found):
         return f"{count}: one round has no interval{_in_one_round(found, several=several)}."
@@ -156,11 +159,15 @@ def _of_undecided(found: Sequence[Comparison], of: int, *, several: bool) -> str
             by_setting.setdefault(one.setting, []).append(one)
     if not by_setting:
         return f"{count}: no round has values of both settings."
-    shown = list(by_setting.items())[:UNDECIDED_NAMED_MAX]
+    shown = sorted(by_setting.items(), key=lambda item: min(map(_further, item[1])))[:UNDECIDED_NAMED_MAX]
     places = [f"{setting} in {listed(_metrics(ones, several=several, changed=False))}" for setting, ones in shown]
     more = len(by_setting) - len(shown)
     rest = f"; and {counted(more, 'more setting')}" if more else ""
     return f"{count}: {'; '.join(places)}{rest}."
+
+
+def _further(one: Comparison) -> float:
+    return math.inf if one.judgement.rounds_to_decide is None else one.judgement.rounds_to_decide
 
 
 def _in_one_round(found: Sequence[Comparison], *, several: bool) -> str:

@@ -40,6 +40,7 @@ def lines(
     yield f"The limits are set for false alarms in {share}, in {often}."
     if not found:
         yield "No change was found."
+    yield from _apart(history, unseen)
     for one in found:
         yield ""
         yield _change(history, one)
@@ -52,6 +53,22 @@ def lines(
         yield _unchanged(hidden)
     if (more := len(unseen) - UNSEEN_MAX) > 0:
         yield f"and {more} more series without a change, in which smaller steps would be seen"
+
+
+def _apart(history: History, unseen: Sequence[UnchangedSeries]) -> Iterator[str]:
+    """A line for each series whose newest runs are too few for a change, and far from all others."""
+    for one in unseen:
+        if one.apart:
+            places = [place for place, value in enumerate(one.series.values) if value is not None]
+            what = f"{label(one.series.metric)}{_place(one.series)}"
+            scale = scale_for(unit_of(one.series.metric), [one.level, one.newest_level])
+            by = f", {change(one.newest_level / one.level)}" if one.level > 0 < one.newest_level else ""
+            newest = f"newest {one.apart} runs" if one.apart > 1 else "newest run"
+            yield (
+                f"{what}: {scale.number(one.level)} -> {scale.with_unit(one.newest_level)}{by}, in the {newest} "
+                f"({history.moments[places[-one.apart]]}{' on' if one.apart > 1 else ''}), beyond all "
+                f"{one.runs - one.apart} before: an outlier, or a change that further runs confirm"
+            )
 
 
 def _unchanged(one: UnchangedSeries) -> str:

@@ -16,6 +16,8 @@ WHOLE = "whole"
 MOST = 0.5
 """Whoever has more than this share of the requests in front is named alone."""
 NAMED_MAX = 2
+MUCH = 0.25
+"""A request that has more than this share of all requests' time is named: the mean is about it. Chosen."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,16 @@ def _of_layers(figures: native.TraceFigures) -> Iterator[str]:
         yield f"{device} itself keeps a bio for {microseconds(own_ns)} of {microseconds(own_ns + below_ns)} µs"
 
 
+def _of_longest(figures: native.TraceFigures) -> Iterator[str]:
+    """A request that weighs more than thousands of others."""
+    whole = figures["all"]["whole_ns"]
+    if whole and len(figures["slowest"]) < whole["count"]:
+        share = whole["max"] / (whole["mean"] * whole["count"])
+        if share > MUCH:
+            at = f"at {figures['slowest'][0]['arrived_ns'] / 1e9:.6f} s"
+            yield f"one request, {at}, took {microseconds(whole['max'])} µs, {share * 100:.0f} % of all the time"
+
+
 def _parts(figures: native.TraceFigures) -> Iterator[str]:
     yield from _of_layers(figures)
     most = max(shares(figures), key=lambda one: one.share, default=None)
@@ -87,6 +99,7 @@ def _parts(figures: native.TraceFigures) -> Iterator[str]:
     else:
         mean = microseconds(most.mean_ns)
         yield f"{most.share * 100:.0f} % of the time is in the {most.stage}, {mean} µs a request"
+    yield from _of_longest(figures)
     slowest = len(figures["slowest"])
     if slowest:
         rows = in_front(figures)

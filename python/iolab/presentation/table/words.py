@@ -205,11 +205,6 @@ def label(key: str) -> str:
     return f"{phase.replace('_', ' ')}: {text}" if phase else text
 
 
-def listed(names: Sequence[str]) -> str:
-    """`a, b and c`."""
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
-
-
 def beside(name: str, scale: Scale, value: float) -> str:
     """The value behind its label, which may be the unit already: `IOPS 3,502`, `rate 459.2 MiB/s`."""
     return scale.number(value) if name.endswith(scale.suffix) else scale.with_unit(value)

@@ -48,7 +48,7 @@ pub use skew::SkewSpec;
 pub use space::FlashSpace;
 use spec::Sizes;
 pub use spec::{
-    Firmware, FlashSpec, Geometry, Interface, SlcCache, SteadyPattern, Suspend, Timing,
+    Firmware, FlashSpec, Geometry, Interface, SlcCache, SteadyPattern, Suspend, Timing, WriteStall,
 };
 use start::Start;
 use thermal::Heat;
@@ -63,6 +63,8 @@ pub struct Flash {
     events: FlashEvents<Event>,
     inside: CommandsInside,
     cores: Servers,
+    /// Since the last stall.
+    writes: u32,
     link_in: Link,
     /// None: the same as `link_in`.
     link_out: Option<Link>,
@@ -149,6 +151,7 @@ impl Flash {
             events: FlashEvents::new(),
             inside: CommandsInside::default(),
             cores: Servers::new(spec.firmware.cores),
+            writes: 0,
             link_out: (!spec.interface.half_duplex).then(|| link.clone()),
             link_in: link,
             buffer: Buffer::new(
@@ -217,6 +220,18 @@ impl Flash {
         let link = self.link_out.as_mut().unwrap_or(&mut self.link_in);
         let at = link.carry(now, sectors);
         self.events.put(at, Event::Complete(id));
+    }
+
+    /// What a write that comes now takes besides, for all since the last stall.
+    fn stall_ns(&mut self) -> Time {
+        let Some(stall) = self.spec.firmware.stall else {
+            return 0;
+        };
+        self.writes = (self.writes + 1) % stall.writes;
+        match self.writes {
+            0 => stall.ns,
+            _ => 0,
+        }
     }
 
     fn look_at_write(&mut self, now: Time, id: CommandId) {
@@ -401,7 +416,9 @@ impl Device for Flash {
         let firmware = self.spec.firmware;
         let work_ns = match command.direction {
             Direction::Read => firmware.command_ns,
-            Direction::Write => firmware.command_ns + firmware.write_ns.unwrap_or_default(),
+            Direction::Write => {
+                firmware.command_ns + firmware.write_ns.unwrap_or_default() + self.stall_ns()
+            }
         };
         let served_at = self.cores.serve(now, work_ns);
         let at = match command.direction {

@@ -127,6 +127,8 @@ pub struct Firmware {
     /// What a write takes besides: its data get a place. Absent: nothing.
     #[schemars(range(max = WORK_NS_MAX))]
     pub write_ns: Option<u64>,
+    /// A core is held once in a while for what writes have left to do; absent: never.
+    pub stall: Option<WriteStall>,
     /// Commands that are worked on at once.
     #[schemars(range(min = 1, max = 1024))]
     pub cores: u32,
@@ -166,6 +168,18 @@ pub struct Firmware {
     /// A filled device has been written over and over in this pattern before the start, until its write amplification
     /// was steady. Absent: all of it has been written once, in sequence.
     pub steady: Option<SteadyPattern>,
+}
+
+/// What writes leave to do, such as writing the mapping back, done for many of them at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteStall {
+    /// Writes from one stall to the next.
+    #[schemars(range(min = 1, max = 1 << 30))]
+    pub writes: u32,
+    /// How long it takes of a core.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub ns: u64,
 }
 
 /// How a device was written before the start.
@@ -508,6 +522,10 @@ impl Firmware {
             0,
             WORK_NS_MAX,
         )?;
+        if let Some(stall) = self.stall {
+            within("stall.writes", u64::from(stall.writes), 1, 1 << 30)?;
+            within("stall.ns", stall.ns, 0, WORK_NS_MAX)?;
+        }
         within(
             "flush_ns",
             self.flush_ns.unwrap_or_default(),

@@ -29,6 +29,7 @@ fn spec() -> FlashSpec {
         firmware: Firmware {
             command_ns: 5_000,
             write_ns: None,
+            stall: None,
             cores: 2,
             unit_bytes: 4096,
             buffer_bytes: 1 << 20,
@@ -675,6 +676,24 @@ fn with_a_second_register_pages_are_loaded_while_others_are_programmed() {
     // 16 KiB of two planes cross in 49 us: 149 us for each page, or 100.
     let ratio = rate(true) / rate(false);
     assert!((1.35..1.6).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn what_writes_leave_to_do_holds_the_core_after_so_many_of_them() {
+    let took = |stall| {
+        let mut flash = with(|spec| {
+            spec.firmware.cores = 1;
+            spec.firmware.buffer_bytes = 1 << 30;
+            spec.firmware.stall = stall;
+        });
+        run(&mut flash, &sequential(Direction::Write, 0, 99, 8), 32).took
+    };
+    let stall = WriteStall {
+        writes: 25,
+        ns: 4 * MILLISECOND,
+    };
+    // Before the 25th, the 50th and the 75th.
+    assert_eq!(took(Some(stall)), took(None) + 3 * stall.ns);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use super::Ext;
 use super::journal::{CommitStep, Journal};
-use crate::effect::{BlockIo, Effect, FlushNumber};
-use block_layer::{Direction, TaskId};
+use crate::effect::{BlockIo, Effect, FlushNumber, Submitter};
+use block_layer::{Direction, Priority, TaskId};
 use events::smp::TaskNumber;
 use events::time::{SECOND, Time};
 
@@ -37,9 +37,14 @@ impl Ext {
         let tag = self.io.put(purpose).number();
         let writes_record = self.journal.as_ref().is_some_and(Journal::writes_record);
         let behind_flush = self.variant.barrier && writes_record && matches!(purpose, Purpose::Log);
+        let priority = match purpose {
+            Purpose::Log => self.variant.journal_priority,
+            Purpose::Data(_) | Purpose::Home { .. } => Priority::default(),
+        };
         self.effects.push(Effect::Io(BlockIo {
             tag,
-            task,
+            by: Submitter::Own(task),
+            priority,
             direction: Direction::Write,
             sync,
             metadata: !matches!(purpose, Purpose::Data(_)),

@@ -1,5 +1,6 @@
 //! What making files costs on ext2, ext3 and ext4, as a machine file describes it.
 
+use block_layer::Priority;
 use serde::Deserialize;
 
 use events::SpecError;
@@ -47,6 +48,8 @@ pub struct Variant {
     pub joins: Option<JoinTimes>,
     /// fsync is such a handle.
     pub fsync_has_handle: bool,
+    /// The I/O priority of who commits.
+    pub journal_priority: Priority,
 }
 
 /// Between these the wait is the average time of a commit (`jbd2_journal_stop`).

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use block_layer::Priority;
 use serde_json::{Value, json};
 use workload::metadata::MetadataPhase;
 
@@ -42,6 +43,7 @@ fn machine(kind: Kind, metadata: Value) -> Machine {
             barrier: metadata.barrier.unwrap_or(kind == Kind::Ext4),
             joins: Some(metadata.join_times()),
             fsync_has_handle: false,
+            journal_priority: Priority::default(),
         },
         cpus: 2,
         blocks: spec.blocks,

@@ -8,6 +8,7 @@ use super::site::Site;
 use super::switches::Comm;
 use super::workers::{Item, Job};
 use super::{Actor, Caller, Xfs};
+use crate::effect::Submitter;
 use events::smp::{Context, TaskNumber};
 
 #[derive(Debug)]
@@ -337,7 +338,12 @@ impl Xfs {
         self.files.begin_writes(inode, extents.len() as u32);
         for extent in &extents {
             let block = self.volume.absolute(extent.group, extent.start);
-            self.write(Purpose::Data(inode), task, block, extent.blocks);
+            self.write(
+                Purpose::Data(inode),
+                Submitter::Own(task),
+                block,
+                extent.blocks,
+            );
         }
         if extents.is_empty() {
             // It has got no place: its pages are thrown away.

@@ -1,10 +1,9 @@
 //! I/O on the drive: what is on its way, and what its end leads to.
 
 use super::{FlushNumber, Xfs};
-use crate::effect::BlockIo;
-use block_layer::Direction;
+use crate::effect::{BlockIo, Submitter};
+use block_layer::{Direction, Priority};
 use events::slab::Slab;
-use events::smp::TaskNumber;
 use events::time::Time;
 
 /// The I/O in flight, and what has gone to the drive.
@@ -62,7 +61,7 @@ impl Io {
     }
 
     /// A write, with the tag that comes back.
-    fn write(&mut self, purpose: Purpose, task: TaskNumber, block: u64, blocks: u32) -> BlockIo {
+    fn write(&mut self, purpose: Purpose, by: Submitter, block: u64, blocks: u32) -> BlockIo {
         let written = &mut self.written;
         *match purpose {
             Purpose::LogBuffer(_) => &mut written.log,
@@ -72,7 +71,8 @@ impl Io {
         let is_log = matches!(purpose, Purpose::LogBuffer(_));
         BlockIo {
             tag: self.in_flight.put(purpose).number(),
-            task,
+            by,
+            priority: Priority::default(),
             direction: Direction::Write,
             sync: is_log,
             metadata: !matches!(purpose, Purpose::Data(_)),
@@ -89,9 +89,9 @@ impl Io {
 }
 
 impl Xfs {
-    pub(super) fn write(&mut self, purpose: Purpose, task: TaskNumber, block: u64, blocks: u32) {
+    pub(super) fn write(&mut self, purpose: Purpose, by: Submitter, block: u64, blocks: u32) {
         self.machine
-            .submit(self.io.write(purpose, task, block, blocks));
+            .submit(self.io.write(purpose, by, block, blocks));
     }
 
     /// I/O of that tag has ended.

@@ -10,6 +10,7 @@ use super::volume::Request;
 use super::{Waiter, Xfs};
 use crate::allocator::file_map::FileMap;
 use crate::allocator::{Allocator, Extent, Full};
+use crate::effect::Submitter;
 use block_layer::TaskId;
 use memory::cache::FileId;
 
@@ -182,7 +183,7 @@ impl Xfs {
                 self.commit_to_log(self.volume.space_headers(group).to_vec());
                 self.queue_checkpoint_if_due(None);
                 if self.checkpoint_if_due().is_some() {
-                    self.fill_buffers(self.log.pusher_task());
+                    self.fill_buffers(Submitter::Own(self.log.pusher_task()));
                 }
                 return Ok((group, block, blocks));
             }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::allocator::{Allocator, Full};
+use crate::effect::Submitter;
 
 const FILES: u32 = 4;
 
@@ -158,6 +159,26 @@ fn a_buffer_of_the_log_goes_to_the_drive_behind_a_flush_where_barriers_are_on() 
             _ => None,
         });
         assert_eq!(behind, Some(flushes));
+    }
+}
+
+#[test]
+fn who_forces_the_log_for_its_file_writes_it_itself() {
+    for flushes in [false, true] {
+        let mut fs = Xfs::new(&below(flushes), &small_filesystem(1), Allocation::Direct).unwrap();
+        fs.create(0, 0);
+        fs.inode_changes(0);
+        assert!(fs.force_for_load(7, 0));
+        let mut effects = Vec::new();
+        if flushes {
+            fs.flushed(1, 0);
+        }
+        fs.take_effects(&mut effects);
+        let by = effects.iter().find_map(|effect| match effect {
+            Effect::Io(io) => Some(io.by),
+            _ => None,
+        });
+        assert_eq!(by, Some(Submitter::Load(7)));
     }
 }
 

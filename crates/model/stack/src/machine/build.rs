@@ -1,11 +1,13 @@
 //! From a checked machine to the world.
 
-use super::MachineSpec;
 use super::drive::DrivePlan;
+use super::{CgroupSpec, MachineSpec};
 use crate::world::{DriveParts, LoadJournal, SwapArea, World};
 use block_layer::TaskPlug;
 use block_layer::scheduler::spec::Surroundings;
-use block_layer::{HardwareRules, RequestQueue, SECTOR_BYTES};
+use block_layer::{
+    HardwareRules, RequestQueue, SECTOR_BYTES, Throttle, ThrottleLimits, ThrottleRules,
+};
 use events::SpecError;
 use events::time::SECOND;
 use filesystems::xfs::{Platform, Xfs, XfsSpec};
@@ -50,6 +52,11 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
     }
     world = world.with_tick(SECOND / u64::from(machine.kernel.hz()));
     for (number, drive) in machine.drives.iter().enumerate() {
+        if let Some(rules) = throttle_rules(machine, drive) {
+            world = world.with_throttle(number, Throttle::new(rules));
+        }
+    }
+    for (number, drive) in machine.drives.iter().enumerate() {
         if let Some((mount, spec)) = machine.ext(number)
             && mount.variant.is_journaled
             && machine.kernel.flushes_caches()
@@ -59,6 +66,7 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
                 spec.journal_blocks,
                 mount.variant.barrier,
                 machine.kernel.ext4_converts_after_writes(),
+                mount.variant.journal_priority,
             );
             world = world.with_load_journal(number, journal);
         }
@@ -74,6 +82,25 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
     }
     machine.cpus.plan_offline(&mut world);
     Ok(world)
+}
+
+/// None: no group has a limit.
+fn throttle_rules(machine: &MachineSpec, drive: &DrivePlan) -> Option<ThrottleRules> {
+    let of_group = |group: &CgroupSpec| group.io_max.map(|limits| limits.limits());
+    let groups: Vec<_> = machine.cgroups.iter().map(of_group).collect();
+    if groups.iter().all(Option::is_none) {
+        return None;
+    }
+    let slice_ticks = machine
+        .kernel
+        .throttle_slice_ticks(machine.hz, drive.rotational)?;
+    let mut limits = vec![ThrottleLimits::default()];
+    limits.extend(groups.into_iter().map(Option::unwrap_or_default));
+    Some(ThrottleRules {
+        hz: u64::from(machine.hz),
+        slice_ticks,
+        groups: limits,
+    })
 }
 
 fn mounted(machine: &MachineSpec, drive: usize, xfs: &XfsSpec) -> Result<Xfs, SpecError> {

@@ -1,5 +1,6 @@
 //! How a kernel mounts ext2, ext3 and ext4.
 
+use block_layer::Priority;
 use events::SpecError;
 use events::time::SECOND;
 use filesystems::allocator::Kind;
@@ -31,6 +32,7 @@ pub(super) fn variant(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Op
         barrier: is_journaled && metadata.barrier.unwrap_or(barrier),
         joins,
         fsync_has_handle: joins.is_some() && kernel.fsync_has_handle(),
+        journal_priority: journal_priority(kind, kernel),
     })
 }
 
@@ -56,6 +58,15 @@ pub(super) fn check(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Resu
     Ok(())
 }
 
+/// One level before that of others, where ext4's code sets it (`DEFAULT_JOURNAL_IOPRIO`, 6.1).
+fn journal_priority(kind: Kind, kernel: &Kernel) -> Priority {
+    let usual = Priority::default();
+    match has_batch_times(kind, kernel) {
+        true => Priority { level: 3, ..usual },
+        false => usual,
+    }
+}
+
 /// Whether ext4's code mounts it, which has `min_batch_time` and `max_batch_time`.
 fn has_batch_times(kind: Kind, kernel: &Kernel) -> bool {
     let is_ext4 = match kind {
@@ -64,4 +75,19 @@ fn has_batch_times(kind: Kind, kernel: &Kernel) -> bool {
         Kind::Ext2 | Kind::Contiguous => false,
     };
     is_ext4 && kernel.handles_join()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_of_ext4_commits_one_level_before_others() {
+        let level = |kind, kernel| {
+            let kernel = Kernel::named(kernel).unwrap();
+            journal_priority(kind, &kernel).level
+        };
+        assert_eq!([level(Kind::Ext4, "6.1"), level(Kind::Ext3, "6.1")], [3, 3]);
+        assert_eq!(level(Kind::Ext3, "3.0"), 4);
+    }
 }

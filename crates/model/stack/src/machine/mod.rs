@@ -20,7 +20,7 @@ use ::memory::swap::{SortLoad, SwapSpec};
 use base::units::counted;
 use block_layer::completion::CompletionSpec;
 use block_layer::scheduler::spec::SchedulerSpec;
-use block_layer::{Priority, SECTOR_BYTES, Sector};
+use block_layer::{Priority, SECTOR_BYTES, Sector, ThrottleLimits};
 use cpus::{CpusPlan, CpusTable};
 use drive::{DrivePlan, DriveSpec};
 use driver::driver_of;
@@ -36,6 +36,7 @@ pub use queue_keys::QueueSpec;
 #[derive(Clone, Debug)]
 pub struct MachineSpec {
     kernel: Kernel,
+    hz: u32,
     cpus: CpusPlan,
     memory: Option<MemorySpec>,
     drives: Vec<DrivePlan>,
@@ -54,6 +55,44 @@ pub struct CgroupSpec {
     /// Its share of a device against other groups, 1 to 10000.
     #[schemars(range(min = 1, max = 10_000))]
     pub weight: u32,
+    /// What it may do a second on each drive; kernels from 2.6.37 on. Left out: anything.
+    pub io_max: Option<IoMaxSpec>,
+}
+
+/// Limits of a control group's I/O, each of at least 1; left out: none.
+#[derive(Clone, Copy, Debug, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IoMaxSpec {
+    /// Bytes read per second.
+    #[schemars(range(min = 1))]
+    pub read: Option<u64>,
+    /// Bytes written per second.
+    #[schemars(range(min = 1))]
+    pub write: Option<u64>,
+    /// Reads per second, as they are submitted.
+    #[schemars(range(min = 1))]
+    pub read_iops: Option<u64>,
+    /// Writes per second.
+    #[schemars(range(min = 1))]
+    pub write_iops: Option<u64>,
+}
+
+impl IoMaxSpec {
+    fn by_name(self) -> [(&'static str, Option<u64>); 4] {
+        [
+            ("read", self.read),
+            ("write", self.write),
+            ("read_iops", self.read_iops),
+            ("write_iops", self.write_iops),
+        ]
+    }
+
+    fn limits(self) -> ThrottleLimits {
+        ThrottleLimits {
+            bytes: [self.read, self.write],
+            bios: [self.read_iops, self.write_iops],
+        }
+    }
 }
 
 /// The file's keys, as they are written. Tables whose reading depends on the kernel state their contents to the schema.
@@ -121,6 +160,20 @@ impl MachineSpec {
         for (number, cgroup) in file.cgroups.iter().enumerate() {
             let key = format!("cgroups.{number}.weight");
             within(&key, u64::from(cgroup.weight), 1, 10_000)?;
+            let Some(limits) = cgroup.io_max else {
+                continue;
+            };
+            let key = format!("cgroups.{number}.io_max");
+            if kernel.throttle_slice_ticks(hz, true).is_none() {
+                let what = format!(
+                    "{} has no limits of groups; they came with 2.6.37",
+                    kernel.name()
+                );
+                return Err(SpecError::of(&key, what));
+            }
+            for (name, limit) in limits.by_name() {
+                within(&format!("{key}.{name}"), limit.unwrap_or(1), 1, u64::MAX)?;
+            }
         }
         let drives: Result<Vec<DrivePlan>, SpecError> = file
             .drives
@@ -153,6 +206,7 @@ impl MachineSpec {
         let swap = file.swap.map(|table| swap_of(table, &drives)).transpose()?;
         Ok(MachineSpec {
             kernel,
+            hz,
             cpus,
             memory: file.memory,
             drives,
@@ -204,6 +258,11 @@ impl MachineSpec {
     /// Whether the drive's queue throttles writeback; panics if there is no such drive.
     pub(crate) fn throttles_writeback(&self, drive: usize) -> bool {
         self.drives[drive].wbt.is_some()
+    }
+
+    /// Whether a control group has limits.
+    pub(crate) fn has_limits(&self) -> bool {
+        self.cgroups.iter().any(|group| group.io_max.is_some())
     }
 
     /// Its kernel.

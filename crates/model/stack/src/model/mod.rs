@@ -8,6 +8,8 @@ mod flush_tests;
 mod inode_tests;
 mod kinds;
 #[cfg(test)]
+mod limit_tests;
+#[cfg(test)]
 mod mixed_tests;
 #[cfg(test)]
 mod mount_tests;

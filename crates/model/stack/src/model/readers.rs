@@ -230,6 +230,9 @@ fn of_drive(drive: usize, group: &GroupUse, machine: &MachineSpec, used: &mut BT
     if group.cgroup.is_some() && machine.scheduler(drive).reads_groups() {
         used.insert(KeyReader::Groups);
     }
+    if group.cgroup.is_some() && machine.has_limits() {
+        used.insert(KeyReader::Limits);
+    }
 }
 
 #[cfg(test)]

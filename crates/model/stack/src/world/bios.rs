@@ -73,6 +73,7 @@ impl World {
     ) {
         let mut effects = self.io.run(now, number, completed, &mut self.clock);
         let mut may_retry = std::mem::take(&mut self.kept.may_retry);
+        let mut released = Vec::new();
         for effect in effects.drain(..) {
             match effect {
                 Effect::Arrived(tag) => {
@@ -88,6 +89,7 @@ impl World {
                 Effect::Done(bio) => self.bio_done(now, number, &bio),
                 Effect::Flushed(task) => self.flushed(now, number, task),
                 Effect::Retry(task) => may_retry.push(task),
+                Effect::Released(bio) => released.push(bio),
             }
         }
         self.io.give_back(number, effects);
@@ -98,7 +100,9 @@ impl World {
             self.may_have_request(now, task);
         }
         self.kept.may_retry = may_retry;
-        if retried {
+        if !released.is_empty() {
+            self.issue_released(now, number, released);
+        } else if retried {
             self.run_drive(now, number);
         }
     }

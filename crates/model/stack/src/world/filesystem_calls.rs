@@ -10,7 +10,7 @@ use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};
 use events::SpecError;
 use events::time::Time;
 use filesystems::allocator::Allocator;
-use filesystems::effect::{BlockIo, Effect, FlushNumber};
+use filesystems::effect::{BlockIo, Effect, FlushNumber, Submitter};
 use filesystems::ext::{Ext, ExtMetadata, Mount};
 use filesystems::filesystem::{Filesystem, Progress, Results};
 use filesystems::switches::SwitchesOptions;
@@ -298,7 +298,10 @@ impl World {
             true => self.io[drive].write_bio_sectors_max(),
             false => self.io[drive].bio_sectors_max(),
         };
-        let task = self.vfs.filesystem(drive).task_id(io.task);
+        let task = match io.by {
+            Submitter::Own(task) => self.vfs.filesystem(drive).task_id(task),
+            Submitter::Load(task) => task,
+        };
         let shows = match (io.direction, io.metadata) {
             (Direction::Read, _) => true,
             (Direction::Write, true) => self.io.sync_writes().of_journal,
@@ -316,11 +319,16 @@ impl World {
                 sectors,
                 at: 0,
             };
+            let bio = self.bio(now, task, io.direction, io.sync && shows, place, tag);
             let bio = Bio {
                 metadata: io.metadata,
                 behind_flush: io.behind_flush,
                 writeback: io.writeback,
-                ..self.bio(now, task, io.direction, io.sync && shows, place, tag)
+                priority: match io.by {
+                    Submitter::Own(_) => io.priority,
+                    Submitter::Load(_) => bio.priority,
+                },
+                ..bio
             };
             self.submit(now, drive, bio);
             start += u64::from(sectors);

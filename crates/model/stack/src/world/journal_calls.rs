@@ -81,10 +81,12 @@ impl World {
         let task = self.journal_task(drive);
         // `submit_bio_noacct` takes the flush away for a drive without a volatile cache (`block/blk-core.c` of 6.1).
         let behind_flush = write.behind_flush && self.io[drive].flushes();
+        let priority = self.vfs.journal_mut(drive).priority();
         for place in write.places {
             let bio = Bio {
                 metadata: true,
                 behind_flush,
+                priority,
                 ..self.bio(now, task, Direction::Write, true, place, OF_FILESYSTEM)
             };
             self.submit(now, drive, bio);

@@ -33,7 +33,7 @@ use kernels::submission::SyncWrites;
 
 use crate::key_reader::KeyReader;
 use block_layer::completion::Counters;
-use block_layer::{KERNEL_TASKS, QueueEvent, TaskId, TaskPlug};
+use block_layer::{KERNEL_TASKS, QueueEvent, TaskId, TaskPlug, Throttle};
 use clock::{Clock, Event};
 pub(crate) use cpus::CALL_NS_MAX;
 pub use cpus::{
@@ -138,6 +138,12 @@ impl World {
     /// Sets how often the clock of file times advances.
     pub fn with_tick(mut self, tick_ns: Time) -> World {
         self.vfs.syncs_mut().set_tick(tick_ns);
+        self
+    }
+
+    /// The same with limits of control groups before a drive.
+    pub fn with_throttle(mut self, drive: usize, throttle: Throttle) -> World {
+        self.io.set_throttle(drive, throttle);
         self
     }
 

@@ -10,35 +10,69 @@ use block_layer::{Bio, KERNEL_TASKS, TaskId, TaskPlug};
 use events::smp::Context;
 use events::time::Time;
 
+/// Whose bios those are that have waited for a limit: a worker's (`blk_throtl_dispatch_work_fn`).
+const THROTTLED: TaskId = KERNEL_TASKS + (1 << 26);
+
 impl World {
     /// Into the queue, or into the plug of the running call: the submitter flushes the plug in the end.
     pub(super) fn submit(&mut self, now: Time, drive: usize, bio: Bio) {
+        if let Some(bio) = self.admit(now, drive, bio) {
+            self.hold(now, drive, bio);
+        }
+    }
+
+    /// The same into the plug of a call that submits several operations; without such a plug into that of this operation.
+    pub(super) fn submit_operation(&mut self, now: Time, drive: usize, bio: Bio) {
+        if let Some(bio) = self.admit(now, drive, bio) {
+            self.hold_for_operation(now, drive, bio);
+        }
+    }
+
+    /// The bio, unless it waits for its group's limit (`submit_bio_noacct` calls `blk_throtl_bio` first).
+    fn admit(&mut self, now: Time, drive: usize, bio: Bio) -> Option<Bio> {
+        let bio = self.io.admit(now, drive, bio);
+        if bio.is_none() {
+            self.call_drive(now, drive);
+        }
+        bio
+    }
+
+    /// The worker that issues what has waited for a limit puts these into the queue.
+    pub(super) fn issue_released(&mut self, now: Time, drive: usize, released: Vec<Bio>) {
+        for mut bio in released {
+            (bio.task, bio.workers, bio.submitted_at) = (THROTTLED, 0, now);
+            self.queue_bio(now, drive, bio);
+        }
+        self.io[drive].unplug(now);
+        self.run_drive(now, drive);
+    }
+
+    fn hold(&mut self, now: Time, drive: usize, bio: Bio) {
         match self.io.hold(drive, bio) {
             PlugOutcome::No(bio) => self.queue_bio(now, drive, bio),
             PlugOutcome::Full(bio) => {
                 self.flush_task_plug(now);
-                self.submit(now, drive, bio);
+                self.hold(now, drive, bio);
             }
             PlugOutcome::MustWait(bio) => self.io.wait(drive, bio),
             PlugOutcome::Yes => {}
         }
     }
 
-    /// The same into the plug of a call that submits several operations; without such a plug into that of this operation.
-    pub(super) fn submit_operation(&mut self, now: Time, drive: usize, bio: Bio) {
+    fn hold_for_operation(&mut self, now: Time, drive: usize, bio: Bio) {
         let task = bio.task;
         match self.io.hold_for_submission(now, drive, bio, false) {
-            PlugOutcome::No(bio) => self.submit(now, drive, bio),
+            PlugOutcome::No(bio) => self.hold(now, drive, bio),
             PlugOutcome::Full(bio) => {
                 self.flush_submission(now, task);
-                self.submit_operation(now, drive, bio);
+                self.hold_for_operation(now, drive, bio);
             }
             // Who is about to sleep flushes its plug and tries again (`blk_mq_get_tag`); a ring's task goes on.
             PlugOutcome::MustWait(bio)
                 if bio.workers == 0 && self.io.holds_for_submission(task) =>
             {
                 self.flush_submission(now, task);
-                self.submit_operation(now, drive, bio);
+                self.hold_for_operation(now, drive, bio);
             }
             PlugOutcome::MustWait(bio) => self.io.wait(drive, bio),
             PlugOutcome::Yes => {}

@@ -4,7 +4,7 @@ import * as address from "./address.js";
 import { getAgain } from "./api.js";
 import { facts, h, section } from "./dom.js";
 import * as format from "./format.js";
-import { judgedTable } from "./page-run.js";
+import { conclusions, judgedTable } from "./page-run.js";
 import { plot } from "./plot.js";
 import { table } from "./table.js";
 
@@ -24,6 +24,7 @@ function one(found, place, metrics) {
   const bar = expected ? h("progress", { max: expected, value: Math.min(done, expected), "aria-label": `${done} of ${expected} trials` }) : null;
   return section(run.title || run.name,
     facts([["run", h("a", { href: address.to(`r/${run.id}`) }, run.name)], ["machine", run.machine], ["trials", expected ? `${done} of ${expected}` : String(done)], ["done", bar], ["time left", left === null ? "unknown" : `about ${format.span(left)}`]]),
+    conclusions(found.sentences),
     h("h3", {}, "Verdicts up to now"),
     judged.length ? judgedTable(judged, metrics, found.same_within, { ours: run.id, theirs: run.id }, `v${place}`) : h("p", { class: "hint" }, "None yet: a verdict needs a round of the baseline and of another setting."),
     trialsOf(found, place, metrics));

@@ -19,7 +19,7 @@ export async function runPage([id], meta) {
     title: run.title || run.name,
     content: [
       facts([["run", run.name], ["date", format.date(run.started_unix_ns)], ["machine", page.hardware_in_words], ["kernel", run.kernel], ["rounds", page.rounds], ["trials", run.trials], ["against the baseline", verdicts(run)], ["tags", run.tags.join(", ")], ["note", run.note]]),
-      page.sentences.map((text) => h("p", { class: /^(Undecided|Why undecided)/.test(text) ? "hint" : "lead" }, text)),
+      conclusions(page.sentences),
       links(page, meta),
       warnings([...page.problems, ...page.doubts]),
       page.changes.length ? section("Changed over time with this run", table({ id: "o", caption: "Changed over time with this run", columns: changeColumns(page.metrics, []), rows: page.changes.map((row) => ({ ...row, benchmark: run.benchmark, hardware: run.hardware })) })) : null,
@@ -30,6 +30,11 @@ export async function runPage([id], meta) {
       section("The machine and the options", table({ id: "f", caption: "Facts", columns: [{ name: "what", value: ([name]) => name }, { name: "is", value: ([, value]) => value }], rows: Object.entries(page.facts).sort(([a], [b]) => rank(a) - rank(b)), filter: true, empty: "nothing is on record" })),
     ],
   };
+}
+
+/** @param {string[]} sentences what verdicts come to */
+export function conclusions(sentences) {
+  return sentences.map((text) => h("p", { class: /^(Undecided|Why undecided)/.test(text) ? "hint" : "lead" }, text));
 }
 
 function rank(name) {

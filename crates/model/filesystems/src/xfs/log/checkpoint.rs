@@ -10,6 +10,7 @@ use super::super::site::Site;
 use super::super::switches::Comm;
 use super::super::{Actor, BLOCK_BYTES, Xfs};
 use super::waits::BufferWaiter;
+use crate::effect::Submitter;
 use events::smp::{Context, TaskNumber};
 pub use kernels::filesystems::Checkpoints;
 
@@ -92,7 +93,7 @@ impl Xfs {
                 }
             }
             Stage::PutsTogether(number) => {
-                self.fill_buffers(task);
+                self.fill_buffers(Submitter::Own(task));
                 if self.log.space.is_in_buffers(number) {
                     return self.end_checkpoint_work(Some(cpu));
                 }

@@ -3,6 +3,7 @@
 use super::super::io::Purpose;
 use super::super::machine::Timer;
 use super::super::{Actor, Xfs};
+use crate::effect::Submitter;
 use events::smp::{Context, TaskNumber};
 use events::time::{MILLISECOND, Time};
 
@@ -63,7 +64,7 @@ impl Xfs {
         for (block, blocks) in rows {
             self.write(
                 Purpose::Items { block, blocks },
-                self.log.pusher.task,
+                Submitter::Own(self.log.pusher.task),
                 block,
                 blocks,
             );

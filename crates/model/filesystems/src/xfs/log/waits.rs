@@ -9,8 +9,8 @@ use super::super::site::Site;
 use super::super::step::StageOutcome;
 use super::super::thread::Stage;
 use super::space::LogWrite;
+use crate::effect::Submitter;
 use block_layer::TaskId;
-use events::smp::TaskNumber;
 use events::time::{SECOND, Time};
 
 /// Threads by their numbers, unless stated otherwise.
@@ -28,8 +28,8 @@ pub(super) struct Waits {
     behind: Vec<Waiter>,
     /// The checkpoint that was forced last.
     forced: Option<u64>,
-    /// By buffer: what is written when the drive's cache is empty.
-    flushing: Vec<(u32, LogWrite)>,
+    /// What is written when the drive's cache is empty, and by whom.
+    flushing: Vec<(LogWrite, Submitter)>,
 }
 
 /// Who waits for the log's buffers.
@@ -96,8 +96,8 @@ impl Xfs {
     pub(in crate::xfs) fn logs(&mut self, number: u32) -> StageOutcome {
         let thread = &mut self.threads[number];
         let checkpoint = thread.checkpoint.take().expect("it has begun one");
-        let task = thread.task;
-        self.fill_buffers(task);
+        let by = Submitter::Own(thread.task);
+        self.fill_buffers(by);
         if self.log.space.is_in_buffers(checkpoint) {
             return StageOutcome::Stage(Stage::Over);
         }
@@ -135,11 +135,12 @@ impl Xfs {
         };
         self.log.waits.forced = Some(checkpoint);
         self.log.waits.written.push((checkpoint, waiter));
-        let task = match waiter {
-            Waiter::Thread(number) => self.threads[number].task,
-            Waiter::Load(_) => self.log.pusher.task,
+        // Who forces the log writes the buffer itself (`xlog_force_iclog`).
+        let by = match waiter {
+            Waiter::Thread(number) => Submitter::Own(self.threads[number].task),
+            Waiter::Load(task) => Submitter::Load(task),
         };
-        self.fill_buffers(task);
+        self.fill_buffers(by);
         true
     }
 
@@ -155,7 +156,7 @@ impl Xfs {
     /// Nobody waits for it.
     pub(in crate::xfs) fn force_for_nobody(&mut self) {
         if self.log.space.begin_checkpoint().is_some() {
-            self.fill_buffers(self.log.pusher.task);
+            self.fill_buffers(Submitter::Own(self.log.pusher.task));
         }
     }
 
@@ -170,10 +171,13 @@ impl Xfs {
 
     pub(in crate::xfs) fn buffer_is_flushed(&mut self, buffer: u32) {
         let flushing = &mut self.log.waits.flushing;
-        match flushing.iter().position(|(waiting, _)| *waiting == buffer) {
+        match flushing
+            .iter()
+            .position(|(write, _)| write.buffer == buffer)
+        {
             Some(place) => {
-                let (_, write) = flushing.swap_remove(place);
-                self.write_buffer(self.log.pusher.task, write);
+                let (write, by) = flushing.swap_remove(place);
+                self.write_buffer(by, write);
             }
             // The second time: what it holds is on the medium too.
             None => self.buffer_is_written(buffer),
@@ -212,25 +216,25 @@ impl Xfs {
     }
 
     /// As many buffers as are free.
-    pub(in crate::xfs) fn fill_buffers(&mut self, task: TaskNumber) {
+    pub(in crate::xfs) fn fill_buffers(&mut self, by: Submitter) {
         while let Some(write) = self.log.space.next_write() {
             if self.io.flushes() {
-                self.log.waits.flushing.push((write.buffer, write));
+                self.log.waits.flushing.push((write, by));
                 self.flush_for_buffer(write.buffer);
             } else {
-                self.write_buffer(task, write);
+                self.write_buffer(by, write);
             }
         }
     }
 
-    fn write_buffer(&mut self, task: TaskNumber, write: LogWrite) {
+    fn write_buffer(&mut self, by: Submitter, write: LogWrite) {
         let block = self.volume.log_block() + write.block;
-        self.write(Purpose::LogBuffer(write.buffer), task, block, write.blocks);
+        self.write(Purpose::LogBuffer(write.buffer), by, block, write.blocks);
     }
 
     fn buffer_is_written(&mut self, buffer: u32) {
         self.log.space.written(buffer);
-        self.fill_buffers(self.log.pusher.task);
+        self.fill_buffers(Submitter::Own(self.log.pusher.task));
         let log = &self.log.space;
         let in_buffers = self
             .log

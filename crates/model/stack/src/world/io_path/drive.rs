@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::poll_delay::{PollRules, Polling};
 use block_layer::{
     AllocateOutcome, Bio, Direction, QueueEvent, Request, RequestId, RequestQueue, Sector,
-    SubmitOutcome, TaskId,
+    SubmitOutcome, TaskId, Throttle,
 };
 use devices::flash::{FlashSpace, ProgrammedUnits};
 use devices::{Command, Completion, Device};
@@ -71,6 +71,10 @@ pub(in crate::world) struct Drive {
     discards: VecDeque<(TaskId, Sector, Sector)>,
     /// Whether tasks can poll for its completions, and how.
     polling: Option<Polling>,
+    /// Limits of control groups, which bios pass before they come to the queue.
+    throttle: Option<Throttle>,
+    /// Bios that have waited for their group's limit.
+    released: Vec<Bio>,
 }
 
 /// What the machine does for a drive.
@@ -85,6 +89,8 @@ pub(in crate::world) enum Effect {
     Flushed(TaskId),
     /// There may be a request for the task.
     Retry(TaskId),
+    /// A bio may go to the queue: its group is below its limit again.
+    Released(Bio),
 }
 
 impl Component for Drive {
@@ -95,15 +101,25 @@ impl Component for Drive {
         // With every tag taken, only the device can change anything, but for what is taken ahead.
         let may_dispatch = self.may_dispatch();
         let queue = self.queue.next_wakeup().filter(|_| may_dispatch);
-        [self.told_at, device, queue, self.queue.next_look()]
-            .into_iter()
-            .flatten()
-            .min()
+        let throttle = self.throttle.as_ref().and_then(Throttle::next_event);
+        [
+            self.told_at,
+            device,
+            queue,
+            self.queue.next_look(),
+            throttle,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Collects what the device has done, wakes queue and scheduler, and sends the device what may go.
     fn advance(&mut self, now: Time) {
         self.told_at = None;
+        if let Some(throttle) = &mut self.throttle {
+            throttle.advance(now, &mut self.released);
+        }
         self.collect(now);
         let wanted = [self.queue.next_wakeup(), self.queue.next_look()];
         if wanted.into_iter().flatten().any(|at| at <= now) {
@@ -121,10 +137,14 @@ impl Component for Drive {
         into.extend(self.done.drain(..).map(Effect::Done));
         into.extend(self.flushed.drain(..).map(Effect::Flushed));
         into.extend(self.may_retry.drain(..).map(Effect::Retry));
+        into.extend(self.released.drain(..).map(Effect::Released));
     }
 
     /// Conservation and Little's law in the queue and inside the device.
     fn check(&self, now: Time) -> Result<(), Violation> {
+        if let Some(throttle) = &self.throttle {
+            throttle.check()?;
+        }
         self.queue.check(&format!("drive {}", self.number), now)?;
         self.device.check(now)
     }
@@ -162,6 +182,20 @@ impl Drive {
             flushed: Vec::new(),
             discards: VecDeque::new(),
             polling: parts.polling.map(Polling::new),
+            throttle: None,
+            released: Vec::new(),
+        }
+    }
+
+    pub(super) fn set_throttle(&mut self, throttle: Throttle) {
+        self.throttle = Some(throttle);
+    }
+
+    /// The bio, if its group's limit lets it go on; else it waits, and comes back as an effect.
+    pub(super) fn admit(&mut self, now: Time, bio: Bio) -> Option<Bio> {
+        match &mut self.throttle {
+            Some(throttle) => throttle.admit(now, bio),
+            None => Some(bio),
         }
     }
 

@@ -10,7 +10,7 @@ use std::ops::{Index, IndexMut};
 use super::clock::{Clock, Event};
 use super::driven_component::DrivenComponent;
 use backlog::Backlog;
-use block_layer::{AllocateOutcome, Bio, QueueEvent, SubmitOutcome, TaskId, TaskPlug};
+use block_layer::{AllocateOutcome, Bio, QueueEvent, SubmitOutcome, TaskId, TaskPlug, Throttle};
 use drive::Drive;
 pub use drive::DriveParts;
 pub(super) use drive::Effect;
@@ -93,6 +93,15 @@ impl IoPath {
         for (drive, flushes) in self.drives.iter_mut().zip(flushes) {
             drive.set_flushes(flushes);
         }
+    }
+
+    pub(super) fn set_throttle(&mut self, drive: usize, throttle: Throttle) {
+        self.drives[drive].set_throttle(throttle);
+    }
+
+    /// The bio, if its group's limit lets it go on; else it waits, and comes back as an effect of the drive.
+    pub(super) fn admit(&mut self, now: Time, drive: usize, bio: Bio) -> Option<Bio> {
+        self.drives[drive].admit(now, bio)
     }
 
     pub(super) fn drives(&self) -> impl Iterator<Item = &Drive> {

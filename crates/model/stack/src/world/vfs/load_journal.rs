@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use block_layer::{SECTOR_BYTES, TaskId};
+use block_layer::{Priority, SECTOR_BYTES, TaskId};
 use filesystems::allocator::BLOCK_BYTES;
 
 use memory::cache::FileId;
@@ -27,6 +27,7 @@ pub struct LoadJournal {
     head: u32,
     barrier: bool,
     converts_after_writes: bool,
+    priority: Priority,
     step: Option<CommitStep>,
     /// Its thread is about to go on.
     is_awake: bool,
@@ -82,12 +83,13 @@ const SECTORS_PER_BLOCK: u64 = BLOCK_BYTES / SECTOR_BYTES;
 impl LoadJournal {
     /// In the middle of a filesystem of that many blocks, where mke2fs puts it (`ext2fs_add_journal_inode`).
     /// `converts_after_writes`: blocks that are written back change in the transaction that runs when their data are on the
-    /// drive (`ext4_end_io_end` of fs/ext4/page-io.c, 6.1); else when the data are sent.
+    /// drive (`ext4_end_io_end` of fs/ext4/page-io.c, 6.1); else when the data are sent. `priority`: that of its thread's I/O.
     pub fn new(
         filesystem_blocks: u64,
         blocks: u32,
         barrier: bool,
         converts_after_writes: bool,
+        priority: Priority,
     ) -> LoadJournal {
         let first = filesystem_blocks / 2;
         let room = (filesystem_blocks - first).min(u64::from(blocks));
@@ -97,6 +99,7 @@ impl LoadJournal {
             head: 0,
             barrier,
             converts_after_writes,
+            priority,
             step: None,
             is_awake: false,
             left: 0,
@@ -132,6 +135,11 @@ impl LoadJournal {
 
     pub(super) fn converts_after_writes(&self) -> bool {
         self.converts_after_writes
+    }
+
+    /// Of its I/O.
+    pub(in crate::world) fn priority(&self) -> Priority {
+        self.priority
     }
 
     /// The number of the transaction that changes go to.
@@ -274,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_sync_waits_for_the_commit_that_has_its_change() {
-        let mut journal = LoadJournal::new(10_000, 100, true, true);
+        let mut journal = LoadJournal::new(10_000, 100, true, true, Priority::default());
         let first = journal.running();
         assert!(journal.wait(1, demand(first)));
         assert!(journal.begin_commit().is_some());
@@ -289,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_block_on_its_way_to_the_log_is_not_changed() {
-        let mut journal = LoadJournal::new(10_000, 100, false, true);
+        let mut journal = LoadJournal::new(10_000, 100, false, true, Priority::default());
         assert!(!journal.keeps_out(1, 0));
         journal.inode_changes(0);
         journal.wait(2, demand(journal.running()));
