@@ -774,8 +774,6 @@ class ArrayDeviceSpec(TypedDict):
 
 
 class WriteStall(TypedDict):
-    """What writes leave to do, such as writing the mapping back, done for many of them at once."""
-
     ns: int
     writes: int
 
