@@ -522,7 +522,9 @@ class CpuSpec(TypedDict):
     interrupt_ns: NotRequired[int | None]
     jitter: float
     page_copy_ns: int
+    page_write_ns: NotRequired[int | None]
     time_slice_ns: int
+    write_call_ns: NotRequired[int | None]
 
 
 class IdleState(TypedDict):

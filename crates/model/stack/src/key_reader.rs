@@ -128,6 +128,8 @@ impl KeyReader {
             ),
             KeyReader::Writeback => (
                 &[
+                    "cpus.write_call_ns",
+                    "cpus.page_write_ns",
                     "memory.dirty_background_percent",
                     "memory.dirty_percent",
                     "memory.dirty_expire_ns",

@@ -303,8 +303,12 @@ fn check_simple(cpus: &CpuSpec) -> Result<(), SpecError> {
     ] {
         within(key, value, 0, CALL_NS_MAX)?;
     }
-    if let Some(copy_call_ns) = cpus.copy_call_ns {
-        within("copy_call_ns", copy_call_ns, 0, CALL_NS_MAX)?;
+    for (key, value) in [
+        ("copy_call_ns", cpus.copy_call_ns),
+        ("write_call_ns", cpus.write_call_ns),
+        ("page_write_ns", cpus.page_write_ns),
+    ] {
+        within(key, value.unwrap_or(0), 0, CALL_NS_MAX)?;
     }
     if let Some(interrupt_ns) = cpus.interrupt_ns {
         within("interrupt_ns", interrupt_ns, 0, CALL_NS_MAX)?;

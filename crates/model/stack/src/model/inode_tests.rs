@@ -9,12 +9,20 @@ const WRITERS: u32 = 4;
 
 /// What all writers do in 100 ms of copying: they share a file, or each has its own.
 fn writes(kernel: &str, filesystem: Value, shared: bool) -> u64 {
+    writes_at(kernel, filesystem, shared, json!({}))
+}
+
+/// The same where calls that write have costs of their own.
+fn writes_at(kernel: &str, filesystem: Value, shared: bool, costs: Value) -> u64 {
+    let mut cpus = json!({
+        "count": WRITERS, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000,
+        "page_copy_ns": 8000, "jitter": 0.0
+    });
+    let costs = costs.as_object().unwrap().clone();
+    cpus.as_object_mut().unwrap().extend(costs);
     let machine = MachineSpec::from_json(json!({
         "kernel": kernel,
-        "cpus": {
-            "count": WRITERS, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000,
-            "page_copy_ns": 8000, "jitter": 0.0
-        },
+        "cpus": cpus,
         "memory": { "bytes": 1u64 << 30 },
         "drives": [{
             "scheduler": "none", "filesystem": filesystem,
@@ -71,4 +79,16 @@ fn an_inode_of_a_filesystem_has_one_writer_at_a_time() {
 fn a_drives_own_blocks_have_no_such_lock() {
     let shared = writes("6.1", Value::Null, true);
     assert!((39_600..=40_004).contains(&shared), "{shared}");
+}
+
+#[test]
+fn a_write_to_the_cache_has_a_cost_of_its_own() {
+    let written = |costs| writes_at("6.1", Value::Null, true, costs);
+    let all = written(json!({ "write_call_ns": 5000, "page_write_ns": 15_000 }));
+    assert!((19_800..=20_004).contains(&all), "20 us a write: {all}");
+    assert_eq!(
+        written(json!({ "copy_call_ns": 12_000 })),
+        all,
+        "that of any copy"
+    );
 }

@@ -481,8 +481,9 @@ impl Task {
             (None, Action::Reap(_)) => Call::Reap {
                 polled: self.polls.is_some(),
             },
-            (None, Action::Start(..)) if self.path == Path::Buffered => Call::Copy { pages },
-            (None, Action::Start(..)) => Call::Submit,
+            (None, Action::Start(..)) if self.path != Path::Buffered => Call::Submit,
+            (None, Action::Start(_, op)) if op.kind.is_write() => Call::Write { pages },
+            (None, Action::Start(..)) => Call::Copy { pages },
         }
     }
 

@@ -89,7 +89,7 @@ impl World {
         let pages = self.copied_before(action);
         let call = self.tasks[number].call(action, pages, of_mount_ns);
         let writes = match call {
-            Call::Copy { .. } => self.inode_written(action),
+            Call::Write { .. } => self.inode_written(action),
             _ => None,
         };
         self.spend(now, cpu, number, call, drive, writes);
@@ -102,7 +102,7 @@ impl World {
         };
         let file = self.phase.file(op.file);
         let is_allocated = matches!(self.vfs.file(file).place, FileLayout::Allocated { .. });
-        (op.kind == OpKind::Write && is_allocated).then_some(file)
+        is_allocated.then_some(file)
     }
 
     fn spend(

@@ -26,6 +26,8 @@ const CPUS: CpuSpec = CpuSpec {
     completion_ns: 2_000,
     page_copy_ns: 1_000,
     copy_call_ns: None,
+    write_call_ns: None,
+    page_write_ns: None,
     interrupt_ns: None,
     clock_hz: None,
     jitter: 0.05,

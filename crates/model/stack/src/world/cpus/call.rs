@@ -11,8 +11,10 @@ use memory::cache::FileId;
 pub(in crate::world) enum Call {
     /// Submits I/O, or finds that there is nothing to do.
     Submit,
-    /// The same through the page cache.
+    /// Reads or syncs through the page cache.
     Copy { pages: u64 },
+    /// Writes to the page cache.
+    Write { pages: u64 },
     /// Continues with that, after this many pages.
     CopyOn { pages: u64 },
     /// Looks at a completed I/O; a task that has polled for it was not interrupted.

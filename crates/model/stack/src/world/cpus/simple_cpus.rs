@@ -33,6 +33,9 @@ pub struct CpuSpec {
     /// Of a system call that copies pages of the page cache, without what it copies. Left out: `call_ns`.
     #[schemars(range(max = CALL_NS_MAX))]
     pub copy_call_ns: Option<Time>,
+    /// Of one that writes to the page cache, without what it copies. Left out: `copy_call_ns`.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub write_call_ns: Option<Time>,
     /// Of what a completed I/O costs its task.
     #[schemars(range(max = CALL_NS_MAX))]
     pub completion_ns: Time,
@@ -42,6 +45,9 @@ pub struct CpuSpec {
     /// Of copying a page between a task and the page cache, and looking it up.
     #[schemars(range(max = CALL_NS_MAX))]
     pub page_copy_ns: Time,
+    /// Of writing to a page of the page cache: finding, copying and marking it. Left out: `page_copy_ns`.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub page_write_ns: Option<Time>,
     /// Each cost is drawn evenly from this share below to this share above it: 0.1 is 10 %.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub jitter: f64,
@@ -251,13 +257,19 @@ impl SimpleCpus {
             }
             Call::Reap { .. } | Call::Resume => self.spec.completion_ns,
             Call::Submit => self.spec.call_ns,
-            Call::Copy { pages } => {
-                let call_ns = self.spec.copy_call_ns.unwrap_or(self.spec.call_ns);
-                call_ns + self.spec.page_copy_ns * pages
+            Call::Copy { pages } => self.copy_call_ns() + self.spec.page_copy_ns * pages,
+            Call::Write { pages } => {
+                let call_ns = self.spec.write_call_ns;
+                let page_ns = self.spec.page_write_ns.unwrap_or(self.spec.page_copy_ns);
+                call_ns.unwrap_or_else(|| self.copy_call_ns()) + page_ns * pages
             }
             Call::CopyOn { pages } => self.spec.page_copy_ns * pages,
             Call::OfMount { ns } => ns,
         }
+    }
+
+    fn copy_call_ns(&self) -> Time {
+        self.spec.copy_call_ns.unwrap_or(self.spec.call_ns)
     }
 
     fn on(&self, cpu: u16) -> TaskId {
