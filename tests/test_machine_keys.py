@@ -20,6 +20,7 @@ MACHINES = Path(__file__).parents[1] / "machines"
 IN_NO_MACHINE: dict[str, Any] = {
     "coalesce": {"completions": 8, "time_ns": 100_000},
     "cgroups": [{"name": "a", "weight": 100}],
+    "io_max": {"read": 1},
     "offline": [{"cpu": 0, "from_ns": 0, "until_ns": 1}],
     "writeback": {"cycles": {"map": 1}},
     "metadata": {"call_ns": 1},
