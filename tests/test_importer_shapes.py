@@ -116,6 +116,7 @@ def test_rows_are_metrics_and_columns_settings(
     [
         ("| Threads | IOPS |\n|---|---|\n| 1 | 100 |\n| 8 | 700 |\n", "table[Threads={}]", {"1": 100, "8": 700}),
         ("| Per-worker QD | IOPS |\n|--:|--:|\n| 2 | 300 |\n| 4 | 500 |\n", "table[Per-worker QD={}]", {"2": 300}),
+        ("| BS (x) | IOPS |\n|---|---|\n| 1.5 | 300 |\n| 2.5 | 500 |\n", "table", {"": 300}),
         ("| Run | IOPS |\n|--:|--:|\n| 1 | 300 |\n| 2 | 500 |\n", "table", {"": 300}),
     ],
 )
@@ -148,6 +149,22 @@ def test_settings_and_metrics_in_the_names_of_columns(tmp_path: Path) -> None:
     assert value(run, "new", "4k randread", "iops") == 165e3
     assert value(run, "old", "4k randread", "rate_bytes_per_s") == 640 * MIB
     assert set(run.metrics["round"]) == {0}
+
+
+def test_columns_beside_names_of_tests_are_settings(tmp_path: Path) -> None:
+    path = tmp_path / "table.md"
+    path.write_text(
+        "| job | C0 (ext4) | BS (shadow) |\n|---|---|---|\n| seq-write | 216 | 192 |\n| rand-read 4k | 19.5 | 52.5 |\n"
+    )
+    run = open_run(path)
+    assert value(run, "BS (shadow)", "rand-read 4k", "rand-read 4k") == 52.5
+    assert value(run, "C0 (ext4)", "seq-write", "seq-write") == 216
+
+
+def test_devices_are_no_part_of_what_was_measured(tmp_path: Path) -> None:
+    path = tmp_path / "table.md"
+    path.write_text("| Tier | Device | Read |\n|---|---|---|\n| T1 | NVMe | 2.5 GB/s |\n| T2 | SSD | 0.5 GB/s |\n")
+    assert set(open_run(path).metrics["workload"]) == {"table"}
 
 
 def test_columns_of_tests_are_workloads(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.files.importer.csv_layout import METRIC_COLUMN, head_rows
 from iolab.files.importer.format import Format
 from iolab.files.importer.markdown import add
@@ -15,15 +16,13 @@ from iolab.files.importer.source import Source
 from iolab.files.importer.text import ABSENT
 
 
-def _place_of_metric(source: Source) -> int | None:
-    """The column that says what rows are, if no column beside it is one of values alone: then it is a long table."""
+def _has_metrics(source: Source) -> bool:
+    """Whether the first column says that rows are metrics."""
     try:
         _, _, (header, *body) = head_rows(source)
     except InputError:
-        return None
-    names = [name.strip().lower() for name in header]
-    place = next((place for place, name in enumerate(names) if name in METRIC_COLUMN), None)
-    return place if place == 0 and body and len(names) > 1 else None
+        return False
+    return header[0].strip().lower() in METRIC_COLUMN and bool(body) and len(header) > 1
 
 
 def _parse(source: Source, results: Results) -> None:
@@ -33,7 +32,8 @@ def _parse(source: Source, results: Results) -> None:
     rows = [[entry.strip() for entry in row] for row in csv.reader(lines, delimiter=separator) if row]
     whole = [row for row in rows if len(row) == len(names)]
     if len(whole) < len(rows):
-        results.problem(f"{len(rows) - len(whole)} lines have not as many fields as the header: left out")
+        uneven = counted(len(rows) - len(whole), "line")
+        results.problem(f"{uneven} with other numbers of fields than the header: left out")
     texts = {place for place in range(1, len(names)) if not any(map(_is_figure, (row[place] for row in whole)))}
     kept = [place for place in range(len(names)) if place not in texts or names[place].lower() in ("unit", "units")]
     label = [" ".join([row[0], *(row[place] for place in sorted(texts - set(kept)))]).strip() for row in whole]
@@ -48,7 +48,7 @@ def _is_figure(entry: str) -> bool:
 FORMAT = Format(
     name="csv-metrics",
     help="a CSV file whose rows are metrics and whose columns are settings",
-    recognises=lambda source: _place_of_metric(source) is not None,
+    recognises=_has_metrics,
     parse=_parse,
     words=("metric,",),
     among_text=False,

@@ -11,7 +11,7 @@ import re
 from itertools import pairwise
 
 from iolab.base.plain_text import counted
-from iolab.files.importer import csv_entries
+from iolab.domain import parameter
 from iolab.files.importer.columns import OF_RESULT, settings_by_metric, settings_of, unit_in, without_changes
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import METRIC_COLUMN, ROUND, SETTING, WORKLOAD
@@ -178,7 +178,12 @@ def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
     kinds = [{found.metric for cell in row[1:] for found in quantities(cell)} for row in rows]
     has_unit = any(kind - {None} for kind in kinds)
     are_numbered = any(map(_NUMBERED.fullmatch, names))
-    return all(len(kind) < 2 for kind in kinds) and (has_unit or are_numbered) and all(_is_text(row[0]) for row in rows)
+    are_tests = all(_OF_TEST.search(row[0]) for row in rows) and not any(
+        _OF_TEST.search(name) or _OF_VALUES.fullmatch(name) or _is_amount(name, [row[place] for row in rows])
+        for place, name in enumerate(names, 1)
+    )
+    one_kind = all(len(kind) < 2 for kind in kinds)
+    return one_kind and (has_unit or are_numbered or are_tests) and all(_is_text(row[0]) for row in rows)
 
 
 def _add_columns(table: Table, header: list[str], rows: list[list[str]], source: Source) -> list[str]:
@@ -224,7 +229,11 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
         if setting == 0 and workload is None and all(_OF_TEST.search(row[0]) for row in rows):
             setting, workload = None, 0
     special = {setting, workload, round}
-    cases = [place for place, name in enumerate(header) if place not in special and csv_entries.is_parameter(name)]
+    cases = [
+        place
+        for place, name in enumerate(header)
+        if place not in special and _is_amount(name, [row[place] for row in rows])
+    ]
     if special == {None} and not cases and _counts(header[0], [row[0] for row in rows]):
         cases = [0]
     for row in rows:
@@ -249,6 +258,13 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
                     metric = found.metric_called(name) or f"{metric}_ns"
                 made.add(metric, None if found is None else found.value, op=op, absent="empty in the table")
     return left_out
+
+
+def _is_amount(name: str, entries: list[str]) -> bool:
+    """Whether the column states how much was done: `Threads`, `bs`."""
+    return parameter.plain(name) in parameter.AMOUNTS and all(
+        entry.isdecimal() or parameter.SIZE.fullmatch(entry) for entry in entries
+    )
 
 
 def _counts(name: str, entries: list[str]) -> bool:

@@ -106,7 +106,7 @@ class _Shape(NamedTuple):
 def shape_of(lines: Sequence[str]) -> _Shape | None:
     """JSON, and tables whose columns have something else between them than in a CSV file; None for any other text."""
     filled = [line for line in lines if line.strip()][:LINES_OF_TABLE]
-    if filled and filled[0].lstrip().startswith(("{", "[")):
+    if filled and re.match(r"\s*(?:\{|\[\s*(?:[\[{\"\]]|$))", filled[0]):
         return _Shape("JSON of none of the tools that iolab knows", "make a CSV file of it: jq -r '... | @csv'")
     for what, separator, change in (
         ("bars", r"\s*\|\s*", "s/ *[|] */,/g"),
