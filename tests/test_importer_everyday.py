@@ -695,3 +695,19 @@ def test_outputs_before_and_after_a_change_are_no_rounds(name: str, tmp_path: Pa
     path = tmp_path / "mail.txt"
     path.write_text(f"Before:\n\n{before}\n\nAfter:\n\n{after}\n")
     assert open_run(path).settings == ["Before", "After"]
+
+
+@pytest.mark.parametrize(
+    ("given", "order"),
+    [
+        (("after.csv", "before.csv"), ["before", "after"]),
+        (("new-1.csv", "new-2.csv", "fio_old-1.csv", "fio_old-2.csv"), ["fio_old", "new"]),
+        (("bold.csv", "cold.csv"), ["bold", "cold"]),
+        (("x-old.csv", "a.csv", "y-old.csv"), ["x-old", "a", "y-old"]),
+    ],
+)
+def test_what_is_called_the_earlier_is_the_baseline(tmp_path: Path, given: tuple[str, ...], order: list[str]) -> None:
+    """A shell sorts `after` before `before`, and *old is slower than new* is the answer upside down."""
+    for name in given:
+        (tmp_path / name).write_text("iops\n100\n")
+    assert [group.name for group in groups_of([tmp_path / name for name in given]).groups] == order
