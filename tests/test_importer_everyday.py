@@ -289,7 +289,9 @@ def test_syncs_lead_the_sentence_of_a_load_and_not_that_of_a_device(tmp_path: Pa
     path.write_text(ETCD)
     assert first_sentence(path).startswith("● sync latency mean 1.970 ms, sync latency p99 5.000 ms and rate")
     path.write_text("Device  r/s  w/s  f/s  f_await  %util\nsda  200.00  100.00  20.00  10.00  98.00\n")
-    assert first_sentence(path).startswith("● read IOPS 200.0, write IOPS 100.0 and sync IOPS 20.00")
+    assert first_sentence(path).startswith(
+        "● device busy percent 98.00%, sync latency mean 10.00 ms and read IOPS 200.0."
+    )
 
 
 def test_what_failed_or_was_not_counted_is_absent(tmp_path: Path) -> None:
