@@ -289,7 +289,9 @@ def test_syncs_lead_the_sentence_of_a_load_and_not_that_of_a_device(tmp_path: Pa
     path.write_text(ETCD)
     assert first_sentence(path).startswith("● sync latency mean 1.970 ms, sync latency p99 5.000 ms and rate")
     path.write_text("Device  r/s  w/s  f/s  f_await  %util\nsda  200.00  100.00  20.00  10.00  98.00\n")
-    assert first_sentence(path).startswith("● read IOPS 200.0, write IOPS 100.0 and sync IOPS 20.00")
+    assert first_sentence(path).startswith(
+        "● device busy percent 98.00%, sync latency mean 10.00 ms and read IOPS 200.0."
+    )
 
 
 def test_what_failed_or_was_not_counted_is_absent(tmp_path: Path) -> None:
@@ -695,3 +697,19 @@ def test_outputs_before_and_after_a_change_are_no_rounds(name: str, tmp_path: Pa
     path = tmp_path / "mail.txt"
     path.write_text(f"Before:\n\n{before}\n\nAfter:\n\n{after}\n")
     assert open_run(path).settings == ["Before", "After"]
+
+
+@pytest.mark.parametrize(
+    ("given", "order"),
+    [
+        (("after.csv", "before.csv"), ["before", "after"]),
+        (("new-1.csv", "new-2.csv", "fio_old-1.csv", "fio_old-2.csv"), ["fio_old", "new"]),
+        (("bold.csv", "cold.csv"), ["bold", "cold"]),
+        (("x-old.csv", "a.csv", "y-old.csv"), ["x-old", "a", "y-old"]),
+    ],
+)
+def test_what_is_called_the_earlier_is_the_baseline(tmp_path: Path, given: tuple[str, ...], order: list[str]) -> None:
+    """A shell sorts `after` before `before`, and *old is slower than new* is the answer upside down."""
+    for name in given:
+        (tmp_path / name).write_text("iops\n100\n")
+    assert [group.name for group in groups_of([tmp_path / name for name in given]).groups] == order

@@ -13,6 +13,7 @@ from iolab.domain.comparison import Numbers
 from iolab.domain.matrix_axis import knee, sweeps
 from iolab.domain.summary import summarise
 from iolab.files.importer.run_import import open_run
+from iolab.presentation.report.page import render as page_of
 from iolab.presentation.table import render
 from support.stored import stored_run
 
@@ -208,3 +209,6 @@ def test_without_a_knee_the_latency_tells_what_the_highest_rate_costs(tmp_path: 
         line for line in render(open_run(tmp_path / "offered.csv"), "markdown").splitlines() if " over " in line
     )
     assert stated.endswith("without a knee, at a latency mean of 100.4 ms (112.0 µs at 80000).")
+    page = page_of(open_run(tmp_path / "offered.csv"))
+    assert "csv over queue depth: IOPS" in page
+    assert "csv[queue depth=20000]: " not in page, "a sentence per point pushes the plot out of sight"

@@ -47,7 +47,10 @@ def test_random_writes_come_to_a_cliff_and_sequential_ones_do_not(iolab: Command
 
 def test_the_picture_has_a_bar_for_each_row(iolab: CommandLine) -> None:
     text = iolab("wear", *DRIVE, "random", "--amount", "64MiB").stdout
-    assert text.startswith("Rate: ") and "in the last quarter" in text.splitlines()[0]
+    doubt, remedy, rate, *_ = text.splitlines()
+    assert doubt.startswith("! no block was erased yet") and "--start steady" in remedy
+    assert rate.startswith("Rate: ") and "in the last quarter" in rate
+    assert iolab("wear", *DRIVE, "random", "--amount", "64MiB", "--start", "steady").stdout.startswith("Rate: ")
     for expected in ("Write amplification: ", "Erases: ", "Cliff: ", "Free blocks: ", "Rate over the bytes written"):
         assert expected in text
     assert 12 < sum("█" in line for line in text.splitlines()) <= 24

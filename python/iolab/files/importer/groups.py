@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,8 @@ MEMBERS_MAX = 2000
 OWN_FILES = ("sweep.json", "tune.json", "experiment.toml", "origin", "search.jsonl", "labels.json")
 """What iolab itself writes beside runs."""
 NAMED_MAX = 6
+EARLIER = frozenset(("old", "before", "base", "baseline", "stock", "vanilla", "unpatched"))
+"""Words in a name that say what others are compared with. A shell gives `after` before `before`."""
 _ROUND = re.compile(
     r"(?P<setting>.+?)[-_.](?:(?:round|run|r|iteration|iter|boot)[-_.]?)?(?P<round>\d+)$", re.IGNORECASE
 )
@@ -54,12 +56,18 @@ class Groups:
 
 
 def groups_of(paths: Sequence[Path], pattern: str | None = None) -> Groups:
-    """The settings that the paths hold, in the order given.
+    """The settings that the paths hold, in the order given; first the only one that is called the earlier.
 
     A directory of files is a setting, or holds several if it is the only one. Names that end in 1, 2, 3 ... are rounds
     of what comes before, if that makes two settings or more. `pattern`: a regular expression that is searched for in
     `DIRECTORY/NAME`; its group `setting`, else the first, names the setting. InputError names what can't be read.
     """
+    found = _in_order_given(paths, pattern)
+    earlier = [group for group in found.groups if EARLIER & set(re.split(r"[\W_]+", group.name.lower()))]
+    return replace(found, groups=sorted(found.groups, key=lambda group: len(earlier) == 1 and group not in earlier))
+
+
+def _in_order_given(paths: Sequence[Path], pattern: str | None) -> Groups:
     problems: list[str] = []
     of_paths: list[tuple[Path, list[Path]]] = [(path, members(path, problems)) for path in paths]
     every = [path for _, of_path in of_paths for path in of_path]

@@ -38,7 +38,8 @@ def compare(
             metavar="RUN|FILE|DIR...",
             autocompletion=complete.runs_and_files,
             help="A run directory, a file of another tool, including any CSV, or a directory of these. The first of "
-            "several is the baseline. Names such as old-1, old-2, new-1, new-2 are rounds of the settings old and new.",
+            "several is the baseline, or the one with old, before or base in its name. Names such as old-1, old-2, "
+            "new-1, new-2 are rounds of the settings old and new.",
             show_default=False,
         ),
     ],

@@ -82,6 +82,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
 
 def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
     why = _why(run, metrics)
+    swept = [_unbroken(text) for text in axis.sentences(summary)]
     return {
         "version": VERSION,
         "title": summary.title,
@@ -94,8 +95,8 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
         "conclusions": [
             {"verdict": one.verdict, "sentence": _unbroken(one.text)} for one in conclusions(summary.comparisons)
         ],
-        "swept": [_unbroken(text) for text in axis.sentences(summary)],
-        "alone": [_unbroken(text) for text in (*alone(summary), *summary.rules)],
+        "swept": swept,
+        "alone": [_unbroken(text) for text in (*(() if swept else alone(summary)), *summary.rules)],
         "verdicts": [
             {"verdict": comparison.judgement.verdict, "sentence": _unbroken(text)}
             for comparison, text in sentences(summary)

@@ -63,7 +63,7 @@ def _apart(history: History, unseen: Sequence[UnchangedSeries]) -> Iterator[str]
             what = f"{label(one.series.metric)}{_place(one.series)}"
             scale = scale_for(unit_of(one.series.metric), [one.level, one.newest_level])
             by = f", {change(one.newest_level / one.level)}" if one.level > 0 < one.newest_level else ""
-            newest = f"newest {one.apart} runs" if one.apart > 1 else "newest run"
+            newest = f"newest {counted(one.apart, 'run')}" if one.apart > 1 else "newest run"
             yield (
                 f"{what}: {scale.number(one.level)} -> {scale.with_unit(one.newest_level)}{by}, in the {newest} "
                 f"({history.moments[places[-one.apart]]}{' on' if one.apart > 1 else ''}), beyond all "

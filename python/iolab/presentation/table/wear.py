@@ -22,6 +22,9 @@ def wear_tables(found: Wear) -> Iterator[RenderableType]:
     """Lines of the whole, then a row for each slice or pair of slices with a bar of its rate."""
     from rich.table import Table
 
+    if not found.erases:
+        yield "! no block was erased yet: the drive uses its spare blocks, and gives less later"
+        yield "! what helps: more bytes (--amount), or --start steady"
     sizes = scale_for("bytes", [found.host_bytes])
     rates = scale_for("bytes/s", [one.bytes_per_s for one in found.slices])
     if found.slices and not found.is_paced:
