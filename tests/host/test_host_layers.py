@@ -103,7 +103,7 @@ def test_what_layers_hold_is_verified_and_nothing_of_them_stays(iolab: CommandLi
     assert left(place) == []
 
 
-@pytest.mark.parametrize(("first", "stack"), enumerate(STACKS, start=1))
+@pytest.mark.parametrize(("first", "stack"), list(enumerate(STACKS, start=1)))
 def test_a_kill_at_any_step_leaves_no_layer_behind(iolab: CommandLine, tmp_path: Path, first: int, stack: str) -> None:
     """At every third: what the stacks have in common, at each of its steps in one of them."""
     place = tmp_path / "scratch"
