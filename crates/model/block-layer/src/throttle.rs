@@ -51,15 +51,15 @@ pub struct Throttle {
 
 #[derive(Debug, Default)]
 struct Group {
-    by_direction: [Lane; 2],
+    by_direction: [RateQueue; 2],
     /// Its entry in `pending`.
     place: Option<(u64, u64)>,
 }
 
 /// Reads or writes of a group.
 #[derive(Debug, Default)]
-struct Lane {
-    queued: VecDeque<Bio>,
+struct RateQueue {
+    waiting: VecDeque<Bio>,
     /// What has been dispatched since the slice began.
     bytes: u64,
     bios: u64,
@@ -84,20 +84,22 @@ impl Throttle {
 
     /// The bio, if it may go on at once; else it waits here.
     pub fn admit(&mut self, now: Time, bio: Bio) -> Option<Bio> {
-        let (group, way) = (usize::from(bio.group), way_of(&bio));
-        if !self.is_limited(group, way) {
+        let (group, direction) = (usize::from(bio.group), index_of(&bio));
+        if !self.is_limited(group, direction) {
             return Some(bio);
         }
         let tick = self.tick_of(now);
-        if self.groups[group].by_direction[way].queued.is_empty()
-            && self.wait_ticks(group, way, &bio, tick) == 0
+        if self.groups[group].by_direction[direction]
+            .waiting
+            .is_empty()
+            && self.wait_ticks(group, direction, &bio, tick) == 0
         {
-            self.charge(group, way, &bio, tick);
+            self.charge(group, direction, &bio, tick);
             return Some(bio);
         }
-        let lane = &mut self.groups[group].by_direction[way];
-        let was_empty = lane.queued.is_empty();
-        lane.queued.push_back(bio);
+        let queue = &mut self.groups[group].by_direction[direction];
+        let was_empty = queue.waiting.is_empty();
+        queue.waiting.push_back(bio);
         self.entered += 1;
         if was_empty {
             self.find_time(group, tick);
@@ -136,7 +138,7 @@ impl Throttle {
     /// Every bio that waited has gone or waits still.
     pub fn check(&self) -> Result<(), Violation> {
         let waiting = self.groups.iter().flat_map(|group| &group.by_direction);
-        let waiting: usize = waiting.map(|lane| lane.queued.len()).sum();
+        let waiting: usize = waiting.map(|queue| queue.waiting.len()).sum();
         Violation::unless(
             self.entered == self.left + waiting as u64,
             "throttle",
@@ -147,9 +149,9 @@ impl Throttle {
         )
     }
 
-    fn is_limited(&self, group: usize, way: usize) -> bool {
+    fn is_limited(&self, group: usize, direction: usize) -> bool {
         let limits = self.rules.groups.get(group);
-        limits.is_some_and(|limits| limits.bytes[way].or(limits.bios[way]).is_some())
+        limits.is_some_and(|limits| limits.bytes[direction].or(limits.bios[direction]).is_some())
     }
 
     fn tick_of(&self, now: Time) -> u64 {
@@ -168,8 +170,8 @@ impl Throttle {
             if tick < at {
                 break;
             }
-            for (way, into) in going.iter_mut().enumerate() {
-                let bios = self.dispatch_lane(group, way, tick);
+            for (direction, into) in going.iter_mut().enumerate() {
+                let bios = self.dispatch_queue(group, direction, tick);
                 dispatched += bios.len();
                 match into.iter_mut().find(|(other, _)| *other == group) {
                     Some((_, others)) => others.extend(bios),
@@ -184,18 +186,23 @@ impl Throttle {
         }
     }
 
-    fn dispatch_lane(&mut self, group: usize, way: usize, tick: u64) -> Vec<Bio> {
+    fn dispatch_queue(&mut self, group: usize, direction: usize, tick: u64) -> Vec<Bio> {
         let mut bios = Vec::new();
-        while bios.len() < GROUP_QUANTUM[way] {
-            let Some(bio) = self.groups[group].by_direction[way].queued.pop_front() else {
+        while bios.len() < GROUP_QUANTUM[direction] {
+            let Some(bio) = self.groups[group].by_direction[direction]
+                .waiting
+                .pop_front()
+            else {
                 break;
             };
             // That one waits says that its slice is active.
-            if self.wait_ticks_of_queued(group, way, &bio, tick) > 0 {
-                self.groups[group].by_direction[way].queued.push_front(bio);
+            if self.wait_ticks_of_queued(group, direction, &bio, tick) > 0 {
+                self.groups[group].by_direction[direction]
+                    .waiting
+                    .push_front(bio);
                 break;
             }
-            self.charge(group, way, &bio, tick);
+            self.charge(group, direction, &bio, tick);
             self.left += 1;
             bios.push(bio);
         }
@@ -207,10 +214,14 @@ impl Throttle {
         if let Some((at, order)) = self.groups[group].place.take() {
             self.pending.remove(&(at, order, group));
         }
-        let wait = (0..2).filter_map(|way| {
-            let bio = self.groups[group].by_direction[way].queued.pop_front()?;
-            let wait = self.wait_ticks_of_queued(group, way, &bio, tick);
-            self.groups[group].by_direction[way].queued.push_front(bio);
+        let wait = (0..2).filter_map(|direction| {
+            let bio = self.groups[group].by_direction[direction]
+                .waiting
+                .pop_front()?;
+            let wait = self.wait_ticks_of_queued(group, direction, &bio, tick);
+            self.groups[group].by_direction[direction]
+                .waiting
+                .push_front(bio);
             Some(wait)
         });
         if let Some(wait) = wait.min() {
@@ -228,66 +239,72 @@ impl Throttle {
         self.timer = first.map(|(at, ..)| (*at).min(latest).max(tick + 1));
     }
 
-    /// `tg_may_dispatch` of a bio that comes to an empty lane: in how many ticks it may go, 0 for now.
-    fn wait_ticks(&mut self, group: usize, way: usize, bio: &Bio, tick: u64) -> u64 {
+    /// `tg_may_dispatch` of a bio that comes to an empty queue: in how many ticks it may go, 0 for now.
+    fn wait_ticks(&mut self, group: usize, direction: usize, bio: &Bio, tick: u64) -> u64 {
         let slice = self.rules.slice_ticks;
-        let lane = &mut self.groups[group].by_direction[way];
-        if lane.has_used_slice(tick) {
-            *lane = Lane {
-                queued: std::mem::take(&mut lane.queued),
+        let queue = &mut self.groups[group].by_direction[direction];
+        if queue.has_used_slice(tick) {
+            *queue = RateQueue {
+                waiting: std::mem::take(&mut queue.waiting),
                 slice_begin: tick,
                 slice_end: tick + slice,
-                ..Lane::default()
+                ..RateQueue::default()
             };
         }
-        self.wait_ticks_of_queued(group, way, bio, tick)
+        self.wait_ticks_of_queued(group, direction, bio, tick)
     }
 
     /// The same of a bio that waits, or whose slice is active.
-    fn wait_ticks_of_queued(&mut self, group: usize, way: usize, bio: &Bio, tick: u64) -> u64 {
+    fn wait_ticks_of_queued(
+        &mut self,
+        group: usize,
+        direction: usize,
+        bio: &Bio,
+        tick: u64,
+    ) -> u64 {
         let slice = self.rules.slice_ticks;
         let limits = self.rules.groups[group];
         let hz = self.rules.hz;
-        let lane = &mut self.groups[group].by_direction[way];
-        lane.extend_slice(tick + slice, slice);
-        let for_bytes =
-            limits.bytes[way].map_or(0, |limit| lane.wait_for_bytes(limit, bio, tick, slice, hz));
+        let queue = &mut self.groups[group].by_direction[direction];
+        queue.extend_slice(tick + slice, slice);
+        let for_bytes = limits.bytes[direction]
+            .map_or(0, |limit| queue.wait_for_bytes(limit, bio, tick, slice, hz));
         let for_bios =
-            limits.bios[way].map_or(0, |limit| lane.wait_for_bios(limit, tick, slice, hz));
+            limits.bios[direction].map_or(0, |limit| queue.wait_for_bios(limit, tick, slice, hz));
         let wait = for_bytes.max(for_bios);
         if wait > 0 {
-            lane.extend_slice(tick + wait, slice);
+            queue.extend_slice(tick + wait, slice);
         }
         wait
     }
 
     /// `throtl_charge_bio` and `throtl_trim_slice`.
-    fn charge(&mut self, group: usize, way: usize, bio: &Bio, tick: u64) {
+    fn charge(&mut self, group: usize, direction: usize, bio: &Bio, tick: u64) {
         let slice = self.rules.slice_ticks;
         let limits = self.rules.groups[group];
         let hz = self.rules.hz;
-        let lane = &mut self.groups[group].by_direction[way];
-        lane.bytes += bytes_of(bio);
-        lane.bios += 1;
-        if lane.has_used_slice(tick) {
+        let queue = &mut self.groups[group].by_direction[direction];
+        queue.bytes += bytes_of(bio);
+        queue.bios += 1;
+        if queue.has_used_slice(tick) {
             return;
         }
-        lane.slice_end = (tick + slice).next_multiple_of(slice);
-        let elapsed = (tick - lane.slice_begin) / slice * slice;
+        queue.slice_end = (tick + slice).next_multiple_of(slice);
+        let elapsed = (tick - queue.slice_begin) / slice * slice;
         let trimmed = |limit: Option<u64>, so_far: u64| {
             limit.map_or(0, |limit| {
                 so_far.saturating_sub(allowed(limit, elapsed, hz))
             })
         };
         if elapsed > 0 {
-            lane.bytes = trimmed(limits.bytes[way], lane.bytes);
-            lane.bios = trimmed(limits.bios[way], lane.bios);
-            lane.slice_begin += elapsed;
+            queue.bytes = trimmed(limits.bytes[direction], queue.bytes);
+            queue.bios = trimmed(limits.bios[direction], queue.bios);
+            queue.slice_begin += elapsed;
         }
     }
 }
 
-impl Lane {
+impl RateQueue {
     fn has_used_slice(&self, tick: u64) -> bool {
         !(self.slice_begin..=self.slice_end).contains(&tick)
     }
@@ -327,7 +344,7 @@ fn allowed(limit: u64, ticks: u64, hz: u64) -> u64 {
     (u128::from(limit) * u128::from(ticks) / u128::from(hz)) as u64
 }
 
-fn way_of(bio: &Bio) -> usize {
+fn index_of(bio: &Bio) -> usize {
     match bio.direction {
         Direction::Read => 0,
         Direction::Write => 1,

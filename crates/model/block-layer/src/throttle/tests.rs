@@ -126,7 +126,7 @@ fn groups_take_turns() {
 }
 
 proptest! {
-    /// Whatever comes when: every bio leaves once and in its lane's order, no more than the rate and two slices allow, and
+    /// Whatever comes when: every bio leaves once and in the order of its queue, no more than the rate and two slices allow, and
     /// soon enough: what waits at a time is gone when the rate has served it, and two slices and a tick.
     #[test]
     fn rates_are_kept_and_nothing_is_lost(
