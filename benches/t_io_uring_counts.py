@@ -99,7 +99,7 @@ def peer_workload(peer: str, parameters: dict[str, int], seconds: float) -> Work
     def workload(depth: int, jobs: int) -> str:
         options = " ".join(peer_options(depth, jobs))
         command = f"k=/sys/kernel/config/nullb/{drive}; mkdir $k && {made} && "
-        command += f"timeout -s INT {seconds:g} {peer} {options} /dev/{drive}; true"
+        command += f"timeout -s INT {seconds:g} {peer} {options} /dev/{drive} || [ $? = 124 ]"
         return f"kind = \"command\"\ncommand = '''{command}'''"
 
     return workload
