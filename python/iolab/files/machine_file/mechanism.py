@@ -308,7 +308,8 @@ def _enforces_weights(phase: WeightedLoadPhase, machine: native.MachineFile) -> 
             "load": {**phase.load, "groups": [{**group, "cgroup": group["name"]} for group in phase.load["groups"]]}
         }
     )
-    return "cgroups" not in unread(with_groups(machine, [phase]), [in_groups], ["cgroups.0.weight"])
+    weight = "cgroups.0.weight"
+    return weight not in unread(with_groups(machine, [phase]), [in_groups], [weight])
 
 
 def _of_group(group: native.GroupSpec, machine: native.MachineFile) -> Iterator[Refusal]:
