@@ -307,7 +307,7 @@ def test_one_directory_is_read_by_its_names_or_by_a_pattern(tmp_path: Path, caps
     for pattern in (r"/(old|new)", r"/(?P<setting>[a-z]+)-(?P<round>\d)", r"(/)(?P<setting>[a-z]+)"):
         document = compared(capsys, tmp_path / "all", "--metric", "iops", "--group-by", pattern)
         assert document["names"] == "names read by --group-by: new (3), old (3)"
-        assert document["comparisons"][0]["against"] == "new"
+        assert document["comparisons"][0]["against"] == "old"
     for wrong, word in (("(", "no regular expression"), ("old", "has no group"), ("(older)", "does not match")):
         assert word in text(capsys, tmp_path / "all", "--group-by", wrong, status=2)
 
