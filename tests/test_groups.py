@@ -181,6 +181,8 @@ def test_a_simulated_machine_has_weights_and_limits_on_one_level_alone(iolab: An
     assert main_phase(limited).control_groups[0].io_max == {"read": 1_000_000}
     buffered = limited.replace('group = "web"', 'group = "web"\ndirect = false\nread_percent = 50')
     assert "limits of buffered writes (io_max of web)" in refused(buffered)
+    polling = limited.replace('group = "web"', 'group = "web"\npoll = true')
+    assert "limits of a group that polls (io_max of web)" in refused(polling)
     assert main_phase(flat).controller == "auto"
 
 

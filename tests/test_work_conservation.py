@@ -63,3 +63,12 @@ def test_a_group_alone_is_compared_with_itself_among_all_and_no_total_is(iolab: 
 def test_without_groups_alone_nothing_is_said(iolab: CommandLine) -> None:
     iolab("run", iolab.write("tenants.toml", TENANTS.replace("alone = true\n", "")), "--out", "run")
     assert summarise(store.read(iolab.cwd / "run")).rules == []
+
+
+def test_a_setting_that_only_has_such_a_name_is_compared_as_any_other(iolab: CommandLine) -> None:
+    named = '[settings."plain backup alone"]\nworkload.only = ["backup"]\n'
+    text = TENANTS.replace("alone = true\n", "").partition("[settings.bfq]")[0] + named
+    iolab("run", iolab.write("tenants.toml", text), "--out", "run")
+    summary = summarise(store.read(iolab.cwd / "run"))
+    assert summary.rules == []
+    assert {one.job for one in summary.comparisons} >= {None, "backup"}

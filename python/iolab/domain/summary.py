@@ -15,7 +15,7 @@ from iolab.domain.machine import Machine
 from iolab.domain.metric import Metric, describe, meant, parse_key
 from iolab.domain.validity import lines, unfaithful
 from iolab.domain.verdict.interval import typical
-from iolab.domain.work_conservation import sharing_sentences, with_all_groups
+from iolab.domain.work_conservation import groups_alone, sharing_sentences
 from iolab.domain.workload import KINDS
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def values_by_place(run: MeasuredRun, keys: Sequence[str] | None, jobs: Jobs, ba
     order of `iolab.domain.lead`. `keys`: in this order instead; None: the default ones, and those of reads and of
     writes if both occur. `baseline`: its tail determines which job comes first; None: the first setting's."""
     found: ByPlace = {}
-    by_itself = with_all_groups(run.experiment)
+    by_itself = groups_alone(run.experiment)
     wanted = _default_keys(run) if keys is None else list(keys)
     split = [] if keys is not None else [with_op(key, op) for key in wanted for op in SPLIT]
     of_all = values_by_setting(run, list(dict.fromkeys([*wanted, *split])))
@@ -407,7 +407,7 @@ def _of_jobs(
 def _pairs(run: MeasuredRun, values: ByPlace, baseline: str) -> list[Pair]:
     """Without what no setting has a value of, and settings that a workload could not be run under: there is nothing to
     decide about them. A group alone is compared with the same group beside the others."""
-    together = with_all_groups(run.experiment)
+    together = {name: alone.together for name, alone in groups_alone(run.experiment).items()}
     return [
         _pair(run, place, (against, by_setting[against]), (candidate, numbers))
         for place, by_setting in values.items()

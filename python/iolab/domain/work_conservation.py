@@ -8,13 +8,16 @@ left the device idle. `alone = true` of a mix has the settings that this needs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from iolab.base.plain_text import listed
 from iolab.domain.metric import ALL
 from iolab.domain.verdict.interval import estimate, interval
+from iolab.domain.workload.mix import MixOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars
 
     from iolab.domain.experiment import Experiment
@@ -30,15 +33,13 @@ SETTINGS_NAMED_MAX = 4
 def sharing_sentences(run: MeasuredRun) -> list[str]:
     """A sentence per workload whose groups also ran alone: the typical sum of their shares of the rates alone under
     each setting, with its 95 % interval."""
-    alone: dict[str, dict[str, str]] = {}
-    for name, setting in with_all_groups(run.experiment).items():
-        alone.setdefault(setting, {})[name.removeprefix(f"{setting} ").removesuffix(" alone")] = name
-    if not alone:
-        return []
+    by_itself: dict[str, list[Alone]] = {}
+    for alone in groups_alone(run.experiment).values():
+        by_itself.setdefault(alone.together, []).append(alone)
     found = []
-    for workload in run.workloads:
+    for workload in run.workloads if by_itself else ():
         rates = run.job_metrics(workload=workload)
-        shares = [text for setting, of_group in alone.items() if (text := _share(rates, setting, of_group))]
+        shares = [text for setting, groups in by_itself.items() if (text := _share(rates, setting, groups))]
         if shares:
             place = f" on {workload}" if len(run.workloads) > 1 else ""
             what = f"Together the groups do, of what each does alone{place}: "
@@ -46,23 +47,30 @@ def sharing_sentences(run: MeasuredRun) -> list[str]:
     return found
 
 
-def with_all_groups(experiment: Experiment) -> dict[str, str]:
-    """By setting in which one group runs alone, the same setting with all of them."""
+class Alone(NamedTuple):
+    """A setting in which one group of a mix runs by itself."""
+
+    setting: str
+    group: str
+    together: str
+    """The same setting with all of the mix's groups."""
+
+
+def groups_alone(experiment: Experiment) -> dict[str, Alone]:
+    """The settings that `alone = true` added, by name."""
     found = {}
     for (_, name), variant in experiment.variants.items():
-        match getattr(variant.options, "only", None):
-            case [group] if name.endswith(suffix := f" {group} alone"):
-                found[name] = name.removesuffix(suffix)
+        match variant.options:
+            case MixOptions(alone=True, only=[group]) if name.endswith(suffix := f" {group} alone"):
+                found[name] = Alone(name, group, name.removesuffix(suffix))
     return found
 
 
-def _share(rates: polars.DataFrame, setting: str, alone: dict[str, str]) -> str:
+def _share(rates: polars.DataFrame, setting: str, groups: Sequence[Alone]) -> str:
     """`96 % [91 %, 102 %] under plain`; empty if no round has all of the rates."""
     import numpy as np
 
-    by_group = [
-        (_by_round(rates, setting, group), _by_round(rates, by_itself, group)) for group, by_itself in alone.items()
-    ]
+    by_group = [(_by_round(rates, setting, one.group), _by_round(rates, one.setting, one.group)) for one in groups]
     complete = set.intersection(*(beside.keys() & by_itself.keys() for beside, by_itself in by_group))
     sums = np.array([sum(beside[n] / by_itself[n] for beside, by_itself in by_group) for n in sorted(complete)])
     if not sums.size:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.option import Bytes, Duration, Options, option
-from iolab.base.plain_text import counted
+from iolab.base.plain_text import counted, listed
 from iolab.base.problem import Problems
 from iolab.base.quantity import format_bytes
 from iolab.base.toml import TomlTable
@@ -165,7 +165,7 @@ def _lacking(groups: Sequence[ControlGroup]) -> str | None:
     for group in groups:
         beyond = sorted({"inside"} if group.inside else set(group.given) - KEYS_EVERYWHERE)
         if beyond:
-            what = "a guest machine's groups have io_max and io_weight alone"
+            what = f"a guest machine's groups have {listed(sorted(KEYS_EVERYWHERE))} alone"
             return f"{what}, and {group.name} has {beyond[0]}; run it on a host"
     return None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from iolab.base.plain_text import counted
+from iolab.base.plain_text import counted, listed
 from iolab.domain import native_model
 from iolab.domain.simulated_machine import InvalidMachine, cpu_count, is_detailed, scheduler_of, with_groups
 from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
@@ -263,10 +263,10 @@ def _of_sort(phase: SortPhase, machine: native.MachineFile) -> Iterator[Refusal]
 
 def _of_groups(phase: WeightedLoadPhase) -> Iterator[Refusal]:
     """Of groups that a mix makes, the model has one level, weights and limits."""
+    loads = [(phase.group_of[group["jobs"][0]["name"]], group) for group in phase.load["groups"]]
+    polling = {name for name, group in loads if group["poll"]}
     buffered = {
-        phase.group_of[group["jobs"][0]["name"]]
-        for group in phase.load["groups"]
-        if not group["direct"] and any(job["read_share"] < 1 for job in group["jobs"])
+        name for name, group in loads if not group["direct"] and any(job["read_share"] < 1 for job in group["jobs"])
     }
     for group in phase.groups:
         unknown = sorted(set(group.given) - KEYS_EVERYWHERE)
@@ -275,10 +275,13 @@ def _of_groups(phase: WeightedLoadPhase) -> Iterator[Refusal]:
         elif unknown:
             yield Refusal(
                 "groups",
-                f"{_NO_MECHANISM} {unknown[0]} of a group ({group.name}); it has io_max and io_weight",
+                f"{_NO_MECHANISM} {unknown[0]} of a group ({group.name}); it has {listed(sorted(KEYS_EVERYWHERE))}",
             )
         elif group.io_max is not None and group.name in buffered:
-            what = f"limits of buffered writes (io_max of {group.name}); say direct = true, or limit reads alone"
+            what = f"limits of buffered writes (io_max of {group.name}); say direct = true, or leave one of them out"
+            yield Refusal("groups", f"{_NO_MECHANISM} {what}")
+        elif group.io_max is not None and group.name in polling:
+            what = f"limits of a group that polls (io_max of {group.name}); leave poll or the limits out"
             yield Refusal("groups", f"{_NO_MECHANISM} {what}")
 
 

@@ -86,20 +86,21 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
 
 /// None: no group has a limit.
 fn throttle_rules(machine: &MachineSpec, drive: &DrivePlan) -> Option<ThrottleRules> {
-    let of_group = |group: &CgroupSpec| group.io_max.map(|limits| limits.limits());
-    let groups: Vec<_> = machine.cgroups.iter().map(of_group).collect();
-    if groups.iter().all(Option::is_none) {
+    if !machine.has_limits() {
         return None;
     }
     let slice_ticks = machine
         .kernel
         .throttle_slice_ticks(machine.hz, drive.rotational)?;
-    let mut limits = vec![ThrottleLimits::default()];
-    limits.extend(groups.into_iter().map(Option::unwrap_or_default));
+    let limits_of = |group: &CgroupSpec| group.io_max.unwrap_or_default().limits();
+    let root = ThrottleLimits::default();
     Some(ThrottleRules {
         hz: u64::from(machine.hz),
         slice_ticks,
-        groups: limits,
+        groups: [root]
+            .into_iter()
+            .chain(machine.cgroups.iter().map(limits_of))
+            .collect(),
     })
 }
 

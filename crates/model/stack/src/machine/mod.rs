@@ -60,7 +60,7 @@ pub struct CgroupSpec {
 }
 
 /// Limits of a control group's I/O, each of at least 1; left out: none.
-#[derive(Clone, Copy, Debug, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IoMaxSpec {
     /// Bytes read per second.
