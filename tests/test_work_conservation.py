@@ -1,4 +1,4 @@
-"""Groups beside one another and alone: what together they keep of their rates alone, and what is compared with what."""
+"""Groups beside one another and alone: what they keep together of their rates alone, and what is compared with what."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_shares_of_the_rates_alone_add_up(iolab: CommandLine) -> None:
         assert f"%] under {setting}" in sentence
 
 
-def test_a_group_alone_is_compared_with_itself_among_all_and_no_total_is(iolab: CommandLine) -> None:
+def test_a_group_alone_is_compared_with_itself_beside_the_others_and_no_total_is(iolab: CommandLine) -> None:
     iolab("run", iolab.write("tenants.toml", TENANTS), "--out", "run")
     found: list[Comparison] = summarise(store.read(iolab.cwd / "run")).comparisons
     of_groups = {(one.setting, one.against, one.job) for one in found if one.setting.endswith(" alone")}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 RATE = "rate_bytes_per_s"
 ALPHA = 0.05
-PAIRED = "A group alone is compared with itself among all."
+PAIRED = "Each group alone is compared with the same group beside the others."
 SETTINGS_NAMED_MAX = 4
 """Settings that a sentence names; more are counted."""
 
@@ -42,7 +42,7 @@ def sharing_sentences(run: MeasuredRun) -> list[str]:
         shares = [text for setting, groups in by_itself.items() if (text := _share(rates, setting, groups))]
         if shares:
             place = f" on {workload}" if len(run.workloads) > 1 else ""
-            what = f"Together the groups do, of what each does alone{place}: "
+            what = f"Work conservation{place}: the groups' shares of their rates alone add up to "
             found.append(f"{what}{listed(shares, SETTINGS_NAMED_MAX)}. {PAIRED}")
     return found
 
