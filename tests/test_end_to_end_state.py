@@ -7,14 +7,16 @@ import os
 import re
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 from iolab.base import checked_lines
-from iolab.machines.system import state, tracefs
+from iolab.machines.system import mounts, state, tracefs
 from iolab.machines.system.identity import identity_at
 from support.command_line import CommandLine, wait_until
 from support.devices import fill, loops_backed_under, tmpfs
@@ -264,6 +266,27 @@ def test_what_is_mounted_in_another_mount_namespace_is_kept_and_told(iolab: Comm
         assert "detached" in iolab("restore").stdout
         assert not loops_backed_under(tmp_path)
         os.killpg(shell.pid, signal.SIGKILL)
+
+
+@pytest.mark.root
+@pytest.mark.machine
+def test_a_copy_of_a_mount_that_soon_goes_is_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def elsewhere() -> str | None:
+        found = mounts.seen_elsewhere(lambda mount: mount.mount_point == str(tmp_path))
+        return found and found[0].name
+
+    subprocess.run(["mount", "-t", "tmpfs", "iolab-test", str(tmp_path)], check=True)
+    try:
+        with subprocess.Popen([*UNSHARE, "sh", "-c", "echo; read line"], stdin=PIPE, stdout=PIPE) as holder:
+            assert holder.stdin is not None and holder.stdout is not None
+            holder.stdout.readline()
+            monkeypatch.setattr(mounts, "NAMESPACE_PATIENCE_S", 0.0)
+            assert elsewhere() == "sh"
+            monkeypatch.setattr(mounts, "NAMESPACE_PATIENCE_S", 60.0)
+            threading.Timer(0.2, holder.stdin.close).start()
+            assert elsewhere() is None
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
 
 
 @pytest.mark.root

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from iolab.base.errors import InputError
 
 MOUNTINFO = Path("/proc/self/mountinfo")
+NAMESPACE_PATIENCE_S = 5.0
 KERNEL_PLACES = (Path("/dev"), Path("/proc"), Path("/sys"))
 STORING_PLACES = (Path("/dev/shm"),)
 """A tmpfs for everybody's files; any other that is mounted in the kernel's places holds mount points and nodes."""
@@ -102,7 +104,18 @@ class Process:
         return f"{self.name} ({self.pid})"
 
 
-def in_other_namespaces() -> Iterator[tuple[Process, Mount]]:
+def seen_elsewhere(is_meant: Callable[[Mount], bool]) -> tuple[Process, Mount] | None:
+    """A process in another mount namespace, and such a mount there. None if there is none soon: whoever makes a
+    namespace, as a service that starts does, has copies of all mounts until it has put its own in place."""
+    give_up = time.monotonic() + NAMESPACE_PATIENCE_S
+    while found := next((pair for pair in _in_other_namespaces() if is_meant(pair[1])), None):
+        if time.monotonic() > give_up:
+            return found
+        time.sleep(0.05)
+    return None
+
+
+def _in_other_namespaces() -> Iterator[tuple[Process, Mount]]:
     """The mounts of every other mount namespace that has processes, as far as we may look, each with one of these."""
     seen = {_namespace(Path("/proc/self"))}
     for directory in Path("/proc").iterdir():

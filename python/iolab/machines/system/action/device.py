@@ -12,7 +12,7 @@ from typing_extensions import override
 from iolab.machines.system import command, loop, safety, stacked, swap
 from iolab.machines.system.action.base import Action, CannotUndo, Outcome
 from iolab.machines.system.action.path import is_device_node, is_in_own_directory
-from iolab.machines.system.mounts import in_other_namespaces
+from iolab.machines.system.mounts import seen_elsewhere
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class DetachLoop(Action):
     def undo(self) -> Outcome | None:
         # Attached in another mount namespace, the file has another path here, or none: its name shows it all the same.
         found = loop.attached_to_named(Path(self.backing_file))
+        nodes = {str(device.node) for device in found}
+        if found and (held := seen_elsewhere(lambda mount: mount.source in nodes)):
+            process, mount = held
+            raise CannotUndo(f"cannot detach {mount.source}: it is mounted in the namespace of {process.text}")
         for device in found:
-            for process, mount in in_other_namespaces():
-                if mount.source == str(device.node):
-                    raise CannotUndo(f"cannot detach {device.node}: it is mounted in the namespace of {process.text}")
             loop.detach(device)
-        names = ", ".join(str(device.node) for device in found)
-        return Outcome(f"detached {names} from {self.backing_file}") if found else None
+        return Outcome(f"detached {', '.join(sorted(nodes))} from {self.backing_file}") if found else None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from iolab.machines.system.action.base import Action, CannotUndo, Outcome
 from iolab.machines.system.action.path import is_in_own_directory
-from iolab.machines.system.mounts import in_other_namespaces, mount_at, users_of
+from iolab.machines.system.mounts import mount_at, seen_elsewhere, users_of
 
 UNMOUNT_PATIENCE_S = 10.0
 MNT_DETACH = 2
@@ -45,12 +45,12 @@ class Unmount(Action):
     def _check_elsewhere(self) -> None:
         """A mount namespace has mounts of its own, and copies of others'."""
         own_name = "/".join(["", *Path(self.mount_point).parts[-2:]])
-        for process, mount in in_other_namespaces():
-            if mount.mount_point.endswith(own_name):
-                raise CannotUndo(
-                    f"{mount.mount_point} is still mounted in the mount namespace of {process.text}; unmount it there: "
-                    f"sudo nsenter --mount --target {process.pid} umount {mount.mount_point}; then: iolab restore"
-                )
+        if found := seen_elsewhere(lambda mount: mount.mount_point.endswith(own_name)):
+            process, mount = found
+            raise CannotUndo(
+                f"{mount.mount_point} is still mounted in the mount namespace of {process.text}; unmount it there: "
+                f"sudo nsenter --mount --target {process.pid} umount {mount.mount_point}; then: iolab restore"
+            )
 
     def _unmount(self) -> Outcome:
         path = Path(self.mount_point)
