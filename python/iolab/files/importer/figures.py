@@ -143,10 +143,11 @@ class _Reader:
         phase = phase_name(groups["phase"]) if groups.get("phase") else self.phase
         if one.opens:
             self.phase = phase
-        if not one.figures:
+        if one.names or not one.figures:
             self.section = groups.get("workload") or ""
-            if one.names:
-                self._name_rows(self.table, " ".join((self.workload, self.section)))
+        if one.names:
+            self._name_rows(self.table, " ".join((self.workload, self.section)))
+        if not one.figures:
             return
         named = groups.get("setting") or (groups.get("machine") if self.has_machines else None)
         setting = named or self.source.stem_without_round

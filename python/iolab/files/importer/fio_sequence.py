@@ -132,6 +132,11 @@ class Sequence:
         self._open = False
         self._heading = heading or self._heading
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no job was added."""
+        return not self._runs
+
     def disk(self, name: str) -> None:
         """A disk that the last run kept busy."""
         if self._runs:

@@ -208,6 +208,8 @@ class _Reader:
         """Whether the job's first lines are not in the text."""
         self.without_rates: list[tuple[int, str]] = []
         """Lines and names of jobs below which no rates stand."""
+        self.headless = 0
+        """The line of a summary above which no job stands."""
         self.label = ""
         """What stood before the last rates on their line."""
         self.failure = ""
@@ -237,6 +239,8 @@ class _Reader:
             self.banners[found["name"].strip()] = _options(found)
         elif _END.match(text):
             self.finish_job()
+            if self.runs.is_empty:
+                self.headless = self.headless or line.number
             self.runs.close(None)
         elif (command := command_of(text)) and (sets(command) or _RUNS_FIO.search(command)):
             self.finish_job()
@@ -305,6 +309,8 @@ def _parse(source: Source, results: Results) -> None:
     reader.finish_job()
     for place, name in reader.without_rates:
         results.problem(f"no rates are below the line of job {name[:QUOTED_MAX]}: are its lines whole?", place)
+    if reader.headless:
+        results.problem("this summary is not read: the jobs that it is of are not in the text", reader.headless)
     if source.has_line(_SUBMISSION) and not source.has_line(_LATENCY):
         results.problem("submission latencies (slat) are not read, and the text has no others")
     found = reader.runs.finished(results) or terse.runs.finished(results)

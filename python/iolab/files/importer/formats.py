@@ -59,7 +59,7 @@ from iolab.files.importer.sysbench import FORMAT as SYSBENCH
 from iolab.files.importer.sysstat_json import FORMAT as SYSSTAT_JSON
 from iolab.files.importer.time_command import FORMAT as TIME_COMMAND
 from iolab.files.importer.tiobench import FORMAT as TIOBENCH
-from iolab.files.importer.unread import UNREAD, shape_of
+from iolab.files.importer.unread import PARTS, UNREAD, UnreadFormat, shape_of
 from iolab.files.importer.vdbench_flat import FORMAT as VDBENCH_FLAT
 from iolab.files.importer.vmstat import FORMAT as VMSTAT
 from iolab.files.importer.vmstat_disks import FORMAT as VMSTAT_DISKS
@@ -162,11 +162,10 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
         return [one for one in tables if one not in OF_TEXT] or [CSV_FILE]
     if any(one not in (MARKDOWN, *OF_TEXT) for one in tables):
         return tables
-    for unread in UNREAD:
-        if any(unread.line.search(line) for line in source.text_lines[:UNREAD_LINES]):
-            raise InputError(f"looks like {unread.name}, which is not read", where=source.name, remedy=unread.remedy)
+    _refuse(UNREAD, source)
     if tables and not (tables[0] in OF_TEXT and CSV_FILE.resembles(source)):
         return tables
+    _refuse(PARTS, source)
     if shape := shape_of(source.text_lines):
         raise InputError(f"unrecognised format: {shape.what}", where=source.name, remedy=shape.remedy)
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
@@ -178,6 +177,12 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
         remedy="put its figures into a CSV file, a row per run, such as setting,round,iops; or name its format with "
         "--from FORMAT",
     )
+
+
+def _refuse(known: Sequence[UnreadFormat], source: Source) -> None:
+    for unread in known:
+        if any(unread.line.search(line) for line in source.text_lines[:UNREAD_LINES]):
+            raise InputError(f"looks like {unread.name}, which is not read", where=source.name, remedy=unread.remedy)
 
 
 def _seen(lines: Sequence[str]) -> str:

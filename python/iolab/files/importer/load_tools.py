@@ -199,32 +199,46 @@ HDPARM = figures_format(
 _MDTEST_PHASE = r"(?P<phase>(?:Directory|File|Tree) [a-z]++)\s*+(?::\s++)?"
 """Versions up to 3 have a colon after it. What was not measured has zeros alone; with per-rank figures, three more
 numbers stand before the iterations'."""
+_MDTEST = [
+    rule(r"SUMMARY rate", begins=True),
+    rule(r"SUMMARY time", ends=True),
+    # Not possessive as a whole, which Python before 3.11.5 matches wrongly (gh-106052).
+    rule(rf"{_MDTEST_PHASE}(?:0\.0++\s++){{3,6}}0\.0++\s*+$"),
+]
+_MDTEST_RATES = {name: of(f"operations_per_s_{name}") for name in ("mean", "min", "max")}
+_MDTEST_STDDEV = of("operations_per_s_stddev")
 MDTEST = figures_format(
     "mdtest",
     "mdtest's summary of rates: the mean over its own iterations, and their spread",
-    recognised_by=r"SUMMARY rate:? ?\(.*of \d++ iterations",
+    # Of version 3.4 before its release: the spread is that of the ranks.
+    recognised_by=r"Operation\s++per Rank:.*Std Dev\s++per Iteration:",
     words=("SUMMARY rate", "mdtest", "Directory creation", "File creation", "Tree creation"),
     titled=True,
     rules=[
-        rule(r"SUMMARY rate", begins=True),
-        rule(r"SUMMARY time", ends=True),
-        # Not possessive as a whole, which Python before 3.11.5 matches wrongly (gh-106052).
-        rule(rf"{_MDTEST_PHASE}(?:0\.0++\s++){{3,6}}0\.0++\s*+$"),
+        *_MDTEST,
         rule(
-            rf"{_MDTEST_PHASE}(?:(?:{NUMBER}\s++){{3}})??{_figure('max')}\s++{_figure('min')}\s++"
-            rf"{_figure('mean')}\s++{_figure('stddev')}\s*+$",
-            mean=of("operations_per_s_mean"),
-            min=of("operations_per_s_min"),
-            max=of("operations_per_s_max"),
-            stddev=of("operations_per_s_stddev"),
+            rf"{_MDTEST_PHASE}(?:{NUMBER}\s++){{4}}{_figure('max')}\s++{_figure('min')}\s++{_figure('mean')}\s*+$",
+            **_MDTEST_RATES,
         ),
     ],
+    otherwise=(
+        r"SUMMARY rate:? ?\(.*of \d++ iterations",
+        [
+            *_MDTEST,
+            rule(
+                rf"{_MDTEST_PHASE}(?:(?:{NUMBER}\s++){{3}})??{_figure('max')}\s++{_figure('min')}\s++"
+                rf"{_figure('mean')}\s++{_figure('stddev')}\s*+$",
+                **_MDTEST_RATES,
+                stddev=_MDTEST_STDDEV,
+            ),
+        ],
+    ),
 )
 
 IOR = figures_format(
     "ior",
     "IOR's table: rates of writes and reads; each iteration is a round",
-    recognised_by=r"access\s++bw\(MiB/s\)\s",
+    recognised_by=r"access\s++bw\(MiB/s\)\s|remove\s++-\s++-\s++-\s",
     words=("access", "bw(MiB/s)", "block(KiB)", "wr/rd(s)", "Max Write"),
     titled=True,
     rules=[
@@ -325,6 +339,8 @@ DB_BENCH = figures_format(
             bytes=of("rate_bytes_per_s", MIB),
             absent="not printed by this benchmark, or below its decimals",
         ),
+        rule(rf"Count: \d++\s++Average: {NUMBER}\s++StdDev: {_figure('stddev')}", stddev=of("latency_ns_stddev", US)),
+        rule(rf"Min: {NUMBER}\s++Median: {NUMBER}\s++Max: {_figure('max')}", max=of("latency_ns_max", US)),
         rule(
             rf"Percentiles: P50: {_figure('p50')} P75: {NUMBER} P99: {_figure('p99')} P99\.9: {_figure('p999')}",
             p50=of("latency_ns_p50", US),
@@ -338,7 +354,8 @@ _TIME, _SIZE = "ns|us|ms|s|min", "B|[KMGT]iB"
 IOPING = figures_format(
     "ioping",
     "ioping's statistics, with -q or without: requests, rates and latencies",
-    recognised_by=r"--- .{1,200}? ioping statistics ---",
+    recognised_by=rf"--- .{{1,200}}? ioping statistics ---|\d++ requests completed in {NUMBER} (?:{_TIME}), "
+    rf"{NUMBER} (?:[kM] )?iops,",
     words=("ioping statistics", "requests completed in", "min/avg/max/mdev"),
     titled=True,
     rules=[
@@ -351,6 +368,14 @@ IOPING = figures_format(
             iops=of("iops"),
         ),
         rule(r"--- .{1,200}? ioping statistics ---", begins=True),
+        # Versions 0.6 to 0.9.
+        rule(
+            rf"{_figure('count')} requests completed in {NUMBER} (?:{_TIME}), "
+            rf"{_figure('iops')} (?:(?P<iops_unit>[kM]) )?iops, {_figure('rate')} (?P<rate_unit>{_SIZE})/s",
+            count=of("ops"),
+            iops=of("iops"),
+            rate=of("rate_bytes_per_s"),
+        ),
         rule(
             rf"{_figure('count')} (?:(?P<count_unit>[kM]) )?requests completed in {NUMBER} (?:{_TIME}), "
             rf"{_figure('size')} (?P<size_unit>{_SIZE}) (?P<phase>read|written), "
@@ -400,12 +425,12 @@ HAMMERDB = figures_format(
 RADOS = figures_format(
     "rados",
     "rados bench of Ceph: rate, IOPS and latencies of writes or reads",
-    recognised_by=r"Bandwidth \(MB/sec\):\s++[\d.]++",
+    recognised_by=r"Bandwidth \(MB/sec\):\s++[\d.]++|Total (?:write|read)s made:\s++\d",
     words=("rados", "Total time run", "Bandwidth (MB/sec)", "Average IOPS", "Average Latency"),
     titled=True,
     rules=[
         rule(rf"Total time run:\s++{_figure('s')}", begins=True, s=of("elapsed_s")),
-        rule(r"Total (?P<workload>write|read)s made:", names=True),
+        rule(rf"Total (?P<workload>write|read)s made:\s++{_figure('count')}", names=True, count=of("ops")),
         # ceph/src/common/obj_bencher.cc divides by 2^20.
         rule(rf"Bandwidth \(MB/sec\):\s++{_figure('rate')}", rate=of("rate_bytes_per_s", MIB)),
         rule(rf"Average IOPS:\s++{_figure('rate')}", rate=of("iops")),

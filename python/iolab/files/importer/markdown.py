@@ -33,6 +33,7 @@ from iolab.files.importer.source import Source
 from iolab.files.importer.text import ABSENT, QUOTED_MAX
 
 OF_NO_NAME = "table"
+OF_NO_METRIC = "value"
 _RULE = re.compile(
     r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)++(?:\s*+:?-{2,}+:?\s*+)?$"
     r"|\s*+-{3,}+\s*+(?:\|\s*+-{3,}+ ++-{3,}+\s*+)++$"
@@ -193,6 +194,8 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
     are_rounds = any(map(_NUMBERED.fullmatch, names))
     are_tests = all(map(_OF_TEST.search, names))
     alone = are_rounds or are_tests or all(map(_OF_VALUES.fullmatch, names))
+    if are_rounds and not any(_is_result(row[0]) or _OF_TEST.search(row[0]) for row in rows):
+        return _add_rounds(table, names, rows)
     for place, name in enumerate(names, 1):
         if are_rounds and not _NUMBERED.fullmatch(name):
             continue
@@ -212,6 +215,18 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
                 if (one.key(said.metric, said.op), "all") in one.reported:
                     one = table.row(setting, bare, phase)
                 one.add(said.metric, said.value, op=said.op)
+    return left_out
+
+
+def _add_rounds(table: Table, names: list[str], rows: list[list[str]]) -> list[str]:
+    """A row is a setting whose metric has no name, a numbered column a round. Returns the cells without a figure."""
+    left_out: list[str] = []
+    for place, name in enumerate(names, 1):
+        for row in rows if _NUMBERED.fullmatch(name) else ():
+            known = quantities(row[place])
+            left_out += _without_figure(row[place], known)
+            for found in known:
+                table.row(row[0], OF_NO_NAME).add(found.metric_called(row[0]) or OF_NO_METRIC, found.value)
     return left_out
 
 

@@ -17,7 +17,11 @@ _TWO = re.compile(
     r"|(?P<before>[^()/]{1,40}(?:/s)?) / (?P<after>[^()]{1,40})\Z"
 )
 _ABOUT = re.compile(r"(?:[~≈]|about |approx\.? |ca\.? )\s*+", re.IGNORECASE)
-_OF_HEADER = re.compile(r"\s*[(\[](?P<unit>[^()\[\]\d]{1,12})[)\]]\s*$")
+_OF_HEADER = re.compile(
+    r"\s*[(\[](?P<unit>[^()\[\]\d]{1,12})[)\]]\s*$"
+    r"|(?:^|[\s,_]|\sin\s)(?P<bare>[kKMGT]?i?B/s(?:ec)?|(?<=\S\s)[mnuµμ]s(?:ec)?|(?<=\sin\s)s)\s*$"
+)
+"""`Bandwidth (MiB/s)`, `Bandwidth in MiB/s`, `p99 us`."""
 AS_ROUNDED = 0.03
 """By so much `15,425 MB/s` and `(15.4 GB/s)` may differ. Chosen."""
 _APART = re.compile(r"(?<=[kKM]) (?=IOPS)", re.IGNORECASE)
@@ -134,24 +138,30 @@ def without_spread(cell: str) -> str:
 
 def unit_of(header: str) -> tuple[str, Quantity] | None:
     """A header less its unit in parentheses, and what one of that unit is; None without a unit that is known."""
-    found = _OF_HEADER.search(header)
+    found = _unit_in(header)
     # A byte that is no UTF-8 before an s is the micro sign of Windows' older encodings.
-    one = quantity(f"1 {found['unit'].replace(chr(0xFFFD), 'u')}") if found else None
-    return (header[: found.start()], one) if found and one else None
+    one = quantity(f"1 {found[1].replace(chr(0xFFFD), 'u')}") if found else None
+    return (found[0], one) if found and one else None
+
+
+def _unit_in(header: str) -> tuple[str, str] | None:
+    """A header less its unit, and the unit."""
+    found = _OF_HEADER.search(header)
+    return (header[: found.start()], found["unit"] or found["bare"]) if found else None
 
 
 def with_unit(cell: str, header: str) -> str:
     """A cell with the unit that its column's header has in parentheses, if the cell is a bare number."""
-    unit = _OF_HEADER.search(header)
+    found = _unit_in(header)
     bare = quantity(cell)
-    if unit is None or bare is None or bare.metric is not None:
+    if found is None or bare is None or bare.metric is not None:
         return cell
-    joined = f"{cell}{unit['unit']}" if cell[-1:] in _PREFIXES and unit["unit"] == "IOPS" else f"{cell} {unit['unit']}"
-    return joined if quantity(f"1 {unit['unit']}") and quantity(joined) else cell
+    unit = found[1]
+    joined = f"{cell}{unit}" if cell[-1:] in _PREFIXES and unit == "IOPS" else f"{cell} {unit}"
+    return joined if quantity(f"1 {unit}") and quantity(joined) else cell
 
 
 def without_unit(header: str) -> str:
-    """The header less a unit in parentheses that cells can have."""
-    unit = _OF_HEADER.search(header)
-    known = unit and (found := quantity(f"1 {unit['unit']}")) and found.metric
-    return header[: unit.start()] if unit and known else header
+    """The header less a unit that cells can have."""
+    found = unit_of(header)
+    return found[0] if found and found[1].metric else header

@@ -87,13 +87,69 @@ UNREAD = tuple(
         ),
         ("single lines of fio's output", r"\bIOPS=[\d.]+k?, BW=", "give all of its output, or a row per run as CSV"),
         ("gstat's report", r"^\s*L\(q\)\s+ops/s\s", "run iostat -x in its place"),
-        ("iotop's report", r"\bDISK READ\s+DISK WRITE\b", "run pidstat -d in its place"),
+        (
+            "iotop's report",
+            r"\bDISK READ\s+DISK WRITE\b|(?:Total|Actual) DISK READ\s*:",
+            "run pidstat -d, or iostat -x, in its place",
+        ),
         ("zpool iostat's histograms or queues", r"\b(?:total_wait|syncq_read|sync_queue)\b", "run zpool iostat -lv"),
         ("ezFio's table", r"^-+\s*Sustained Multi-Threaded|^ezFio test parameters", "give the CSV file that it writes"),
         ("winsat's report", r"^(?:> )?Disk\s+(?:Random|Sequential) [\d.]+ (?:Read|Write)\s", INTO_CSV),
         ("iperf's report", r"^\[ *(?:ID|SUM)\] Interval\s+Transfer", INTO_CSV),
+        ("a page of Prometheus' metrics", r"^# TYPE \w+ (?:histogram|counter|gauge|summary)\s*$", INTO_CSV),
+        ("an I/O profile of juicefs stats", r"^-+usage-+ -+fuse-+", INTO_CSV),
     )
 )
+
+PARTS = tuple(
+    UnreadFormat(name, re.compile(pattern), remedy)
+    for name, pattern, remedy in (
+        (
+            "a part of fio's JSON",
+            r"^\s*\"(?:jobname|[sc]?lat(?:_ns)?|io_k?bytes)\" ?: ",
+            "give all of it, from its first brace",
+        ),
+        (
+            "a part of fio's output, without its rates",
+            r"^\s*(?:[sc]?lat|bw|issued rwts?)\s*(?:\([a-zA-Z /]+\))?\s*: (?:min=|total=)|\b[Bb][Ww]=[\d.]+[KMG]?i?B/s",
+            "give the lines above it too, from 'read: IOPS=' or 'write: IOPS=' on",
+        ),
+        (
+            "ioping's lines of requests, without its statistics",
+            r"^\d+ [kKMG]?i?B \S+ .*\b(?:request|seq)=\d+ time=",
+            "give the lines at its end too; ioping prints them at Ctrl-C, and alone with -q",
+        ),
+        (
+            "rados bench's progress, without its summary",
+            r"^\s*sec Cur ops\s+started\s+finished",
+            "give the lines from 'Total time run' on, too",
+        ),
+        (
+            "db_bench's progress, without its results",
+            r"\.\.\. thread \d+: \(\d+,\d+\) ops and",
+            "give the lines at its end too, such as 'readrandom : 12.2 micros/op'",
+        ),
+        (
+            "fio's job file, without results",
+            r"^(?:ioengine|iodepth|rwmixread|readwrite|rw)\s*=\s*\w",
+            "run it: iolab run FILE",
+        ),
+        (
+            "a command of fio, without its results",
+            r"^\s*(?:\\W ?)?(?:sudo )?(?:\S*/)?fio\s+-{1,2}\w",
+            "give what fio printed, or put the options into a job file and run it: iolab run FILE.fio",
+        ),
+        (
+            "a text with rates in Mb/s (perhaps bits)",
+            r"\d ?[kMG]b(?:/s|ps)\b",
+            "write MB/s, or an eighth of it, and read it again",
+        ),
+    )
+)
+"""Of outputs and texts from which only a part is here. Looked for where nothing else is in the text."""
+
+
+_ROW_OF_BARS = re.compile(r"\s*(?:[|│].*\d.*[|│]\s*$|[|│][\s|│]*$|```)")
 
 
 class _Shape(NamedTuple):
@@ -108,6 +164,8 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
     filled = [line for line in lines if line.strip()][:LINES_OF_TABLE]
     if filled and re.match(r"\s*(?:\{|\[\s*(?:[\[{\"\]]|$))", filled[0]):
         return _Shape("JSON of none of the tools that iolab knows", "make a CSV file of it: jq -r '... | @csv'")
+    if len(filled) > 1 and all(_ROW_OF_BARS.match(line) for line in filled):
+        return _Shape("rows of a table without its header", "give the line above them, too, that names the columns")
     for what, separator, change in (
         ("bars", r"\s*\|\s*", "s/ *[|] */,/g"),
         ("spaces", " +", "s/^ +//; s/ +/,/g"),

@@ -1,0 +1,227 @@
+"""What people post is often a part of an output, or stands among prose, fences and changes: each part is read right, or
+refused in one line that says what it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from iolab.base.errors import InputError
+from iolab.files.importer.run_import import open_run
+from test_importer import value
+
+MIB = 2**20
+SYSBENCH = """sysbench 1.0.20 (using system LuaJIT 2.1.0)
+
+Running the test with following options:
+Number of threads: 1
+Doing random write test
+
+Threads started!
+
+[ 1s ] reads: 0.00 MiB/s writes: 1.00 MiB/s fsyncs: 800.00/s latency (ms,95%): 0.099
+[ 2s ] reads: 0.00 MiB/s writes: 3.00 MiB/s fsyncs: 900.00/s latency (ms,95%): 0.122
+"""
+RANKS = """SUMMARY rate: (of 3 iterations)
+   Operation       per Rank:  Max      Min      Mean     Std Dev     per Iteration: Max     Min    Mean
+   ---------                  ---      ---      ----     -------                    ---     ---    ----
+   File creation     :    900.000  100.000   500.000     200.000                800.000 700.000 750.000
+"""
+FIO = """test: (g=0): rw=randwrite, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=libaio, iodepth=1
+fio-3.28
+test: (groupid=0, jobs=1): err= 0: pid=1: Mon Jan  1 00:00:00 2024
+  write: IOPS=1000, BW=4000KiB/s (4096kB/s)(39.1MiB/10000msec)
+    clat (usec): min=1, max=900, avg=300.00, stdev=1.00
+     lat (usec): min=2, max=901, avg=301.00, stdev=1.00
+    clat percentiles (usec):
+     | 50.00th=[  310], 90.00th=[  400], 99.00th=[  494]
+    lat percentiles (usec):
+     | 50.00th=[  311], 90.00th=[ 4
+"""
+
+
+def _read(tmp_path: Path, text: str, name: str = "x.txt") -> dict[tuple[str, str, str], float]:
+    path = tmp_path / name
+    path.write_text(text)
+    metrics = open_run(path).metrics
+    columns = (metrics[name].to_list() for name in ("setting", "workload", "key", "value"))
+    return {(setting, workload, key): value for setting, workload, key, value in zip(*columns, strict=True)}
+
+
+def test_intervals_of_sysbench_have_their_syncs(tmp_path: Path) -> None:
+    found = _read(tmp_path, SYSBENCH)
+    assert found["x", "sysbench fileio rndwr[threads=1]", "fsyncs_per_s"] == 850
+    assert found["x", "sysbench fileio rndwr[threads=1]", "write.rate_bytes_per_s"] == 2 * MIB
+
+
+def test_the_files_that_sysbench_prepares_are_a_workload(tmp_path: Path) -> None:
+    text = f"$ sysbench fileio prepare\n8388608 bytes written in 4.00 seconds (2.00 MiB/sec).\n{SYSBENCH}"
+    assert _read(tmp_path, text)["x", "sysbench fileio prepare", "write.rate_bytes_per_s"] == 2 * MIB
+
+
+def test_the_figures_of_mdtests_ranks_are_not_those_of_its_iterations(tmp_path: Path) -> None:
+    found = _read(tmp_path, RANKS)
+    rates = {key.rpartition("_")[2]: rate for (_, _, key), rate in found.items()}
+    assert rates == {"max": 800, "min": 700, "mean": 750}
+
+
+def test_rows_of_ior_without_their_header(tmp_path: Path) -> None:
+    text = (
+        "read      22660      2097152    4.00       0.011624   4.34       2.70       4.34       0\n"
+        "remove    -          -          -          -          -          -          0.360676   0\n"
+        "write     25110      2097152    4.00       0.012490   3.91       0.516111   3.91       1\n"
+    )
+    found = _read(tmp_path, text)
+    assert found["x", "ior", "read.rate_bytes_per_s"] == 22660 * MIB
+    assert found["x", "ior", "write.rate_bytes_per_s"] == 25110 * MIB
+
+
+def test_spread_and_maximum_of_db_bench(tmp_path: Path) -> None:
+    text = (
+        "fillrandom   :       3.175 micros/op 314982 ops/sec;  245.1 MB/s\nMicroseconds per op:\n"
+        "Count: 100000  Average: 3.1737  StdDev: 30.10\nMin: 0.0000  Median: 1.9888  Max: 7520.0000\n"
+    )
+    found = _read(tmp_path, text)
+    assert found["x", "db_bench", "fillrandom/latency_ns_max"] == 7_520_000
+    assert found["x", "db_bench", "fillrandom/latency_ns_stddev"] == 30_100
+
+
+def test_outputs_below_versions_are_of_settings(tmp_path: Path) -> None:
+    line = "readrandom   :      {} micros/op 81829 ops/sec;   22.3 MB/s (1000 of 1000 found)\n"
+    found = _read(tmp_path, f"6.14 output\n```\n{line.format(12.5)}```\n\n6.27\n```\n{line.format(14.5)}```\n")
+    assert found["6.14 output", "db_bench", "readrandom/latency_ns_mean"] == 12_500
+    assert found["6.27", "db_bench", "readrandom/latency_ns_mean"] == 14_500
+
+
+def test_ioping_of_older_versions_by_command(tmp_path: Path) -> None:
+    text = (
+        "sudo ./ioping -c 10 /\n....\n10 requests completed in 9.0 s, 233 iops, 233.1 MiB/s\n\n"
+        "sudo ./ioping -c 10 ~/tmpfs/\n....\n10 requests completed in 9.0 s, 3.2 k iops, 3.1 GiB/s\n"
+    )
+    found = {setting[-7:]: rate for (setting, _, key), rate in _read(tmp_path, text).items() if key == "iops"}
+    assert found == {"-c 10 /": 233, "/tmpfs/": 3200}
+
+
+def test_what_rados_bench_says_before_its_text_is_cut_off(tmp_path: Path) -> None:
+    text = "Total time run:         10.5\nTotal writes made:      63131\nWrite size:             4096\nBandwidth ("
+    assert _read(tmp_path, text) == {
+        ("x", "rados write", "elapsed_s"): 10.5,
+        ("x", "rados write", "ops"): 63131,
+    }
+
+
+def test_diskspd_of_older_versions_calls_a_mebibyte_mb(tmp_path: Path) -> None:
+    text = (
+        "Total IO\nthread |       bytes     |     I/Os     |     MB/s   |  I/O per s |  AvgLat  | LatStdDev |  file\n"
+        "     0 |    121647398912 |       464048 |     193.35 |     773.40 |   82.740 |    41.172 | #2 (894GB)\n"
+        "total:      121647398912 |       464048 |     193.35 |     773.40 |   82.740 |    41.172\n"
+    )
+    assert _read(tmp_path, text)["x", "diskspd", "rate_bytes_per_s"] == pytest.approx(193.35 * MIB)
+
+
+def test_diskspd_without_its_totals(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text(
+        "Total IO\nthread |       bytes     |     I/Os     |     MB/s   |  I/O per s |  file\n"
+        "     0 |       631439360 |         9635 |       5.02 |      80.29 | c:\\temp\\testfile.dat (50GB)\n"
+    )
+    with pytest.raises(InputError, match=r"x\.txt:3: the text ends before the line of totals"):
+        open_run(path)
+
+
+def test_percentiles_of_a_list_that_is_cut_off(tmp_path: Path) -> None:
+    found = _read(tmp_path, FIO)
+    assert found["x", "test", "latency_ns_p50"] == 311_000
+    assert found["x", "test", "latency_ns_p99"] == 494_000
+
+
+def test_a_summary_whose_jobs_are_not_in_the_text_is_stated(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    summary = "  WRITE: bw=251MiB/s (263MB/s), 251MiB/s-251MiB/s (263MB/s-263MB/s), io=15.8GiB (16.9GB), run=1-1msec\n"
+    path.write_text(f"Run status group 0 (all jobs):\n{summary}\n=== more ===\n{FIO}")
+    assert any("x.txt:1: this summary is not read" in problem for problem in open_run(path).problems)
+
+
+def test_reports_of_iostat_below_long_titles_are_settings(tmp_path: Path) -> None:
+    report = "Device            r/s     w/s     rkB/s     wkB/s  %util\nsda   {}  0.00   0.00   0.00   1.00\n"
+    title = "On the same machine with the newest kernel I am instead seeing spikes like this in util:"
+    found = _read(tmp_path, f"On the old kernel I see:\n\n{report.format(7)}\n{title}\n\n{report.format(9)}")
+    rates = {setting: rate for (setting, _, key), rate in found.items() if key == "read.iops"}
+    assert rates == {"On the old kernel I see": 7, title[:-1]: 9}
+
+
+def test_devices_of_dstat_that_stand_together(tmp_path: Path) -> None:
+    text = (
+        "----system---- --dsk/sda-----dsk/sdb-- sda--sdb-\n"
+        "     time     | read  writ: read  writ|svct:svct\n"
+        "14-10 18:44:24|  38k 3442k:  13B    0 |0.15:0.16\n"
+        "14-10 18:44:25|   2k   16k:   1k    0 |0.15:0.16\n"
+    )
+    found = _read(tmp_path, text)
+    assert found["x", "dstat sda", "write.rate_bytes_per_s"] == 16 * 1024
+    assert found["x", "dstat sdb", "read.rate_bytes_per_s"] == 1024
+
+
+@pytest.mark.parametrize(
+    ("header", "key", "expected"),
+    [
+        ("Bandwidth in MiB/sec", "rate_bytes_per_s", 5 * MIB),
+        ("Bandwidth MB/s", "rate_bytes_per_s", 5e6),
+        ("read bw MiB/s", "read.rate_bytes_per_s", 5 * MIB),
+        ("Avg latency in ms", "latency_ns_mean", 5e6),
+        ("p99 us", "latency_ns_p99", 5e3),
+        ("Read IOPS", "read.iops", 5),
+        ("IOPS(avg)", "iops", 5),
+        ("IOPS (write)", "write.iops", 5),
+    ],
+)
+def test_units_in_names_of_columns(tmp_path: Path, header: str, key: str, expected: float) -> None:
+    found = _read(tmp_path, f"| fs | {header} |\n|---|---|\n| ext4 | 5 |\n| xfs | 6 |\n")
+    assert found["ext4", "table", key] == expected
+
+
+def test_columns_of_one_meaning_keep_their_names(tmp_path: Path) -> None:
+    found = _read(tmp_path, "setting,iops,IOPS\na,1,2\nb,3,4\n", "x.csv")
+    assert {key for _, _, key in found} == {"iops", "IOPS"}
+
+
+def test_numbered_columns_of_a_metric_without_a_name_are_rounds(tmp_path: Path) -> None:
+    path = tmp_path / "x.md"
+    path.write_text("| type | run1 | run2 |\n|---|---|---|\n| large | 2287.9 | 2383.8 |\n| small | 12.4 | 13.2 |\n")
+    run = open_run(path)
+    assert value(run, "large", "table", "value", 1) == 2383.8
+    assert value(run, "small", "table", "value") == 12.4
+
+
+def test_of_a_change_what_is_there_after_it(tmp_path: Path) -> None:
+    text = (
+        "docs/bench.md\n```diff\n@@ -1,4 +1,4 @@\n | fs | IOPS |\n |---|---|\n-| ext4 | 5 |\n+| ext4 | 7 |\n"
+        "+| xfs | 8 |\n```\n"
+    )
+    found = _read(tmp_path, text)
+    assert {setting: count for (setting, _, _), count in found.items()} == {"ext4": 7, "xfs": 8}
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('    "clat" : {\n      "min" : 0\n    }\n', "a part of fio's JSON"),
+        ("     lat (nsec): min=15702M, max=15702M, avg=15701834395.00, stdev= 0.00\n", "a part of fio's output"),
+        ("zfs:  bw=1210MiB/s and lat (usec): min=9, max=2205\n", "a part of fio's output"),
+        ("fio --name=a --rw=randread --bs=4k \\\n    --size=1G\n", "a command of fio, without its results"),
+        ("[global]\nioengine=libaio\ndirect=1\n[a]\nrw=randread\n", "fio's job file"),
+        ("4 KiB <<< . (ext4 /dev/sda1): request=2 time=3.33 ms\n", "ioping's lines of requests"),
+        ("  sec Cur ops   started  finished  avg MB/s  cur MB/s\n    1      16        16         0\n", "rados bench's"),
+        ("2022/02/09-14:54:35  ... thread 1: (5000,9000) ops and (79.1,71.6) ops/second\n", "db_bench's progress"),
+        ("Actual DISK READ:       0.00 B/s | Actual DISK WRITE:      11.86 M/s\n", "iotop's report"),
+        ('# TYPE wal_fsync_seconds histogram\nwal_fsync_seconds_bucket{le="0.001"} 0\n', "Prometheus"),
+        ("- Write speed: 77 Mb/s\n- Read speed: 97 Mb/s\n", "rates in Mb/s"),
+        ("| latency | 24.6 ms | 22.0 ms |\n| tps | 0.040 | 0.045 |\n", "rows of a table without its header"),
+    ],
+)
+def test_a_part_is_refused_by_name(tmp_path: Path, text: str, what: str) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text(text)
+    with pytest.raises(InputError, match=what) as caught:
+        open_run(path)
+    assert caught.value.remedy
