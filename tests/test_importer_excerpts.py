@@ -162,6 +162,61 @@ def test_devices_of_dstat_that_stand_together(tmp_path: Path) -> None:
     assert found["x", "dstat sdb", "read.rate_bytes_per_s"] == 1024
 
 
+def test_rates_of_older_fio_after_a_name(tmp_path: Path) -> None:
+    found = _read(
+        tmp_path,
+        "reads.16-threads:  read : io=100MB, bw=10240KB/s, iops=2500, runt= 10000msec\n"
+        "reads.1-threads:  read : io=10MB, bw=1024KB/s, iops=250, runt= 10000msec\n",
+    )
+    rates = {name: count for (_, name, key), count in found.items() if key == "iops"}
+    assert rates == {"reads.16-threads": 2500, "reads.1-threads": 250}
+
+
+def test_two_figures_and_a_name_in_a_cell(tmp_path: Path) -> None:
+    found = _read(
+        tmp_path, "| disk | randread |\n|---|---|\n| a | 378K IOPS, p50 184 us |\n| b | 400K IOPS, p50 1 ms |\n"
+    )
+    assert found["a", "table", "read.iops"] == 378_000
+    assert found["a", "table", "read.latency_ns_p50"] == 184_000
+    assert found["b", "table", "read.latency_ns_p50"] == 1_000_000
+
+
+def test_times_that_a_run_took_in_a_list(tmp_path: Path) -> None:
+    found = _read(tmp_path, "write_test[old].run_duration: 10.5 s\nwrite_test[new].run_duration: 7500 ms\n")
+    assert {name: time for (_, name, key), time in found.items() if key == "elapsed_s"} == {
+        "write_test[old].run_duration": 10.5,
+        "write_test[new].run_duration": 7.5,
+    }
+
+
+def test_what_crystaldiskmark_did_not_measure_is_no_rate_of_zero(tmp_path: Path) -> None:
+    text = (
+        "[Read]\n  Sequential 1 MiB (Q= 8, T= 1):     0.000 MB/s [      0.0 IOPS] <     0.00 us>\n"
+        "      Random 4 KiB (Q= 1, T= 1):     7.774 MB/s [   1943.6 IOPS] <   511.38 us>\n"
+    )
+    found = _read(tmp_path, text)
+    assert found["x", "sequential 1 MiB Q=8 T=1", "read.iops"] is None
+    assert found["x", "random 4 KiB Q=1 T=1", "read.iops"] == 1943.6
+
+
+def test_latencies_of_bonnie(tmp_path: Path) -> None:
+    text = (
+        "1.98,2.00a,vm,1,1795719867,64M,,8192,5,378,19,+++++,+++,+++++,+++,655,21,+++++,+++,+++++,+++,4,,,,,856,18,"
+        "+++++,+++,+++++,+++,316,18,+++++,+++,+++++,+++,44339us,22ms,20149us,52628us,16053us,2s,33222us,32106us,"
+        "24056us,52598us,10758us,20174us\n"
+    )
+    found = {key: time for (_, _, key), time in _read(tmp_path, text).items() if key.endswith("latency_ns_max")}
+    assert (found["put_char/latency_ns_max"], found["put_block/latency_ns_max"]) == (44_339_000, 22_000_000)
+    assert (found["seek/latency_ns_max"], found["random_delete/latency_ns_max"]) == (2e9, pytest.approx(20_174_000))
+    assert len(found) == 12
+
+
+def test_lines_with_figures_that_were_not_read_are_stated(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("As we see it is 4.5 MB/s\n\n$ dd if=/dev/zero of=a\n1000 bytes (1 kB) copied, 2.0 s, 500 B/s\n")
+    assert "x.txt: 1 line with figures is not read: 1: 'As we see it is 4.5 MB/s'" in open_run(path).problems[0]
+
+
 @pytest.mark.parametrize(
     ("header", "key", "expected"),
     [

@@ -52,9 +52,17 @@ _OLD_RATES = re.compile(
 )
 _ALONE = re.compile(_WAY.pattern.replace("(?=.*(?:IOPS=|bw=|BW=))", "") + _RATES.pattern)
 _OLD_ALONE = re.compile(_WAY.pattern.replace("(?=.*(?:IOPS=|bw=|BW=))", "") + _OLD_RATES.pattern)
+
+
+def _anonymous(pattern: re.Pattern[str]) -> str:
+    """The pattern without names of groups, which may stand in one only once."""
+    return re.sub(r"\(\?P<\w+>", "(?:", pattern.pattern)
+
+
 _LABELLED = re.compile(r"\s*+(?P<label>[^\s:=][^:=]{0,80}+):\s*+(?P<rates>(?:read|write|trim|mixed)\s*+:.*)")
 """`grep IOPS= *.log`: the name of what the rates are of, before them."""
-_LABELLED_ALONE = re.compile(_LABELLED.pattern.partition("(?P<rates>")[0] + _ALONE.pattern)
+_LABEL = _LABELLED.pattern.partition("(?P<rates>")[0]
+_LABELLED_ALONE = re.compile(f"{_LABEL}(?:{_anonymous(_ALONE)}|{_anonymous(_OLD_ALONE)})")
 _SYNC_ALONE = re.compile(r"\s*+fsync/fdatasync/sync_file_range:\s*+$")
 """What etcd asks for: nothing but the latencies of syncs."""
 _NAMELESS = ": (groupid=0, jobs=1): err= 0"
@@ -219,7 +227,7 @@ class _Reader:
         prefix = None if DETAILS.match(line.text) else _HOST.match(line.text)
         host = prefix["host"] if prefix else None
         text = line.text[prefix.end() :] if prefix else line.text
-        if (labelled := _LABELLED.match(text)) and _ALONE.match(labelled["rates"]):
+        if (labelled := _LABELLED.match(text)) and _LABELLED_ALONE.match(text):
             text = labelled["rates"]
             if labelled["label"] != self.label:
                 self.label = labelled["label"]

@@ -26,10 +26,12 @@ def _csv_of_bonnie() -> str:
         for name in ("putc", "put", "rewrite", "getc", "get", "seek")
     )
     files = ",".join(rf"(?P<{name}>[\d.]*+)\+*+,[\d.]*+\+*+" for name in BONNIE_FILES)
-    return head + rates + r",\d*+,[^,]*+,[^,]*+,[^,]*+,[^,]*+," + files
+    latencies = "".join(rf",(?:(?P<{phase}_latency>\d++[um]?s)|[^,]*+)" for phase in (*BONNIE_BLOCKS, *BONNIE_FILES))
+    return head + rates + r",\d*+,[^,]*+,[^,]*+,[^,]*+,[^,]*+," + files + f"(?:{latencies})?"
 
 
 BONNIE_FILES = ("seq_create", "seq_stat", "seq_delete", "random_create", "random_stat", "random_delete")
+BONNIE_BLOCKS = ("put_char", "put_block", "rewrite", "get_char", "get_block", "seek")
 BONNIE_RATES = {"putc": "put_char", "put": "put_block", "rewrite": "rewrite", "getc": "get_char", "get": "get_block"}
 _BONNIE_BLOCKS = {
     **{name: of("rate_bytes_per_s", KIB, phase=phase) for name, phase in BONNIE_RATES.items()},
@@ -38,6 +40,10 @@ _BONNIE_BLOCKS = {
     "seek_cpu": of("cpu_percent", phase="seek"),
 }
 _BONNIE_FILES = {name: of("operations_per_s", phase=name) for name in BONNIE_FILES}
+_BONNIE_LATENCIES = {
+    f"{phase}_latency": of("latency_ns_max", 1e9, phase=phase) for phase in (*BONNIE_BLOCKS, *BONNIE_FILES)
+}
+"""The longest that one operation took (duration.h of bonnie++)."""
 _CELLS = r"(?:0[kmg]?(?=\s++\+)|(?P<{0}>[\d.]++[kmg]?|\++))\s++(?P<{0}_cpu>\d++|\++)"
 """`0k +++` is too short to measure as well."""
 BONNIE = figures_format(
@@ -46,7 +52,9 @@ BONNIE = figures_format(
     recognised_by=r"1\.9[678],\d\.\d\d\w?,[^,]*+,",
     words=("bonnie", "Sequential Output", "Sequential Create", "--Random-"),
     titled=True,
-    rules=[rule(_csv_of_bonnie(), begins=True, absent=TOO_SHORT, **_BONNIE_BLOCKS, **_BONNIE_FILES)],
+    rules=[
+        rule(_csv_of_bonnie(), begins=True, absent=TOO_SHORT, **_BONNIE_BLOCKS, **_BONNIE_FILES, **_BONNIE_LATENCIES)
+    ],
     otherwise=(
         r"(?:Version\s++[\d.]++\w?\s++)?-{2,20}Sequential (?:Output|Create)-",
         [
@@ -81,6 +89,7 @@ DBENCH = figures_format(
     recognised_by=r"Throughput [\d.]++ MB/sec.{0,40}\bprocs\b",
     words=("Throughput", "clients", "procs", "max_latency", "AvgLat", "NTCreateX"),
     titled=True,
+    repeats=r"Running for \d|\d++\s++\d++\s++[\d.]++ MB/sec\s++(?:execute|warmup|cleanup)",
     rules=[
         rule(
             rf"(?P<phase>[A-Z][A-Za-z]{{2,20}}X?)\s++{_figure('count')}\s++{_figure('mean')}\s++{_figure('max')}\s*+$",
@@ -150,6 +159,11 @@ STRESS_NG = figures_format(
             )
             for op in ("read", "write")
         ),
+        rule(
+            rf"stress-ng: (?:metrc|info): +\[\d++\] (?P<workload>\w[\w-]*+)\s++"
+            rf"{_figure('rate')} MB/sec read/write combined",
+            rate=of("rate_bytes_per_s", MIB),
+        ),
     ],
 )
 
@@ -214,6 +228,7 @@ MDTEST = figures_format(
     recognised_by=r"Operation\s++per Rank:.*Std Dev\s++per Iteration:",
     words=("SUMMARY rate", "mdtest", "Directory creation", "File creation", "Tree creation"),
     titled=True,
+    repeats=r"V-\d",
     rules=[
         *_MDTEST,
         rule(
@@ -241,6 +256,7 @@ IOR = figures_format(
     recognised_by=r"access\s++bw\(MiB/s\)\s|remove\s++-\s++-\s++-\s",
     words=("access", "bw(MiB/s)", "block(KiB)", "wr/rd(s)", "Max Write"),
     titled=True,
+    repeats=r"Max (?:Write|Read):|stonewalling pairs",
     rules=[
         *(
             rule(
@@ -313,6 +329,7 @@ ELBENCHO = figures_format(
     rf"|[A-Z]{{2,20}}\d{{0,3}}+\s++Elapsed (?:time|ms)\s*+:\s++{NUMBER}",
     words=("OPERATION", "RESULT TYPE", "FIRST DONE", "LAST DONE", "Throughput MiB/s"),
     titled=True,
+    repeats=r"Svc compl|Time ms each",
     rules=list(_elbencho_rules()),
 )
 
@@ -358,6 +375,7 @@ IOPING = figures_format(
     rf"{NUMBER} (?:[kM] )?iops,",
     words=("ioping statistics", "requests completed in", "min/avg/max/mdev"),
     titled=True,
+    repeats=r"generated \d|\d++ [kKMG]?i?B (?:<<<|>>>|from) ",
     rules=[
         # Versions up to 0.6; a page may have lost the end of the line above.
         rule(
@@ -428,6 +446,7 @@ RADOS = figures_format(
     recognised_by=r"Bandwidth \(MB/sec\):\s++[\d.]++|Total (?:write|read)s made:\s++\d",
     words=("rados", "Total time run", "Bandwidth (MB/sec)", "Average IOPS", "Average Latency"),
     titled=True,
+    repeats=r"Maintaining \d",
     rules=[
         rule(rf"Total time run:\s++{_figure('s')}", begins=True, s=of("elapsed_s")),
         rule(rf"Total (?P<workload>write|read)s made:\s++{_figure('count')}", names=True, count=of("ops")),

@@ -69,6 +69,8 @@ def _parse(source: Source, results: Results) -> None:
     table: Table | None = None
     for line in source.lines(results.problem):
         cells = _cells(line.text)
+        if cells:
+            results.lines_read.add(line.number)
         # A line below rows ends them, if it is drawn.
         is_rule = _is_rule(line.text) and (not rows or table is None or bool(_RULE.match(line.text)))
         if is_rule and len(before) > 1:
@@ -352,4 +354,5 @@ FORMAT = Format(
     parse=_parse,
     words=("|---", "---|", "| ---", "-+-"),
     titled=True,
+    marks=True,
 )

@@ -35,6 +35,11 @@ _PERCENTILE = re.compile(
     r"(?<![a-z0-9])(?:p(?P<after>\d\d(?:[._]?9{1,2})?)|(?P<before>\d\d(?:\.9{1,2})?)(?:th|%)(?:-?ile)?)(?![0-9.])",
     re.IGNORECASE,
 )
+_AMONG = re.compile(r"[,;]\s+")
+_NAMED = re.compile(
+    r"(?P<name>p\d\d(?:[._]\d{1,2})?|avg|mean|median|min|max|c?lat(?:ency)?)\s*+[:=]?\s*+(?P<figure>[~\d].{1,40})",
+    re.IGNORECASE,
+)
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _STATISTICS = {
     **dict.fromkeys(("max", "maximum", "worst", "peak"), "max"),
@@ -84,6 +89,10 @@ def quantities(cell: str) -> list[Quantity]:
     something else. The same again in another unit, or a remark, may stand in parentheses: `15,425 MB/s (15.4 GB/s)`."""
     if whole := quantity(cell):
         return [whole]
+    several = [quantity(part) or _named(part) for part in _AMONG.split(cell.strip())]
+    metrics = {one.metric for one in several if one is not None and one.metric is not None}
+    if len(several) > 1 and len(metrics) == len(several):
+        return [one for one in several if one is not None]
     found = _TWO.match(cell.strip())
     both = [quantity(part) for part in found.groups() if part] if found else []
     known = [one for one in both if one is not None and one.metric is not None]
@@ -92,6 +101,15 @@ def quantities(cell: str) -> list[Quantity]:
     is_remark = bool(found and found["inside"]) and both[0] in known
     says_again = len(known) == 2 and abs(known[1].value - known[0].value) <= AS_ROUNDED * known[0].value
     return known[:1] if is_remark and (both[1] is None or says_again) else []
+
+
+def _named(text: str) -> Quantity | None:
+    """A latency behind its name: `p50 184 us`."""
+    found = _NAMED.fullmatch(text)
+    one = quantity(found["figure"]) if found else None
+    if found is None or one is None or one.metric != "ns":
+        return None
+    return Quantity(one.value, f"latency_ns_{_statistic(found['name']) or 'mean'}")
 
 
 def quantities_below(cell: str, header: str) -> list[Quantity]:

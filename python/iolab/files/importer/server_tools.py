@@ -32,6 +32,7 @@ FILEBENCH = figures_format(
     recognised_by=r"(?:\d{1,9}: )?\d[\d.]{0,20}+: IO Summary:",
     words=("filebench", "Per-Operation Breakdown", "IO Summary", "ops/s", "ms/op"),
     titled=True,
+    repeats=r"[\d.]++: Run took",
     rules=[
         rule(r"(?:\d{1,9}: )?[\d.]++: Per-Operation Breakdown", begins=True),
         # filebench/flowop.h: a megabyte is 2^20 bytes.

@@ -106,7 +106,7 @@ PARTS = tuple(
     for name, pattern, remedy in (
         (
             "a part of fio's JSON",
-            r"^\s*\"(?:jobname|[sc]?lat(?:_ns)?|io_k?bytes)\" ?: ",
+            r"^\s*\"(?:jobname|[sc]?lat(?:_ns)?|io_k?bytes|iops_mean|usr_cpu|latency_[num]s|iodepth_level)\" ?: ",
             "give all of it, from its first brace",
         ),
         (
