@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from iolab.files.importer.text import is_number
@@ -173,7 +173,16 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
         rows = [re.split(separator, line.strip().strip("|").strip()) for line in filled]
         if len(rows) > 1 and len(rows[0]) > 1 and all(_is_row(row, rows[0]) for row in rows[1:]):
             return _Shape(f"a table with {what} between its columns", f"make a CSV file of it: sed -E '{change}'")
+    cells = [[cell.strip() for cell in line.strip().split("|")] for line in lines]
+    if any(
+        len(header) > 2 and _is_row(one, header) and _is_row(other, header) for header, one, other in _threes(cells)
+    ):
+        return _Shape("a table of Markdown without the rule below its header", "add it: a line such as |---|---|---|")
     return None
+
+
+def _threes(cells: Sequence[Sequence[str]]) -> Iterable[tuple[Sequence[str], Sequence[str], Sequence[str]]]:
+    return zip(cells, cells[1:], cells[2:], strict=False)
 
 
 def _is_row(row: Sequence[str], header: Sequence[str]) -> bool:
