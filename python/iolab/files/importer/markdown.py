@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from iolab.base.plain_text import counted
 from iolab.domain import parameter
+from iolab.domain.definition import NAMELESS
 from iolab.files.importer.columns import OF_RESULT, settings_by_metric, settings_of, unit_in, without_changes
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import METRIC_COLUMN, ROUND, SETTING, WORKLOAD
@@ -33,7 +34,6 @@ from iolab.files.importer.source import Source
 from iolab.files.importer.text import ABSENT, QUOTED_MAX
 
 OF_NO_NAME = "table"
-OF_NO_METRIC = "value"
 _RULE = re.compile(
     r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)++(?:\s*+:?-{2,}+:?\s*+)?$"
     r"|\s*+-{3,}+\s*+(?:\|\s*+-{3,}+ ++-{3,}+\s*+)++$"
@@ -228,7 +228,7 @@ def _add_rounds(table: Table, names: list[str], rows: list[list[str]]) -> list[s
             known = quantities(row[place])
             left_out += _without_figure(row[place], known)
             for found in known:
-                table.row(row[0], OF_NO_NAME).add(found.metric_called(row[0]) or OF_NO_METRIC, found.value)
+                table.row(row[0], OF_NO_NAME).add(found.metric_called(row[0]) or NAMELESS, found.value)
     return left_out
 
 
