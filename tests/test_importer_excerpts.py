@@ -181,6 +181,23 @@ def test_two_figures_and_a_name_in_a_cell(tmp_path: Path) -> None:
     assert found["b", "table", "read.latency_ns_p50"] == 1_000_000
 
 
+def test_what_a_sentence_says_was_changed(tmp_path: Path) -> None:
+    found = _read(
+        tmp_path, "And finally, we can improve the sequential write performance,\nfrom 450.5 MB/s to 479.5 MB/s.\n"
+    )
+    assert found == {
+        ("before", "sequential write", "write.rate_bytes_per_s"): 450.5e6,
+        ("after", "sequential write", "write.rate_bytes_per_s"): 479.5e6,
+    }
+
+
+def test_times_of_busybox_below_commands_that_a_shell_traced(tmp_path: Path) -> None:
+    times = "real\t{}\nuser\t0m 0.00s\nsys\t0m 0.10s\n"
+    text = f"+ cd /mnt\n+ time find a b\n{times.format('0m 0.78s')}+ time cp -r a b\n{times.format('1m 8.50s')}"
+    found = {name: time for (_, name, key), time in _read(tmp_path, text).items() if key == "elapsed_s"}
+    assert found == {"find a b": 0.78, "cp -r a b": 68.5}
+
+
 def test_times_that_a_run_took_in_a_list(tmp_path: Path) -> None:
     found = _read(tmp_path, "write_test[old].run_duration: 10.5 s\nwrite_test[new].run_duration: 7500 ms\n")
     assert {name: time for (_, name, key), time in found.items() if key == "elapsed_s"} == {

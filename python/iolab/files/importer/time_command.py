@@ -16,7 +16,7 @@ KIB, BLOCK = 1024, 512
 _COMMAND = re.compile(r"\s*+Command being timed: \"(?P<command>.*)\"\s*+$")
 _FIELD = re.compile(r"\s*+(?P<name>[A-Z][\w ()/:,]*?): (?P<value>\S++)\s*+$")
 _SIMPLE = re.compile(
-    r"\s*+(?P<name>real|user|sys)\s++(?:(?P<minutes>\d{1,15})m)?(?P<seconds>\d{1,15}(?:[.,]\d{1,15})?)s?\s*+$"
+    r"\s*+(?P<name>real|user|sys)\s++(?:(?P<minutes>\d{1,15})m ?)?(?P<seconds>\d{1,15}(?:[.,]\d{1,15})?)s?\s*+$"
 )
 _DEFAULT = re.compile(
     r"\s*+(?P<user>[\d.]++)user\s++(?P<system>[\d.]++)system\s++(?P<elapsed>[\d.:]++)elapsed\s++(?P<percent>[\d?]++)%CPU"
@@ -26,8 +26,8 @@ _FAULTS = re.compile(
     r"\s*+(?P<inputs>\d{1,15}+)inputs\+(?P<outputs>\d{1,15}+)outputs "
     r"\((?P<major>\d{1,15}+)major\+(?P<minor>\d{1,15}+)minor\)"
 )
-_PROMPT = re.compile(r"(?:\S{0,80}?[#$%>]\s)?\s*+(?:sudo )?time\s++(?!-p\s*+$)(?P<command>\w\S*+ \S.{0,120}?)\s*+$")
-"""The line above what bash and zsh print."""
+_PROMPT = re.compile(r"(?:\S{0,80}?[#$%>+]\s)?\s*+(?:sudo )?time\s++(?!-p\s*+$)(?P<command>\w\S*+ \S.{0,120}?)\s*+$")
+"""The line above what bash, zsh and busybox print, which `set -x` marks with a plus sign."""
 _EXIT = re.compile(r"\s*+(?:Command exited with non-zero status|Exit status:)\s++(?P<status>\d{1,9}+)\s*+$")
 _METRICS = {
     "User time (seconds)": ("cpu_user_s", 1.0),
