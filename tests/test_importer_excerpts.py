@@ -198,6 +198,56 @@ def test_times_of_busybox_below_commands_that_a_shell_traced(tmp_path: Path) -> 
     assert found == {"find a b": 0.78, "cp -r a b": 68.5}
 
 
+def test_reads_and_writes_in_a_cell(tmp_path: Path) -> None:
+    found = _read(
+        tmp_path,
+        "| SPDK | Sequential | Random |\n|---|---|---|\n| IOPS (Read/Write) | 240,125 / 235,990 | 239,201 / 236,695 |\n"
+        "| Bandwidth in KiB/sec (Read/Write) | 2,022 / 1,478 | 1,990 / 1,420 |\n"
+        "| Latency in ns (Read/Write) | 165,033 / 161,666 | 164,378 / 162,669 |\n",
+    )
+    assert found["SPDK", "Sequential read", "read.iops"] == 240_125
+    assert found["SPDK", "Random write", "write.rate_bytes_per_s"] == 1_420 * 1024
+    assert found["SPDK", "Random write", "write.latency_ns_mean"] == 162_669
+    found = _read(tmp_path, "| fs | IOPS (r/w) |\n|---|---|\n| ext4 | 10k/20k |\n| xfs | 30k/40k |\n")
+    assert (found["ext4", "table", "read.iops"], found["xfs", "table", "write.iops"]) == (10_000, 40_000)
+
+
+def test_units_written_out(tmp_path: Path) -> None:
+    found = _read(tmp_path, "- random-read-latency: 750 microseconds\n- random-write-latency: 2 milliseconds\n")
+    assert {key: time for (_, _, key), time in found.items()} == {
+        "read.latency_ns_mean": 750_000,
+        "write.latency_ns_mean": 2_000_000,
+    }
+
+
+def test_times_of_posix_in_a_line_are_rounds(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("real 5.05 user 0.03 sys 0.01\nreal 4.88 user 0.03 sys 0.00\n")
+    run = open_run(path)
+    assert [value(run, "x", "command", "elapsed_s", round) for round in range(2)] == [5.05, 4.88]
+
+
+def test_a_line_of_code_is_read(tmp_path: Path) -> None:
+    text = "dd if=/dev/zero of=here bs=1G count=1\n`1073741824 bytes (1.1 GB, 1.0 GiB) copied, 4.0 s, 255 MB/s`\n"
+    found = {key: rate for (_, _, key), rate in _read(tmp_path, text).items()}
+    assert found["rate_bytes_per_s"] == 2**28
+
+
+def test_headings_of_markdown_are_no_commands_of_root(tmp_path: Path) -> None:
+    line = "READ: bw={0}MiB/s, {0}MiB/s-{0}MiB/s, io={1}MiB (8MB), run=1000-1000msec\n"
+    text = f"# CH 4G\n$ ./ch --cpus 4\n\n{line.format(131, 131)}\n# QEMU 4G\n$ qemu\n\n{line.format(67, 67)}"
+    found = _read(tmp_path, text).items()
+    rates = {setting: rate for (setting, _, key), rate in found if key == "read.rate_bytes_per_s"}
+    assert rates == {"CH 4G": 131 * MIB, "QEMU 4G": 67 * MIB}
+
+
+def test_a_table_without_a_figure_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("| Engine | Pure | Perf |\n|---|---|---|\n| sled | Yes | N/A |\n| redb | No | N/A |\n")
+    with pytest.raises(InputError, match="no figures"):
+        open_run(path)
+
+
 def test_times_that_a_run_took_in_a_list(tmp_path: Path) -> None:
     found = _read(tmp_path, "write_test[old].run_duration: 10.5 s\nwrite_test[new].run_duration: 7500 ms\n")
     assert {name: time for (_, name, key), time in found.items() if key == "elapsed_s"} == {
@@ -286,6 +336,13 @@ def test_of_a_change_what_is_there_after_it(tmp_path: Path) -> None:
         ("  sec Cur ops   started  finished  avg MB/s  cur MB/s\n    1      16        16         0\n", "rados bench's"),
         ("2022/02/09-14:54:35  ... thread 1: (5000,9000) ops and (79.1,71.6) ops/second\n", "db_bench's progress"),
         ("Actual DISK READ:       0.00 B/s | Actual DISK WRITE:      11.86 M/s\n", "iotop's report"),
+        ("test rdb::create ... bench:       8,779 ns/iter (+/- 1,905)\n", "cargo bench's report"),
+        ("host_bytes_written              :   0%       sectors: 0\n", "nvme's log"),
+        (
+            "Summary latency data for PCIE (0000:00:09.0)    from core 0:\n 50.00000% :  6.623us\n",
+            "SPDK's distribution",
+        ),
+        (" Logical core: 0\n NVMe0n1    :  103938.83 IO/s     406.01 MB/s\n", "bdevperf's report of old"),
         ('# TYPE wal_fsync_seconds histogram\nwal_fsync_seconds_bucket{le="0.001"} 0\n', "Prometheus"),
         ("- Write speed: 77 Mb/s\n- Read speed: 97 Mb/s\n", "rates in Mb/s"),
         ("| latency | 24.6 ms | 22.0 ms |\n| tps | 0.040 | 0.045 |\n", "rows of a table without its header"),

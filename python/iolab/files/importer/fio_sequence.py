@@ -18,7 +18,8 @@ WHOLE = 1.1
 _OF_FIO = re.compile(
     r"\s++\S.*[:=|]|\.\.\.\s*+$|fio[-:_ ]|Starting \d|Jobs: \d|.*: Laying out|\s*+(?:READ|WRITE|TRIM|MIXED):"
     r"|\|\s|(?:[sc]?lat|bw|iops|sync|IO depths|submit|complete|latency|cpu|issued|errors|Run|Disk|fsync)\b.*[:=(]"
-    r"|[\[\]{}$#]$|[$#]\s|.*\bfio\b.*--|note: |hostname=|Client|Server|WARNING|Send |Accept|All clients|\S*@\S*[:~]"
+    r"|[\[\]{}$#]$|\$\s|#\s(?=[a-z./])"
+    r"|.*\bfio\b.*--|note: |hostname=|Client|Server|WARNING|Send |Accept|All clients|\S*@\S*[:~]"
 )
 _DECORATION = "#=*-_~:[]() \t"
 

@@ -57,6 +57,7 @@ _OF_TEST = re.compile(r"seq|rand|rnd|read|write|\bmixed\b|^total$|\b\d+ ?[km]i?b
 """What only the name of a test has: how it accesses, and how much."""
 _OF_VALUES = re.compile(r"values?|results?|scores?|measured|figures?", re.IGNORECASE)
 """How the only column of figures is called, where it has no name of its own."""
+_BOTH_WAYS = re.compile(r"\s*\(?\b(?:read|r) ?/ ?(?:write|w)\b\)?", re.IGNORECASE)
 _SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
 
 
@@ -101,7 +102,7 @@ def _parse(source: Source, results: Results) -> None:
 
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     """Adds a table of text: names of columns, and cells below them."""
-    header, rows = _with_units(header, rows)
+    header, rows = _with_units(*_by_way(header, rows))
     whole = len(header)
     header, rows = without_changes(header, rows)
     if len(header) < whole:
@@ -121,6 +122,27 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         results.problem(
             f"{counted(len(left_out), 'cell')} without a single figure, such as {left_out[0]}: left out", table.line
         )
+
+
+def _by_way(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with rows and columns of their own for reads and writes, where `IOPS (Read/Write)` names both."""
+    parted = [part for row in rows for part in _parted(row)]
+    columns = list(zip(header, *parted, strict=True)) if all(len(row) == len(header) for row in parted) else []
+    if not any(_BOTH_WAYS.search(name) for name in header[1:]) or not columns:
+        return header, parted
+    first, *others = (list(part) for column in columns for part in _parted(list(column)))
+    names, *cells = zip(first, *others, strict=True)
+    return list(names), [list(row) for row in cells]
+
+
+def _parted(row: list[str]) -> list[list[str]]:
+    pairs = [cell.split(" / ") if " / " in cell else cell.split("/") for cell in row[1:]]
+    if not _BOTH_WAYS.search(row[0]) or any(len(pair) != 2 for pair in pairs):
+        return [row]
+    return [
+        [f"{way} {_BOTH_WAYS.sub('', row[0]).strip()}", *(pair[place].strip() for pair in pairs)]
+        for place, way in enumerate(("read", "write"))
+    ]
 
 
 def _with_units(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
@@ -212,7 +234,8 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
                 metric = found.metric_called(label) or (f"{plain}_ns" if found.metric else plain)
                 said = named(bare, found) or Entry(bare, op, metric, found.value)
                 workload = OF_NO_NAME if said.name == OF_ALL else said.name
-                setting = source.stem_without_round if alone else name
+                of_all = header[0] if are_tests and _may_be_setting(header[0]) else source.stem_without_round
+                setting = of_all if alone else name
                 one = made.get(workload) or made.setdefault(workload, table.row(setting, workload, phase))
                 if (one.key(said.metric, said.op), "all") in one.reported:
                     one = table.row(setting, bare, phase)
@@ -311,6 +334,11 @@ def _tests(header: list[str], rows: list[list[str]]) -> dict[int, str]:
     if all(len(places) == 1 for places in found.values()):
         return {}
     return {place: header[place] for places in found.values() for place in places}
+
+
+def _may_be_setting(name: str) -> bool:
+    """Whether the corner of a table of tests names what was tested."""
+    return bool(name) and name.lower() not in (*METRIC_COLUMN, *WORKLOAD, *SETTING) and not _OF_METRIC.search(name)
 
 
 def _is_filled(cell: str) -> bool:

@@ -10,7 +10,7 @@ from iolab.files.importer.text import number
 _THINGS = r"(?:file|op|req|request|object|obj|IO|io|transaction|txn?)"
 _CELL = re.compile(
     r"(?P<number>[-+]?[\d.,]{1,40}+)\s*+"
-    rf"(?P<unit>{_THINGS}s?/s(?:ec)?|[mnuµμ]?s/{_THINGS}|[a-zA-Zµμ%]{{0,5}}+(?:/s(?:ec)?|ps)?)\Z"
+    rf"(?P<unit>{_THINGS}s?/s(?:ec)?|[mnuµμ]?s/{_THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,5}}+(?:/s(?:ec)?|ps)?)\Z"
 )
 _TWO = re.compile(
     r"(?P<first>[^()]{1,40}?)\s*+\((?P<inside>[^()]{1,40})\)\Z"
@@ -27,7 +27,9 @@ AS_ROUNDED = 0.03
 _APART = re.compile(r"(?<=[kKM]) (?=IOPS)", re.IGNORECASE)
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "G": 1e9}
 _BYTES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
+_LONG = (("nano", "ns"), ("micro", "us"), ("milli", "ms"), ("", "s"))
 _TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3, "ms": 1e6, "msec": 1e6, "s": 1e9, "sec": 1e9}
+_TIMES |= {f"{word}second{end}": _TIMES[unit] for word, unit in _LONG for end in ("", "s")}
 _EACH = re.compile(rf"{_THINGS}s?/s(?:ec)?|(?P<time>[mnuµμ]?s)/{_THINGS}")
 """`25.8 files/s`, `38.80 ms/file`."""
 LATENCY = re.compile(r"(?:\b|_)c?lat(?:\b|_)|c?latency(?![a-z])", re.IGNORECASE)

@@ -163,7 +163,7 @@ _SPDK_FIGURES = {
 SPDK_PERF = figures_format(
     "spdk-perf",
     "SPDK's spdk_nvme_perf: IOPS, rate and latency of each device and in total",
-    recognised_by=r"Device Information\s++:\s++IOPS\s++MiB/s\s++Average",
+    recognised_by=r"Device Information\s++:\s++IOPS\s++Mi?B/s\s++Average",
     words=("Device Information", "IOPS", "MiB/s", "Average", "from core"),
     titled=True,
     rules=[

@@ -52,7 +52,11 @@ UNREAD = tuple(
             r"|^ID# ATTRIBUTE_NAME\s+FLAG",
             OF_DRIVE,
         ),
-        ("nvme's log", r"\b(?:percentage_used|percent_used|data_units_(?:read|written)|avail_spare)\b", OF_DRIVE),
+        (
+            "nvme's log",
+            r"\b(?:(?:host|nand)_bytes_written|wear_leveling|percentage_used|percent_used|data_units_(?:read|written)|avail_spare)\b",
+            OF_DRIVE,
+        ),
         ("btt's report", r"^=+ All Devices =+", "read the trace itself with iolab trace"),
         ("a histogram of latencies", r"^\s*(?:\S+\s+: count\s+distribution|\[\d+\w?, \d+\w?\)\s+\d+ \|)", TRACE),
         ("a trace of block events", r"\bblock_(?:rq|bio)_\w+: ", TRACE),
@@ -74,6 +78,24 @@ UNREAD = tuple(
             "record the I/Os themselves: iolab record, or biosnoop",
         ),
         ("iolatpcts' report", r"^(?:\S+\s+)?p50=[\d.]+\w*s p75=", INTO_CSV),
+        ("cargo bench's report", r"^test \S+ +\.\.\. bench: ", INTO_CSV),
+        ("DTrace's distribution", r"^\s*value  -+ Distribution -+ count", INTO_CSV),
+        ("juicefs bench's progress", r"^\s*(?:Write|Read) (?:big|small) blocks: \d+/\d+ ", "give the table at its end"),
+        (
+            "SPDK's distribution of latencies",
+            r"^Summary latency data for ",
+            "give the lines above it, 'Device Information'",
+        ),
+        (
+            "bdevperf's report of old",
+            r"^\s*\S+\s+: *[\d.]+ IO/s\s+[\d.]+ MB/s",
+            "put its figures into a CSV file, a row per run; its MB are 2^20 bytes",
+        ),
+        (
+            "a trace of bcc's trace, without times",
+            r"^\d+\s+\d+\s+\S+\s+block_\w+\s",
+            "record the I/Os themselves: iolab record, or biosnoop",
+        ),
         ("Criterion's report", r"^\s*\S.*\s(?:time|thrpt):\s+\[[\d.]+ \S+ [\d.]+ ", INTO_CSV),
         (
             "IOR's summary",
