@@ -150,6 +150,13 @@ def test_reports_of_iostat_below_long_titles_are_settings(tmp_path: Path) -> Non
     assert rates == {"On the old kernel I see": 7, title[:-1]: 9}
 
 
+def test_a_text_that_begins_within_a_report_of_iostat_has_no_first_one(tmp_path: Path) -> None:
+    row = "sda   {}  0.00   0.00   0.00   1.00\n"
+    report = f"\nDevice            r/s     w/s     rkB/s     wkB/s  %util\n{row}"
+    found = _read(tmp_path, f"{row.format(5)}{report.format(7)}{report.format(9)}")
+    assert found["x", "iostat sda", "read.iops"] == 8
+
+
 def test_devices_of_dstat_that_stand_together(tmp_path: Path) -> None:
     text = (
         "----system---- --dsk/sda-----dsk/sdb-- sda--sdb-\n"
@@ -210,6 +217,18 @@ def test_reads_and_writes_in_a_cell(tmp_path: Path) -> None:
     assert found["SPDK", "Random write", "write.latency_ns_mean"] == 162_669
     found = _read(tmp_path, "| fs | IOPS (r/w) |\n|---|---|\n| ext4 | 10k/20k |\n| xfs | 30k/40k |\n")
     assert (found["ext4", "table", "read.iops"], found["xfs", "table", "write.iops"]) == (10_000, 40_000)
+
+
+def test_two_figures_in_each_cell_of_two_settings(tmp_path: Path) -> None:
+    found = _read(
+        tmp_path,
+        "| Workload | Baseline | zero-copy |\n|---|---|---|\n"
+        "| 4K randread | 378K IOPS, p50 184 us | 353K IOPS, p50 201 us |\n"
+        "| 128K read | 10140 MiB/s, p50 1489 us | 7215 MiB/s, p50 1911 us |\n",
+    )
+    assert found["Baseline", "4K randread", "read.iops"] == 378_000
+    assert found["zero-copy", "128K read", "read.latency_ns_p50"] == 1_911_000
+    assert len(found) == 8
 
 
 def test_units_written_out(tmp_path: Path) -> None:

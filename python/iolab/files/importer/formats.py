@@ -61,7 +61,7 @@ from iolab.files.importer.sysbench import FORMAT as SYSBENCH
 from iolab.files.importer.sysstat_json import FORMAT as SYSSTAT_JSON
 from iolab.files.importer.time_command import FORMAT as TIME_COMMAND
 from iolab.files.importer.tiobench import FORMAT as TIOBENCH
-from iolab.files.importer.unread import PARTS, UNREAD, UnreadFormat, shape_of
+from iolab.files.importer.unread import INPUTS, PARTS, UNREAD, UnreadFormat, shape_of
 from iolab.files.importer.vdbench_flat import FORMAT as VDBENCH_FLAT
 from iolab.files.importer.vmstat import FORMAT as VMSTAT
 from iolab.files.importer.vmstat_disks import FORMAT as VMSTAT_DISKS
@@ -172,6 +172,8 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if tables and not (tables[0] in OF_TEXT and CSV_FILE.resembles(source)):
         return tables
     _refuse(PARTS, source)
+    if not any(map(_MEASURED.search, source.text_lines)):
+        _refuse(INPUTS, source)
     if shape := shape_of(source.text_lines):
         raise InputError(f"unrecognised format: {shape.what}", where=source.name, remedy=shape.remedy)
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:

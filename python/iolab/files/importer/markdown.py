@@ -196,12 +196,14 @@ def _is_result(name: str) -> bool:
 
 
 def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
-    """Whether each row has figures of one kind, in columns whose names are none of metrics."""
+    """Whether each cell of a row has figures of the same kinds, in columns whose names are none of metrics."""
     names = header[1:]
     if len(names) < 2 or any(_OF_METRIC.search(name) or LATENCY.search(name) for name in names):
         return False
-    kinds = [{found.metric for cell in row[1:] for found in quantities(cell)} for row in rows]
-    has_unit = any(kind - {None} for kind in kinds)
+    kinds = [
+        {frozenset(found.metric for found in known) for cell in row[1:] if (known := quantities(cell))} for row in rows
+    ]
+    has_unit = any(kind - {frozenset((None,))} for kind in kinds)
     are_numbered = any(map(_NUMBERED.fullmatch, names))
     are_tests = all(_OF_TEST.search(row[0]) for row in rows) and not any(
         _OF_TEST.search(name) or _OF_VALUES.fullmatch(name) or _is_amount(name, [row[place] for row in rows])

@@ -28,7 +28,7 @@ _CHANGE = re.compile(
     re.IGNORECASE,
 )
 _FILLER = re.compile(
-    r"\b(?:the|an?|is|are|was|were|be|been|has|have|can|will|by|in|of|on|for|this|that|it|its|which|and|we|i|see|saw|patch"
+    r"\b(?:the|up|down|an?|is|are|was|were|be|been|has|have|can|will|by|in|of|on|for|this|that|it|its|which|and|we|i|see|saw|patch"
     r"|commit|change|with|performance|results?|shows?|showed|about|significantly|slightly|also|now|then)\b",
     re.IGNORECASE,
 )

@@ -152,16 +152,6 @@ PARTS = tuple(
             "give the lines at its end too, such as 'readrandom : 12.2 micros/op'",
         ),
         (
-            "fio's job file, without results",
-            r"^(?:ioengine|iodepth|rwmixread|readwrite|rw)\s*=\s*\w",
-            "run it: iolab run FILE",
-        ),
-        (
-            "a command of fio, without its results",
-            r"^\s*(?:\\W ?)?(?:sudo )?(?:\S*/)?fio\s+-{1,2}\w",
-            "give what fio printed, or put the options into a job file and run it: iolab run FILE.fio",
-        ),
-        (
             "a text with rates in Mb/s (perhaps bits)",
             r"\d ?[kMG]b(?:/s|ps)\b",
             "write MB/s, or an eighth of it, and read it again",
@@ -169,6 +159,23 @@ PARTS = tuple(
     )
 )
 """Of outputs and texts from which only a part is here. Looked for where nothing else is in the text."""
+
+INPUTS = tuple(
+    UnreadFormat(name, re.compile(pattern), remedy)
+    for name, pattern, remedy in (
+        (
+            "fio's job file, without results",
+            r"^(?:ioengine|iodepth|rwmixread|readwrite|rw)\s*=\s*\w",
+            "run it: iolab run FILE",
+        ),
+        (
+            "a command of fio, without its results",
+            r"^\s*(?:\W ?)?(?:sudo )?(?:\S*/)?fio\s+-{1,2}\w",
+            "give what fio printed, or put the options into a job file and run it: iolab run FILE.fio",
+        ),
+    )
+)
+"""What was asked for, where no line of the text has a rate or a latency."""
 
 
 _ROW_OF_BARS = re.compile(r"\s*(?:[|│].*\d.*[|│]\s*$|[|│][\s|│]*$|```)")
