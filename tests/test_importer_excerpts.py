@@ -336,7 +336,7 @@ def test_numbered_columns_of_a_metric_without_a_name_are_rounds(tmp_path: Path) 
 
 def test_of_a_change_what_is_there_after_it(tmp_path: Path) -> None:
     text = (
-        "docs/bench.md\n```diff\n@@ -1,4 +1,4 @@\n | fs | IOPS |\n |---|---|\n-| ext4 | 5 |\n+| ext4 | 7 |\n"
+        "README\n```diff\n@@ -1,4 +1,4 @@\n | fs | IOPS |\n |---|---|\n-| ext4 | 5 |\n+| ext4 | 7 |\n"
         "+| xfs | 8 |\n```\n"
     )
     found = _read(tmp_path, text)
