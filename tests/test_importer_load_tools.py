@@ -183,7 +183,7 @@ def test_a_table_of_markdown_in_prose(tmp_path: Path) -> None:
         "| **6.6** | read | 1,200 | 5 |\n\nAnd that was it.\n"
     )
     run = open_run(path)
-    assert value(run, "6.6", "read", "IOPS") == 1200
+    assert value(run, "6.6", "read", "iops") == 1200
     assert run.metrics.filter(setting="6.1", key="lat_us")["value"].to_list() == [None]
 
 

@@ -37,7 +37,7 @@ WAYS_IN_COLUMNS = """| drive | seq read | seq write |
 @pytest.mark.parametrize(
     ("text", "setting", "workload", "metric", "expected"),
     [
-        (SETTINGS_IN_ROWS, "none", "table", "read IOPS", 65_500),
+        (SETTINGS_IN_ROWS, "none", "table", "read.iops", 65_500),
         (SETTINGS_IN_ROWS, "none", "table", "rate_bytes_per_s", 512e6),
         (SETTINGS_IN_ROWS, "bfq", "table", "rate_bytes_per_s", 258 * MIB),
         (SETTINGS_IN_ROWS, "bfq", "table", "latency_ns_mean", 1.2e6),

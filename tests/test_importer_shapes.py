@@ -127,7 +127,7 @@ def test_columns_that_state_how_much_was_done_are_workloads(
     path.write_text(text)
     run = open_run(path)
     for amount, expected in figures.items():
-        assert value(run, "table", workload.format(amount), "IOPS") == expected
+        assert value(run, "table", workload.format(amount), "iops") == expected
 
 
 def test_tables_below_different_headings_are_settings(tmp_path: Path) -> None:

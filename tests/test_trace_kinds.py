@@ -505,3 +505,48 @@ def test_a_packed_recording_holds_every_page_for_iolab_and_for_trace_cmd(tmp_pat
         command = ["trace-cmd", "report", "-i", str(tmp_path / "a.dat")]
         shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
         assert sum(": block_" in line for line in shown.splitlines()) == len(told)
+
+
+def test_biosnoop_with_times_of_day_in_a_post(of: Of) -> None:
+    figures = of(
+        "```sh\n$ sudo ./biosnoop -t\n"
+        "TIMESTAMP    COMM           PID     DISK    T    SECTOR     BYTES   LAT(ms)\n"
+        "17:58:57.814 mount          163467  sde     WSM  41944043   4096      1.422\n"
+        "17:58:59.814 mount          163467  sde     WSM  41945067   4096      1.429\n"
+        "```\n"
+    )
+    assert latencies(figures) == (2, 1_425_500, 1_429_000)
+    assert figures["elapsed_ns"] == 2_000_000_000 + 1_422_000
+    assert figures["malformed"] == 0
+
+
+def test_stacks_below_events_of_perf_are_no_records(of: Of) -> None:
+    figures = of(
+        "dd 42 [001]   100.000100: block:block_rq_issue: 8,0 W 4096 () 2048 + 8 [dd]\n"
+        "            7fffa5a2dc02 blk_update_request ([kernel.kallsyms])\n"
+        "        6566322d30333762 [unknown] ([unknown])\n"
+        "swapper 0 [001]   100.000600: block:block_rq_complete: 8,0 W () 2048 + 8 [0]\n"
+    )
+    assert latencies(figures) == (1, 500_000, 500_000)
+    assert (figures["records"], figures["malformed"]) == (2, 0)
+
+
+def test_no_time_lies_across_a_loss_without_its_time(of: Of) -> None:
+    figures = of(
+        "dd 42 [001]   100.000100: block:block_rq_issue: 8,0 W 4096 () 2048 + 8 [dd]\n"
+        "PERF_RECORD_LOST lost 11\n"
+        "swapper 0 [000]   102.000200: block:block_rq_complete: 8,0 W () 2048 + 8 [0]\n"
+        "dd 42 [001]   104.000100: block:block_rq_issue: 8,0 W 4096 () 2056 + 8 [dd]\n"
+        "swapper 0 [000]   104.000300: block:block_rq_complete: 8,0 W () 2056 + 8 [0]\n"
+    )
+    assert latencies(figures) == (1, 200_000, 200_000)
+    assert figures["malformed"] == 0
+
+
+def test_a_report_that_is_no_trace_is_called_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(
+        "PID    COMM             D MAJ MIN DISK       I/O  Kbytes  AVGms\n9056   dd  W 253 0   vda  14 14336 138.1\n"
+    )
+    with pytest.raises(InputError, match="looks like biotop's report"):
+        study(trace_of([path]))

@@ -90,6 +90,8 @@ NO_IO = "no I/O completed in the measured part"
 
 SUMMARIES = {"min": "Lowest", "mean": "Mean", "max": "Highest"}
 
+NAMELESS = "value"
+"""What a metric is called that a table does not name: neither way is better."""
 SCORE, COST = "score_", "cost_"
 """What names a benchmark's own statistic in an unknown unit: more of a score is better, less of a cost."""
 
@@ -98,7 +100,7 @@ def describe_by_name(key: str) -> MetricDescription:
     """A name that is registered nowhere, such as a CSV column's: unit and direction as far as its words say them.
 
     Rates are better high; latencies, durations, CPU time and counts of what hurts are better low; the rest is better
-    high.
+    high, unless it is called `value`.
     """
     name = key.rpartition("/")[2]
     family: dict[str, Nature] = {SCORE: "benefit", COST: "cost"}
@@ -119,7 +121,7 @@ def _nature(name: str) -> Nature:
     for nature, meant in _WORDS.items():
         if meant & words:
             return nature
-    return "benefit"
+    return "neutral" if name == NAMELESS else "benefit"
 
 
 _WORDS: dict[Nature, set[str]] = {

@@ -134,8 +134,8 @@ def _latency(raw: JsonObject, ops: float) -> Latency | None:
     if not number(chosen, "max"):
         return None
     with_bins = total if table(total, "bins") else completion
-    with_percentiles = total if table(total, "percentile") else completion
-    percentiles = table(with_percentiles, "percentile")
+    # Of a text that was cut off, what the second list lacks stands in the first.
+    percentiles = table(completion, "percentile") | table(total, "percentile")
     return Latency(
         # A weight at least: of some engines' syncs fio prints a latency, and that there was none.
         count=max(0.0, number(chosen, "N") or ops) or 1.0,

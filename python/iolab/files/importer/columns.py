@@ -12,7 +12,7 @@ OF_RESULT = re.compile(
     re.IGNORECASE,
 )
 """A metric of I/O, or its unit."""
-_UNIT = re.compile(r"\(?\[?\b(?P<unit>[kMG]?i?B/s|[kM]?IOPS|[mnuµ]s(?:ec)?)\b\)?\]?")
+_UNIT = re.compile(r"\(?\[?\b(?P<unit>[kKMGT]?i?B/s(?:ec)?|[kM]?IOPS|[mnuµ]s(?:ec)?)\b\)?\]?")
 _CHANGE = re.compile(
     # A share of time is a figure of its own.
     r"(?!.*\b(?:cpu|util\w*|busy|iowait|idle|hits?|usr|user|sys\w*)\b)"

@@ -65,7 +65,7 @@ class _Reader:
             ("latency_ns_mean", rest["us"], US),
         ):
             value = number(text) if text else None
-            self.rows[workload].add(metric, None if value is None else value * scale, op=op)
+            self.rows[workload].add(metric, value * scale if value else None, op=op, absent="not measured")
 
 
 def _name(pattern: str, words: str, depths: str) -> str:

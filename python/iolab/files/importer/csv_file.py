@@ -28,6 +28,12 @@ WORKLOAD = "csv"
 """The workload of a table that names none, if the file's name is its setting's."""
 SECOND_NS = 1e9
 _ENDS = re.compile(r"(?P<bare>.+)[ _](?P<unit>us|usec|ms|msec)")
+_OF_OPERATIONS = re.compile(
+    r"(?:(?P<before>read|write)[ _])?iops"
+    r"(?: ?[(\[]?(?:(?P<after>read|write)|avg|mean)[)\]]?)?",
+    re.IGNORECASE,
+)
+"""`IOPS`, `Read IOPS`, `IOPS (write)`, `IOPS(avg)`."""
 TRIAL_COLUMNS = frozenset(
     ("trial", "round", "position", "workload", "setting", "status", "seed", "attempt", "started_unix_ns", "duration_ns")
 )
@@ -92,12 +98,16 @@ def _meanings(layout: Layout) -> list[tuple[str, str, str, float]]:
     parentheses are applied, as are those of the entries. Of two columns that mean the same metric, the second keeps
     its name."""
     found: list[tuple[str, str, str, float]] = []
+    taken: set[tuple[str, str, str]] = set()
     for column in layout.metrics:
         of_entries = layout.units.get(column)
         meaning = _with_unit(column) if of_entries is None else (*_measured(column, of_entries), 1.0)
-        if meaning is None or meaning[:3] in [one[:3] for one in found]:
+        if meaning is None or meaning[:3] in taken:
             meaning = (*metric_of(column), 1.0)
+        if meaning[:3] in taken:
+            meaning = ("main", "all", _plain(column), 1.0)
         found.append(meaning)
+        taken.add(meaning[:3])
     return found
 
 
@@ -134,8 +144,14 @@ def metric_of(column: str) -> tuple[str, str, str]:
     op, _, name = rest.rpartition(".")
     if name in METRICS and (op or "all") in OPS and re.fullmatch(r"[a-z0-9_]*", phase):
         return phase or "main", op or "all", name
+    if found := _OF_OPERATIONS.fullmatch(column):
+        return "main", (found["before"] or found["after"] or "all").lower(), "iops"
+    return "main", "all", _plain(column)
+
+
+def _plain(column: str) -> str:
     plain = column.replace("/", "_per_").replace(".", "_")
-    return "main", "all", f"{plain}_" if plain in TRIAL_COLUMNS else plain
+    return f"{plain}_" if plain in TRIAL_COLUMNS else plain
 
 
 OF_TRACE = frozenset(("COMM", "PID", "DISK", "SECTOR", "BYTES"))

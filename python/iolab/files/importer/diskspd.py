@@ -26,11 +26,13 @@ _COLUMNS = {
     "bytes": ("bytes", 1.0),
     "I/Os": ("ops", 1.0),
     "MiB/s": ("rate_bytes_per_s", MIB),
+    "MB/s": ("rate_bytes_per_s", MIB),
     "I/O per s": ("iops", 1.0),
     "AvgLat": ("latency_ns_mean", MS),
     "LatStdDev": ("latency_ns_stddev", MS),
 }
 """Those of latencies need -L; with -D there is one more, which is not read."""
+_THREAD = re.compile(r"\s*+\d++\s*+\|(?:\s*+[\d.]++\s*+\|){4,}+")
 _QUANTILE = re.compile(r"\s*+(?P<which>[\w-]++)\s*+\|(?P<cells>[^|]*+\|[^|]*+\|[^|]*+)$")
 _TIME = re.compile(r"(?:actual )?test time:\s++(?P<seconds>[\d.]++)s")
 _BEGIN = re.compile(r"(?:Command Line:|Input parameters:)")
@@ -48,7 +50,9 @@ def _parse_text(source: Source, results: Results) -> None:
     row: Row | None = None
     op, seconds = "", None
     columns = list(_COLUMNS)
+    last = None
     for line in source.lines(results.problem):
+        last = line.number if op and _THREAD.match(line.text) else last
         if _BEGIN.match(line.text.strip()):
             row = None
         elif found := _TIME.match(line.text.strip()):
@@ -68,12 +72,14 @@ def _parse_text(source: Source, results: Results) -> None:
                 if known := _COLUMNS.get(column):
                     metric, scale = known
                     row.add(metric, None if value is None else value * scale, op=op)
-            op = ""
+            op, last = "", None
         elif row is not None and (found := _QUANTILE.match(line.text)):
             name = QUANTILES.get(found["which"]) or EXTREMES.get(found["which"])
             for one, cell in zip(("read", "write", "all"), found["cells"].split("|"), strict=True):
                 if name and (value := number(cell.strip())) is not None:
                     row.add(f"latency_ns_{name}", value * MS, op=one)
+    if op and last is not None:
+        results.problem("the text ends before the line of totals, which DiskSpd prints below its threads", last)
 
 
 def _parse_xml(source: Source, results: Results) -> None:

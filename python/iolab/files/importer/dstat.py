@@ -31,6 +31,7 @@ STATES = {
 WAYS = {"read": "read", "writ": "write"}
 _CPU_GROUP = re.compile(r"total[ -](?:cpu[ -])?usage")
 _DISK_GROUP = re.compile(r"(?P<kind>dsk|io)/(?P<device>[\w.-]{1,60}?)-*+")
+_TOGETHER = re.compile(r"-++(?=(?:dsk|io)/)")
 _AMOUNT = re.compile(r"(?P<digits>\d[\d.]{0,20}+)(?P<unit>[BkKMGT]?)")
 
 Place = tuple[str, str, str]
@@ -53,6 +54,8 @@ class _Reader(OutputReader):
         self.groups: list[str] = []
         self.is_csv = False
         self.places: list[Place | None] = []
+        self.widths: list[int] = []
+        """How many columns stand between two bars."""
         self.first: dict[str, Means] = {}
         self.later: dict[str, Means] = {}
 
@@ -76,16 +79,29 @@ class _Reader(OutputReader):
         if self.is_csv:
             names = next(csv.reader([text]), [])
             return list(zip(self.groups, (name.rpartition(":")[2] for name in names), strict=False))
+        self.widths = [len(re.findall(r"[^\s:]+", part)) for part in text.split("|")]
         parts = [part.split() for part in re.split(r"[|:]", text)]
-        if len(parts) != len(self.groups):
+        groups = self.groups
+        if len(parts) != len(groups):
+            # Of groups that are not read, the devices' names may stand in one word: `sda--sdb`.
+            groups = [name for group in groups for name in ([group] if "/" in group else re.split(r"-+", group))]
+        if len(parts) != len(groups):
             return []
-        return [(group, column) for group, part in zip(self.groups, parts, strict=True) for column in part]
+        return [(group, column) for group, part in zip(groups, parts, strict=True) for column in part]
+
+    def _words(self, text: str) -> list[str]:
+        parts = text.split("|")
+        if len(parts) != len(self.widths):
+            return re.split(r"[|\s]+|(?<=[\dBkKMGT]):(?=\s*\d+[BkKMGT ])", text.strip())
+        words: list[str] = []
+        for part, width in zip(parts, self.widths, strict=True):
+            is_read = any(self.places[len(words) : len(words) + width])
+            # What is not read may hold colons of its own, and a date before the time of day.
+            words += re.findall(r"[^\s:]+", part) if is_read else [""] * width
+        return words
 
     def row(self, line: Line, table: Table) -> bool:
-        cells = (
-            line.text.split(",") if self.is_csv else re.split(r"[|\s]+|(?<=[\dBkKMGT]):(?=\s*\d+[BkKMGT ])", line.text)
-        )
-        words = [cell.strip() for cell in cells if self.is_csv or cell.strip()]
+        words = [cell.strip() for cell in line.text.split(",")] if self.is_csv else self._words(line.text)
         if not self._fit(words):
             return False
         means = self.later if self.first else self.first
@@ -128,7 +144,8 @@ def _groups(text: str) -> list[str]:
             filled.append(name or (filled[-1] if filled else ""))
         found = filled
     elif text.lstrip().startswith("-"):
-        found = [word.strip("-") for word in text.split()]
+        # Groups of one kind stand without a space between them: `--dsk/sda-----dsk/sdb--`.
+        found = [part for word in text.split() for part in _TOGETHER.split(word.strip("-"))]
     else:
         return []
     return found if any(_CPU_GROUP.fullmatch(name) or _DISK_GROUP.fullmatch(name) for name in found) else []

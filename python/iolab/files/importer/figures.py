@@ -122,6 +122,7 @@ class _Reader:
         for line in self.source.lines(self.results.problem):
             for one in self.rules:
                 if found := one.pattern.match(line.text):
+                    self.results.lines_read.add(line.number)
                     self._take(one, found, line.number)
                     break
 
@@ -143,10 +144,11 @@ class _Reader:
         phase = phase_name(groups["phase"]) if groups.get("phase") else self.phase
         if one.opens:
             self.phase = phase
-        if not one.figures:
+        if one.names or not one.figures:
             self.section = groups.get("workload") or ""
-            if one.names:
-                self._name_rows(self.table, " ".join((self.workload, self.section)))
+        if one.names:
+            self._name_rows(self.table, " ".join((self.workload, self.section)))
+        if not one.figures:
             return
         named = groups.get("setting") or (groups.get("machine") if self.has_machines else None)
         setting = named or self.source.stem_without_round
@@ -223,10 +225,13 @@ def figures_format(
     rules: Sequence[Rule],
     otherwise: tuple[str, Sequence[Rule]] | None = None,
     titled: bool = False,
+    repeats: str | None = None,
 ) -> Format:
     """A format of such lines. `recognised_by`: a line that only this tool prints. `otherwise`: what a file without such
-    a line is recognised by, and the rules that hold for it instead. `titled`: as in `Format`."""
+    a line is recognised by, and the rules that hold for it instead. `titled`: as in `Format`.
+    `repeats`: lines of figures that its other lines state too, or that come before the end of the measurement."""
     pattern = re.compile(r"\s*+(?:" + recognised_by + ")", re.ASCII)
+    repeated = None if repeats is None else re.compile(r"\s*+(?:" + repeats + ")", re.ASCII)
     second = None if otherwise is None else re.compile(r"\s*+(?:" + otherwise[0] + ")", re.ASCII)
 
     def recognises(source: Source) -> bool:
@@ -235,8 +240,12 @@ def figures_format(
     def parse(source: Source, results: Results) -> None:
         chosen = rules if otherwise is None or source.has_line(pattern) else otherwise[1]
         _Reader(source, results, name, chosen).read()
+        if repeated is not None:
+            results.lines_read |= {
+                line.number for line in source.lines(lambda what, line: None) if repeated.match(line.text)
+            }
 
-    return Format(name, help, recognises, parse, words, titled=titled)
+    return Format(name, help, recognises, parse, words, titled=titled, marks=True)
 
 
 def _value(text: str, scale: float) -> float | None:

@@ -18,7 +18,8 @@ WHOLE = 1.1
 _OF_FIO = re.compile(
     r"\s++\S.*[:=|]|\.\.\.\s*+$|fio[-:_ ]|Starting \d|Jobs: \d|.*: Laying out|\s*+(?:READ|WRITE|TRIM|MIXED):"
     r"|\|\s|(?:[sc]?lat|bw|iops|sync|IO depths|submit|complete|latency|cpu|issued|errors|Run|Disk|fsync)\b.*[:=(]"
-    r"|[\[\]{}$#]$|[$#]\s|.*\bfio\b.*--|note: |hostname=|Client|Server|WARNING|Send |Accept|All clients|\S*@\S*[:~]"
+    r"|[\[\]{}$#]$|\$\s|#\s(?=[a-z./])"
+    r"|.*\bfio\b.*--|note: |hostname=|Client|Server|WARNING|Send |Accept|All clients|\S*@\S*[:~]"
 )
 _DECORATION = "#=*-_~:[]() \t"
 
@@ -131,6 +132,11 @@ class Sequence:
         """What follows is another run. `heading`: what stood above it."""
         self._open = False
         self._heading = heading or self._heading
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no job was added."""
+        return not self._runs
 
     def disk(self, name: str) -> None:
         """A disk that the last run kept busy."""

@@ -52,9 +52,17 @@ _OLD_RATES = re.compile(
 )
 _ALONE = re.compile(_WAY.pattern.replace("(?=.*(?:IOPS=|bw=|BW=))", "") + _RATES.pattern)
 _OLD_ALONE = re.compile(_WAY.pattern.replace("(?=.*(?:IOPS=|bw=|BW=))", "") + _OLD_RATES.pattern)
+
+
+def _anonymous(pattern: re.Pattern[str]) -> str:
+    """The pattern without names of groups, which may stand in one only once."""
+    return re.sub(r"\(\?P<\w+>", "(?:", pattern.pattern)
+
+
 _LABELLED = re.compile(r"\s*+(?P<label>[^\s:=][^:=]{0,80}+):\s*+(?P<rates>(?:read|write|trim|mixed)\s*+:.*)")
 """`grep IOPS= *.log`: the name of what the rates are of, before them."""
-_LABELLED_ALONE = re.compile(_LABELLED.pattern.partition("(?P<rates>")[0] + _ALONE.pattern)
+_LABEL = _LABELLED.pattern.partition("(?P<rates>")[0]
+_LABELLED_ALONE = re.compile(f"{_LABEL}(?:{_anonymous(_ALONE)}|{_anonymous(_OLD_ALONE)})")
 _SYNC_ALONE = re.compile(r"\s*+fsync/fdatasync/sync_file_range:\s*+$")
 """What etcd asks for: nothing but the latencies of syncs."""
 _NAMELESS = ": (groupid=0, jobs=1): err= 0"
@@ -208,6 +216,8 @@ class _Reader:
         """Whether the job's first lines are not in the text."""
         self.without_rates: list[tuple[int, str]] = []
         """Lines and names of jobs below which no rates stand."""
+        self.headless = 0
+        """The line of a summary above which no job stands."""
         self.label = ""
         """What stood before the last rates on their line."""
         self.failure = ""
@@ -217,7 +227,7 @@ class _Reader:
         prefix = None if DETAILS.match(line.text) else _HOST.match(line.text)
         host = prefix["host"] if prefix else None
         text = line.text[prefix.end() :] if prefix else line.text
-        if (labelled := _LABELLED.match(text)) and _ALONE.match(labelled["rates"]):
+        if (labelled := _LABELLED.match(text)) and _LABELLED_ALONE.match(text):
             text = labelled["rates"]
             if labelled["label"] != self.label:
                 self.label = labelled["label"]
@@ -237,6 +247,8 @@ class _Reader:
             self.banners[found["name"].strip()] = _options(found)
         elif _END.match(text):
             self.finish_job()
+            if self.runs.is_empty:
+                self.headless = self.headless or line.number
             self.runs.close(None)
         elif (command := command_of(text)) and (sets(command) or _RUNS_FIO.search(command)):
             self.finish_job()
@@ -305,6 +317,8 @@ def _parse(source: Source, results: Results) -> None:
     reader.finish_job()
     for place, name in reader.without_rates:
         results.problem(f"no rates are below the line of job {name[:QUOTED_MAX]}: are its lines whole?", place)
+    if reader.headless:
+        results.problem("this summary is not read: the jobs that it is of are not in the text", reader.headless)
     if source.has_line(_SUBMISSION) and not source.has_line(_LATENCY):
         results.problem("submission latencies (slat) are not read, and the text has no others")
     found = reader.runs.finished(results) or terse.runs.finished(results)

@@ -51,15 +51,17 @@ from iolab.files.importer.phoronix import FORMAT as PHORONIX
 from iolab.files.importer.pidstat import FORMAT as PIDSTAT
 from iolab.files.importer.prose import FORMAT as PROSE
 from iolab.files.importer.rados_json import FORMAT as RADOS_JSON
+from iolab.files.importer.results import Results
 from iolab.files.importer.sar import FORMAT as SAR
 from iolab.files.importer.server_tools import FORMATS as SERVER_TOOLS
+from iolab.files.importer.shell_commands import command_of
 from iolab.files.importer.source import Source
 from iolab.files.importer.spread import FORMAT as SPREAD
 from iolab.files.importer.sysbench import FORMAT as SYSBENCH
 from iolab.files.importer.sysstat_json import FORMAT as SYSSTAT_JSON
 from iolab.files.importer.time_command import FORMAT as TIME_COMMAND
 from iolab.files.importer.tiobench import FORMAT as TIOBENCH
-from iolab.files.importer.unread import UNREAD, shape_of
+from iolab.files.importer.unread import INPUTS, PARTS, UNREAD, UnreadFormat, shape_of
 from iolab.files.importer.vdbench_flat import FORMAT as VDBENCH_FLAT
 from iolab.files.importer.vmstat import FORMAT as VMSTAT
 from iolab.files.importer.vmstat_disks import FORMAT as VMSTAT_DISKS
@@ -120,6 +122,8 @@ FORMATS: dict[str, Format] = {
         CSV_FILE,
     )
 }
+LOOKS_LIKE = "looks like"
+"""How an error begins that says what a file is, and that it is not read."""
 OF_TEXT = (PROSE, LISTED, ALIGNED)
 """What people write themselves, the vaguest first: it gives way to whatever else stands in a text."""
 NEAREST_MAX = 3
@@ -130,6 +134,8 @@ SEEN_MAX = 60
 FIGURES_MIN = 3
 """So many figures make a row, where none has its unit."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_MEASURED = re.compile(r"\d ?(?:[kMG]?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|ops/s(?:ec)?)\b")
+"""A rate or a latency; seconds stand in many a sentence."""
 _WITH_UNIT = re.compile(r"\d ?(?:[kMG]?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]?s|m?sec(?:onds)?|ops/s(?:ec)?)\b|\d+m[\d.]+s\b")
 NEAR = 0.5
 """The share of a format's typical words from which on a text is near to it."""
@@ -162,11 +168,12 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
         return [one for one in tables if one not in OF_TEXT] or [CSV_FILE]
     if any(one not in (MARKDOWN, *OF_TEXT) for one in tables):
         return tables
-    for unread in UNREAD:
-        if any(unread.line.search(line) for line in source.text_lines[:UNREAD_LINES]):
-            raise InputError(f"looks like {unread.name}, which is not read", where=source.name, remedy=unread.remedy)
+    _refuse(UNREAD, source)
     if tables and not (tables[0] in OF_TEXT and CSV_FILE.resembles(source)):
         return tables
+    _refuse(PARTS, source)
+    if not any(map(_MEASURED.search, source.text_lines)):
+        _refuse(INPUTS, source)
     if shape := shape_of(source.text_lines):
         raise InputError(f"unrecognised format: {shape.what}", where=source.name, remedy=shape.remedy)
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
@@ -180,6 +187,12 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     )
 
 
+def _refuse(known: Sequence[UnreadFormat], source: Source) -> None:
+    for unread in known:
+        if any(unread.line.search(line) for line in source.text_lines[:UNREAD_LINES]):
+            raise InputError(f"{LOOKS_LIKE} {unread.name}, which is not read", where=source.name, remedy=unread.remedy)
+
+
 def _seen(lines: Sequence[str]) -> str:
     """Which lines have figures with units, or rows of them, that no format reads."""
     numbered = list(enumerate(lines, 1))
@@ -187,9 +200,24 @@ def _seen(lines: Sequence[str]) -> str:
     found = found or [one for one in numbered if len(_NUMBER.findall(one[1])) >= FIGURES_MIN]
     if not found:
         return "" if any(map(_NUMBER.search, lines)) else "; no line of it has figures"
-    number, line = found[0]
-    first = f"{number}: {line.strip()[:SEEN_MAX]!r}"
-    return f"; {counted(len(found), 'line')} with figures that no format reads, such as {first}"
+    return f"; {counted(len(found), 'line')} with figures that no format reads, such as {_shown(*found[0])}"
+
+
+def _shown(number: int, line: str) -> str:
+    return f"{number}: {line.strip()[:SEEN_MAX]!r}"
+
+
+def state_unread(source: Source, formats: Sequence[Format], results: Results) -> None:
+    """Adds a problem if lines have figures with units, and no format of the text read them. For texts that are as short
+    as mails, in formats that mark what they read."""
+    if not all(one.marks for one in formats) or not source.is_short:
+        return
+    lines = [line for line in source.lines(lambda what, line: None) if line.number not in results.lines_read]
+    found = [line for line in lines if _MEASURED.search(line.text) and not command_of(line.text)]
+    if found:
+        of = counted(len(found), "line with figures is", "lines with figures are")
+        such = ", such as" if len(found) > 1 else ":"
+        results.problem(f"{of} not read{such} {_shown(found[0].number, found[0].text)}")
 
 
 def sources_of(paths: Sequence[Path], label: str | None = None) -> list[Source]:

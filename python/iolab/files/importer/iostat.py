@@ -18,10 +18,12 @@ from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.sysstat import Means, OutputReader, add_means, cpu_metric, decimal_point, sample
-from iolab.files.importer.text import numbers
+from iolab.files.importer.text import is_number, numbers
 
 SECTOR, KIB, MIB, MS = 512.0, 1024.0, 1048576.0, 1e6
 WORKLOAD = "iostat"
+HEADLESS_MIN = 5
+"""A line of more words than this, all figures but the first, is a row without a header."""
 CPU = "cpu"
 """In a device's place: the shares of CPU time."""
 _DEVICE = re.compile(r"\s*+(?:[Dd]evice:?\s++(?P<columns>\S.*?)|(?P<before>\S.*\S)\s++[Dd]evice)\s*+$")
@@ -186,8 +188,13 @@ class _Reader(OutputReader):
 
     @override
     def between(self, line: Line) -> None:
+        if not self.columns and len(line.words) > HEADLESS_MIN and all(map(is_number, line.words[1:])):
+            # Of a report that began above the text: what follows is no first one.
+            self.reports = Reports(first_since_boot=False)
+            self.outputs = [self.reports]
+            self.results.problem("a row stands above its header, which is not in the text: left out", line.number)
         # The header of a table without a column that is read, such as that of discards.
-        if not _DEVICE.match(line.text):
+        elif not _DEVICE.match(line.text):
             super().between(line)
             if len(line.words) > 1 and COLUMNS.keys() >= set(line.words[1:]) - {"svctm", "avgrq-sz"}:
                 self.results.problem("columns go on in a line of their own, as a page broke it: left out", line.number)

@@ -4,6 +4,7 @@ label or in the figure's unit; the rest of the label is the workload's name."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import NamedTuple
 
 from iolab.files.importer.columns import OF_RESULT
@@ -15,7 +16,7 @@ from iolab.files.importer.source import Source
 LINES_MIN = 2
 OF_NO_NAME = "list"
 _LINE = re.compile(
-    r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d][^:=|*`]{1,60}?)[*_`]{0,2}\s*+[:=]\s*+[*_`]{0,2}"
+    r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d][^:=|*`]{1,100}?)[*_`]{0,2}\s*+[:=]\s*+[*_`]{0,2}"
     r"(?P<figure>~?\d[^:=|*_`]{0,40}?)[*_`]{0,2}(?:\s+[^\w\s(]{1,2})?(?:\s+\([^()]{1,80}\))?[.,;]?\s*+$"
 )
 _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
@@ -27,6 +28,9 @@ _METRIC_WORDS = re.compile(
     r"|(?:average|avg|mean|min|max|\d\d(?:\.\d+)?thpercentile)latency"
     r"|\d\d(?:\.\d+)?(?:th)? percentile|[munµ]s)\b",
     re.IGNORECASE,
+)
+_OF_TIME = re.compile(
+    r"(?:\b|_)(?:duration|elapsed|run[ _]?time|(?:total|wall|real|execution)[ _]time)(?:\b|_)", re.IGNORECASE
 )
 _EMPTY = re.compile(r"\(\s*\)")
 _AMONG = re.compile(r",\s+| and ")
@@ -61,6 +65,8 @@ def _parts(text: str) -> list[Entry | None]:
 def named(label: str, one: Quantity) -> Entry | None:
     """What a figure behind a label says; None if neither states a metric."""
     metric = one.metric_called(label)
+    if one.metric == "ns" and not LATENCY.search(label) and _OF_TIME.search(label):
+        metric, one = "elapsed_s", replace(one, metric="elapsed_s", value=one.value / 1e9)
     if metric is None and _COUNTS_OPERATIONS.search(label) and one.metric in (None, "operations_per_s"):
         metric = "iops"
     is_of_something = metric is not None and (metric != "operations_per_s" or OF_RESULT.search(label))
@@ -70,7 +76,8 @@ def named(label: str, one: Quantity) -> Entry | None:
     ways = [way for way in ("read", "write") if way in lower]
     words = _METRIC_WORDS if metric.startswith("latency_ns_") else _RATE_WORDS
     rest = " ".join(_EMPTY.sub(" ", words.sub(" ", label)).strip(" -,").split())
-    return Entry(rest or OF_NO_NAME, ways[0] if len(ways) == 1 else "all", metric, one.value)
+    op = ways[0] if len(ways) == 1 and metric != "elapsed_s" else "all"
+    return Entry(rest or OF_NO_NAME, op, metric, one.value)
 
 
 def _parse(source: Source, results: Results) -> None:
@@ -80,6 +87,7 @@ def _parse(source: Source, results: Results) -> None:
         found = entries(line.text)
         if not found:
             continue
+        results.lines_read.add(line.number)
         if None in _parts(line.text):
             results.problem("a figure does not state what it is: left out", line.number)
         if table is None or last != line.number - 1:
@@ -99,4 +107,5 @@ FORMAT = Format(
     parse=_parse,
     words=("IOPS:", "Throughput:", "latency:", "MB/s"),
     titled=True,
+    marks=True,
 )

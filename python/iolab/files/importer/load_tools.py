@@ -26,10 +26,12 @@ def _csv_of_bonnie() -> str:
         for name in ("putc", "put", "rewrite", "getc", "get", "seek")
     )
     files = ",".join(rf"(?P<{name}>[\d.]*+)\+*+,[\d.]*+\+*+" for name in BONNIE_FILES)
-    return head + rates + r",\d*+,[^,]*+,[^,]*+,[^,]*+,[^,]*+," + files
+    latencies = "".join(rf",(?:(?P<{phase}_latency>\d++[um]?s)|[^,]*+)" for phase in (*BONNIE_BLOCKS, *BONNIE_FILES))
+    return head + rates + r",\d*+,[^,]*+,[^,]*+,[^,]*+,[^,]*+," + files + f"(?:{latencies})?"
 
 
 BONNIE_FILES = ("seq_create", "seq_stat", "seq_delete", "random_create", "random_stat", "random_delete")
+BONNIE_BLOCKS = ("put_char", "put_block", "rewrite", "get_char", "get_block", "seek")
 BONNIE_RATES = {"putc": "put_char", "put": "put_block", "rewrite": "rewrite", "getc": "get_char", "get": "get_block"}
 _BONNIE_BLOCKS = {
     **{name: of("rate_bytes_per_s", KIB, phase=phase) for name, phase in BONNIE_RATES.items()},
@@ -38,6 +40,10 @@ _BONNIE_BLOCKS = {
     "seek_cpu": of("cpu_percent", phase="seek"),
 }
 _BONNIE_FILES = {name: of("operations_per_s", phase=name) for name in BONNIE_FILES}
+_BONNIE_LATENCIES = {
+    f"{phase}_latency": of("latency_ns_max", 1e9, phase=phase) for phase in (*BONNIE_BLOCKS, *BONNIE_FILES)
+}
+"""The longest that one operation took (duration.h of bonnie++)."""
 _CELLS = r"(?:0[kmg]?(?=\s++\+)|(?P<{0}>[\d.]++[kmg]?|\++))\s++(?P<{0}_cpu>\d++|\++)"
 """`0k +++` is too short to measure as well."""
 BONNIE = figures_format(
@@ -46,7 +52,9 @@ BONNIE = figures_format(
     recognised_by=r"1\.9[678],\d\.\d\d\w?,[^,]*+,",
     words=("bonnie", "Sequential Output", "Sequential Create", "--Random-"),
     titled=True,
-    rules=[rule(_csv_of_bonnie(), begins=True, absent=TOO_SHORT, **_BONNIE_BLOCKS, **_BONNIE_FILES)],
+    rules=[
+        rule(_csv_of_bonnie(), begins=True, absent=TOO_SHORT, **_BONNIE_BLOCKS, **_BONNIE_FILES, **_BONNIE_LATENCIES)
+    ],
     otherwise=(
         r"(?:Version\s++[\d.]++\w?\s++)?-{2,20}Sequential (?:Output|Create)-",
         [
@@ -81,6 +89,7 @@ DBENCH = figures_format(
     recognised_by=r"Throughput [\d.]++ MB/sec.{0,40}\bprocs\b",
     words=("Throughput", "clients", "procs", "max_latency", "AvgLat", "NTCreateX"),
     titled=True,
+    repeats=r"Running for \d|\d++\s++\d++\s++[\d.]++ MB/sec\s++(?:execute|warmup|cleanup)",
     rules=[
         rule(
             rf"(?P<phase>[A-Z][A-Za-z]{{2,20}}X?)\s++{_figure('count')}\s++{_figure('mean')}\s++{_figure('max')}\s*+$",
@@ -150,6 +159,11 @@ STRESS_NG = figures_format(
             )
             for op in ("read", "write")
         ),
+        rule(
+            rf"stress-ng: (?:metrc|info): +\[\d++\] (?P<workload>\w[\w-]*+)\s++"
+            rf"{_figure('rate')} MB/sec read/write combined",
+            rate=of("rate_bytes_per_s", MIB),
+        ),
     ],
 )
 
@@ -199,34 +213,50 @@ HDPARM = figures_format(
 _MDTEST_PHASE = r"(?P<phase>(?:Directory|File|Tree) [a-z]++)\s*+(?::\s++)?"
 """Versions up to 3 have a colon after it. What was not measured has zeros alone; with per-rank figures, three more
 numbers stand before the iterations'."""
+_MDTEST = [
+    rule(r"SUMMARY rate", begins=True),
+    rule(r"SUMMARY time", ends=True),
+    # Not possessive as a whole, which Python before 3.11.5 matches wrongly (gh-106052).
+    rule(rf"{_MDTEST_PHASE}(?:0\.0++\s++){{3,6}}0\.0++\s*+$"),
+]
+_MDTEST_RATES = {name: of(f"operations_per_s_{name}") for name in ("mean", "min", "max")}
+_MDTEST_STDDEV = of("operations_per_s_stddev")
 MDTEST = figures_format(
     "mdtest",
     "mdtest's summary of rates: the mean over its own iterations, and their spread",
-    recognised_by=r"SUMMARY rate:? ?\(.*of \d++ iterations",
+    # Of version 3.4 before its release: the spread is that of the ranks.
+    recognised_by=r"Operation\s++per Rank:.*Std Dev\s++per Iteration:",
     words=("SUMMARY rate", "mdtest", "Directory creation", "File creation", "Tree creation"),
     titled=True,
+    repeats=r"V-\d",
     rules=[
-        rule(r"SUMMARY rate", begins=True),
-        rule(r"SUMMARY time", ends=True),
-        # Not possessive as a whole, which Python before 3.11.5 matches wrongly (gh-106052).
-        rule(rf"{_MDTEST_PHASE}(?:0\.0++\s++){{3,6}}0\.0++\s*+$"),
+        *_MDTEST,
         rule(
-            rf"{_MDTEST_PHASE}(?:(?:{NUMBER}\s++){{3}})??{_figure('max')}\s++{_figure('min')}\s++"
-            rf"{_figure('mean')}\s++{_figure('stddev')}\s*+$",
-            mean=of("operations_per_s_mean"),
-            min=of("operations_per_s_min"),
-            max=of("operations_per_s_max"),
-            stddev=of("operations_per_s_stddev"),
+            rf"{_MDTEST_PHASE}(?:{NUMBER}\s++){{4}}{_figure('max')}\s++{_figure('min')}\s++{_figure('mean')}\s*+$",
+            **_MDTEST_RATES,
         ),
     ],
+    otherwise=(
+        r"SUMMARY rate:? ?\(.*of \d++ iterations",
+        [
+            *_MDTEST,
+            rule(
+                rf"{_MDTEST_PHASE}(?:(?:{NUMBER}\s++){{3}})??{_figure('max')}\s++{_figure('min')}\s++"
+                rf"{_figure('mean')}\s++{_figure('stddev')}\s*+$",
+                **_MDTEST_RATES,
+                stddev=_MDTEST_STDDEV,
+            ),
+        ],
+    ),
 )
 
 IOR = figures_format(
     "ior",
     "IOR's table: rates of writes and reads; each iteration is a round",
-    recognised_by=r"access\s++bw\(MiB/s\)\s",
+    recognised_by=r"access\s++bw\(MiB/s\)\s|remove\s++-\s++-\s++-\s",
     words=("access", "bw(MiB/s)", "block(KiB)", "wr/rd(s)", "Max Write"),
     titled=True,
+    repeats=r"Max (?:Write|Read):|stonewalling pairs",
     rules=[
         *(
             rule(
@@ -299,6 +329,7 @@ ELBENCHO = figures_format(
     rf"|[A-Z]{{2,20}}\d{{0,3}}+\s++Elapsed (?:time|ms)\s*+:\s++{NUMBER}",
     words=("OPERATION", "RESULT TYPE", "FIRST DONE", "LAST DONE", "Throughput MiB/s"),
     titled=True,
+    repeats=r"Svc compl|Time ms each",
     rules=list(_elbencho_rules()),
 )
 
@@ -325,6 +356,8 @@ DB_BENCH = figures_format(
             bytes=of("rate_bytes_per_s", MIB),
             absent="not printed by this benchmark, or below its decimals",
         ),
+        rule(rf"Count: \d++\s++Average: {NUMBER}\s++StdDev: {_figure('stddev')}", stddev=of("latency_ns_stddev", US)),
+        rule(rf"Min: {NUMBER}\s++Median: {NUMBER}\s++Max: {_figure('max')}", max=of("latency_ns_max", US)),
         rule(
             rf"Percentiles: P50: {_figure('p50')} P75: {NUMBER} P99: {_figure('p99')} P99\.9: {_figure('p999')}",
             p50=of("latency_ns_p50", US),
@@ -338,9 +371,11 @@ _TIME, _SIZE = "ns|us|ms|s|min", "B|[KMGT]iB"
 IOPING = figures_format(
     "ioping",
     "ioping's statistics, with -q or without: requests, rates and latencies",
-    recognised_by=r"--- .{1,200}? ioping statistics ---",
+    recognised_by=rf"--- .{{1,200}}? ioping statistics ---|\d++ requests completed in {NUMBER} (?:{_TIME}), "
+    rf"{NUMBER} (?:[kM] )?iops,",
     words=("ioping statistics", "requests completed in", "min/avg/max/mdev"),
     titled=True,
+    repeats=r"generated \d|\d++ [kKMG]?i?B (?:<<<|>>>|from) ",
     rules=[
         # Versions up to 0.6; a page may have lost the end of the line above.
         rule(
@@ -351,6 +386,14 @@ IOPING = figures_format(
             iops=of("iops"),
         ),
         rule(r"--- .{1,200}? ioping statistics ---", begins=True),
+        # Versions 0.6 to 0.9.
+        rule(
+            rf"{_figure('count')}\srequests completed in {NUMBER} (?:{_TIME}), "
+            rf"{_figure('iops')} (?:(?P<iops_unit>[kM]) )?iops, {_figure('rate')} (?P<rate_unit>{_SIZE})/s",
+            count=of("ops"),
+            iops=of("iops"),
+            rate=of("rate_bytes_per_s"),
+        ),
         rule(
             rf"{_figure('count')} (?:(?P<count_unit>[kM]) )?requests completed in {NUMBER} (?:{_TIME}), "
             rf"{_figure('size')} (?P<size_unit>{_SIZE}) (?P<phase>read|written), "
@@ -400,12 +443,13 @@ HAMMERDB = figures_format(
 RADOS = figures_format(
     "rados",
     "rados bench of Ceph: rate, IOPS and latencies of writes or reads",
-    recognised_by=r"Bandwidth \(MB/sec\):\s++[\d.]++",
+    recognised_by=r"Bandwidth \(MB/sec\):\s++[\d.]++|Total (?:write|read)s made:\s++\d",
     words=("rados", "Total time run", "Bandwidth (MB/sec)", "Average IOPS", "Average Latency"),
     titled=True,
+    repeats=r"Maintaining \d",
     rules=[
         rule(rf"Total time run:\s++{_figure('s')}", begins=True, s=of("elapsed_s")),
-        rule(r"Total (?P<workload>write|read)s made:", names=True),
+        rule(rf"Total (?P<workload>write|read)s made:\s++{_figure('count')}", names=True, count=of("ops")),
         # ceph/src/common/obj_bencher.cc divides by 2^20.
         rule(rf"Bandwidth \(MB/sec\):\s++{_figure('rate')}", rate=of("rate_bytes_per_s", MIB)),
         rule(rf"Average IOPS:\s++{_figure('rate')}", rate=of("iops")),

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from iolab.base.plain_text import counted
 from iolab.domain import parameter
+from iolab.domain.definition import NAMELESS
 from iolab.files.importer.columns import OF_RESULT, settings_by_metric, settings_of, unit_in, without_changes
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import METRIC_COLUMN, ROUND, SETTING, WORKLOAD
@@ -56,6 +57,7 @@ _OF_TEST = re.compile(r"seq|rand|rnd|read|write|\bmixed\b|^total$|\b\d+ ?[km]i?b
 """What only the name of a test has: how it accesses, and how much."""
 _OF_VALUES = re.compile(r"values?|results?|scores?|measured|figures?", re.IGNORECASE)
 """How the only column of figures is called, where it has no name of its own."""
+_BOTH_WAYS = re.compile(r"\s*\(?\b(?:read|r) ?/ ?(?:write|w)\b\)?", re.IGNORECASE)
 _SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
 
 
@@ -68,6 +70,8 @@ def _parse(source: Source, results: Results) -> None:
     table: Table | None = None
     for line in source.lines(results.problem):
         cells = _cells(line.text)
+        if cells:
+            results.lines_read.add(line.number)
         # A line below rows ends them, if it is drawn.
         is_rule = _is_rule(line.text) and (not rows or table is None or bool(_RULE.match(line.text)))
         if is_rule and len(before) > 1:
@@ -98,7 +102,7 @@ def _parse(source: Source, results: Results) -> None:
 
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     """Adds a table of text: names of columns, and cells below them."""
-    header, rows = _with_units(header, rows)
+    header, rows = _with_units(*_by_way(header, rows))
     whole = len(header)
     header, rows = without_changes(header, rows)
     if len(header) < whole:
@@ -118,6 +122,27 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         results.problem(
             f"{counted(len(left_out), 'cell')} without a single figure, such as {left_out[0]}: left out", table.line
         )
+
+
+def _by_way(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with rows and columns of their own for reads and writes, where `IOPS (Read/Write)` names both."""
+    parted = [part for row in rows for part in _parted(row)]
+    columns = list(zip(header, *parted, strict=True)) if all(len(row) == len(header) for row in parted) else []
+    if not any(_BOTH_WAYS.search(name) for name in header[1:]) or not columns:
+        return header, parted
+    first, *others = (list(part) for column in columns for part in _parted(list(column)))
+    names, *cells = zip(first, *others, strict=True)
+    return list(names), [list(row) for row in cells]
+
+
+def _parted(row: list[str]) -> list[list[str]]:
+    pairs = [cell.split(" / ") if " / " in cell else cell.split("/") for cell in row[1:]]
+    if not _BOTH_WAYS.search(row[0]) or any(len(pair) != 2 for pair in pairs):
+        return [row]
+    return [
+        [f"{way} {_BOTH_WAYS.sub('', row[0]).strip()}", *(pair[place].strip() for pair in pairs)]
+        for place, way in enumerate(("read", "write"))
+    ]
 
 
 def _with_units(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
@@ -171,12 +196,14 @@ def _is_result(name: str) -> bool:
 
 
 def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
-    """Whether each row has figures of one kind, in columns whose names are none of metrics."""
+    """Whether each cell of a row has figures of the same kinds, in columns whose names are none of metrics."""
     names = header[1:]
     if len(names) < 2 or any(_OF_METRIC.search(name) or LATENCY.search(name) for name in names):
         return False
-    kinds = [{found.metric for cell in row[1:] for found in quantities(cell)} for row in rows]
-    has_unit = any(kind - {None} for kind in kinds)
+    kinds = [
+        {frozenset(found.metric for found in known) for cell in row[1:] if (known := quantities(cell))} for row in rows
+    ]
+    has_unit = any(kind - {frozenset((None,))} for kind in kinds)
     are_numbered = any(map(_NUMBERED.fullmatch, names))
     are_tests = all(_OF_TEST.search(row[0]) for row in rows) and not any(
         _OF_TEST.search(name) or _OF_VALUES.fullmatch(name) or _is_amount(name, [row[place] for row in rows])
@@ -193,6 +220,8 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
     are_rounds = any(map(_NUMBERED.fullmatch, names))
     are_tests = all(map(_OF_TEST.search, names))
     alone = are_rounds or are_tests or all(map(_OF_VALUES.fullmatch, names))
+    if are_rounds and not any(_is_result(row[0]) or _OF_TEST.search(row[0]) for row in rows):
+        return _add_rounds(table, names, rows)
     for place, name in enumerate(names, 1):
         if are_rounds and not _NUMBERED.fullmatch(name):
             continue
@@ -207,11 +236,24 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
                 metric = found.metric_called(label) or (f"{plain}_ns" if found.metric else plain)
                 said = named(bare, found) or Entry(bare, op, metric, found.value)
                 workload = OF_NO_NAME if said.name == OF_ALL else said.name
-                setting = source.stem_without_round if alone else name
+                of_all = header[0] if are_tests and _may_be_setting(header[0]) else source.stem_without_round
+                setting = of_all if alone else name
                 one = made.get(workload) or made.setdefault(workload, table.row(setting, workload, phase))
                 if (one.key(said.metric, said.op), "all") in one.reported:
                     one = table.row(setting, bare, phase)
                 one.add(said.metric, said.value, op=said.op)
+    return left_out
+
+
+def _add_rounds(table: Table, names: list[str], rows: list[list[str]]) -> list[str]:
+    """A row is a setting whose metric has no name, a numbered column a round. Returns the cells without a figure."""
+    left_out: list[str] = []
+    for place, name in enumerate(names, 1):
+        for row in rows if _NUMBERED.fullmatch(name) else ():
+            known = quantities(row[place])
+            left_out += _without_figure(row[place], known)
+            for found in known:
+                table.row(row[0], OF_NO_NAME).add(found.metric_called(row[0]) or NAMELESS, found.value)
     return left_out
 
 
@@ -296,6 +338,11 @@ def _tests(header: list[str], rows: list[list[str]]) -> dict[int, str]:
     return {place: header[place] for places in found.values() for place in places}
 
 
+def _may_be_setting(name: str) -> bool:
+    """Whether the corner of a table of tests names what was tested."""
+    return bool(name) and name.lower() not in (*METRIC_COLUMN, *WORKLOAD, *SETTING) and not _OF_METRIC.search(name)
+
+
 def _is_filled(cell: str) -> bool:
     return bool(cell.strip("\\- "))
 
@@ -337,4 +384,5 @@ FORMAT = Format(
     parse=_parse,
     words=("|---", "---|", "| ---", "-+-"),
     titled=True,
+    marks=True,
 )

@@ -12,7 +12,7 @@ ENCODED_LINES_MIN = 3
 
 _QUOTE = re.compile(r"\s{0,3}(?:> ?)++")
 _BOLD = re.compile(r"\s{0,3}(?:\*\*|__|`)(?=\w)(?P<figure>[^*`]{1,160}[:=] ?<?[\w.][^*`]{0,160})(?:\*\*|__|`)\s*+$")
-_CODE = re.compile(r"\s*+`.*[=:].*`(?:\*\*)?_?\s*+$")
+_CODE = re.compile(r"\s*+`(?:.*[=:].*|\d[^`]*)`(?:\*\*)?_?\s*+$")
 """A line of output that a page shows as code, perhaps with a figure in bold."""
 _TAGS = re.compile(r"\[/?(?:code|icode|quote|pre|spoiler)(?:=[^\[\]\n]{0,40})?\]|<br ?/?>\s*+$", re.IGNORECASE)
 """Tags of forums around output, and line ends of HTML."""
@@ -40,6 +40,13 @@ LOG_PREFIXES = tuple(
         r"@@ [-+,\d ]{3,40}+@@.*|\+(?![\d+])",
     )
 )
+
+
+_FENCE = re.compile(r"\s*+(?:`{3,}+|~{3,}+)\s*+(?P<rest>.*)")
+_LANGUAGE = re.compile(r"[\w+-]{0,20}\s*+$")
+_OF_CHANGE = re.compile(r"(?:diff|patch)\s*+$")
+_REMOVED = re.compile(r"-|\+{3} |@@ |index [0-9a-f]|diff --")
+"""Lines of a change that are not in the file after it."""
 
 
 def plain(text: str) -> str:
@@ -76,9 +83,18 @@ class Posting:
 
     def lines(self, lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
         """The lines as they were before, each with the number of the first that it stood in."""
+        is_change = False
         for number, text in self._decoded(lines):
             found = self._prefix.match(text) if self._prefix else None
-            yield number, plain(text[found.end() :] if found else text)
+            shown = plain(text[found.end() :] if found else text)
+            if fence := _FENCE.match(shown):
+                is_change = bool(_OF_CHANGE.match(fence["rest"]))
+                shown = "" if _LANGUAGE.match(fence["rest"]) else fence["rest"]
+            elif is_change and _REMOVED.match(shown):
+                continue
+            elif is_change:
+                shown = shown[1:]
+            yield number, shown
 
     def _decoded(self, lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
         """Quoted-printable as text (RFC 2045, section 6.7), in the parts of a mail that say so."""

@@ -23,12 +23,12 @@ _VERB = (
 """A range has none of these: `from 120MB/s to 160MB/s`."""
 _FIGURE = r"~?\d[\d.,]{0,20}(?<![.,])(?: ?[kKMG](?= ?IOPS\b|\b))? ?(?:[a-zA-Zµ]{0,5}(?:/s(?:ec)?\b)|[a-zA-Zµ]{1,5}\b)?"
 _CHANGE = re.compile(
-    rf"(?P<what>[^.;!?]{{3,160}}?)\s(?:(?P<verb>{_VERB})\b[^.;:\d]{{0,40}}?\bfrom\s+(?P<before>{_FIGURE})\s+to\s+"
+    rf"(?P<what>[^.;!?]{{3,160}}?)\s(?:(?P<verb>{_VERB})\b(?P<object>[^.;:\d]{{0,40}}?)\bfrom\s+(?P<before>{_FIGURE})\s+to\s+"
     rf"|(?P<first>{_FIGURE})\s*(?:-{{1,2}}>|=>|→)\s*)(?P<after>{_FIGURE})",
     re.IGNORECASE,
 )
 _FILLER = re.compile(
-    r"\b(?:the|an?|is|are|was|were|be|been|has|have|can|will|by|in|of|on|for|this|that|it|its|which|and|we|i|see|saw|patch"
+    r"\b(?:the|up|down|an?|is|are|was|were|be|been|has|have|can|will|by|in|of|on|for|this|that|it|its|which|and|we|i|see|saw|patch"
     r"|commit|change|with|performance|results?|shows?|showed|about|significantly|slightly|also|now|then)\b",
     re.IGNORECASE,
 )
@@ -72,6 +72,7 @@ def _change(line: int, found: re.Match[str], above: str) -> _Change | None:
     before, after = (found["before"] or found["first"]).strip(), found["after"].strip()
     pair = [_with_unit(before, after), _with_unit(after, before)]
     label = re.split(r"[,:(]\s", found["what"])[-1] if ":" not in found["what"][-2:] else found["what"]
+    label = f"{label} {(found['object'] or '').strip(' ,')}"
     entries = [named(label, one) if one is not None else None for one in pair]
     if entries[0] is None or entries[1] is None or entries[0].metric != entries[1].metric:
         return None

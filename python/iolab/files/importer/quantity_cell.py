@@ -10,25 +10,36 @@ from iolab.files.importer.text import number
 _THINGS = r"(?:file|op|req|request|object|obj|IO|io|transaction|txn?)"
 _CELL = re.compile(
     r"(?P<number>[-+]?[\d.,]{1,40}+)\s*+"
-    rf"(?P<unit>{_THINGS}s?/s(?:ec)?|[mnuµμ]?s/{_THINGS}|[a-zA-Zµμ%]{{0,5}}+(?:/s(?:ec)?|ps)?)\Z"
+    rf"(?P<unit>{_THINGS}s?/s(?:ec)?|[mnuµμ]?s/{_THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,5}}+(?:/s(?:ec)?|ps)?)\Z"
 )
 _TWO = re.compile(
     r"(?P<first>[^()]{1,40}?)\s*+\((?P<inside>[^()]{1,40})\)\Z"
     r"|(?P<before>[^()/]{1,40}(?:/s)?) / (?P<after>[^()]{1,40})\Z"
 )
 _ABOUT = re.compile(r"(?:[~≈]|about |approx\.? |ca\.? )\s*+", re.IGNORECASE)
-_OF_HEADER = re.compile(r"\s*[(\[](?P<unit>[^()\[\]\d]{1,12})[)\]]\s*$")
+_OF_HEADER = re.compile(
+    r"\s*[(\[](?P<unit>[^()\[\]\d]{1,12})[)\]]\s*$"
+    r"|(?:^|[\s,_]|\sin\s)(?P<bare>[kKMGT]?i?B/s(?:ec)?|(?<=\S\s)[mnuµμ]s(?:ec)?|(?<=\sin\s)s)\s*$"
+)
+"""`Bandwidth (MiB/s)`, `Bandwidth in MiB/s`, `p99 us`."""
 AS_ROUNDED = 0.03
 """By so much `15,425 MB/s` and `(15.4 GB/s)` may differ. Chosen."""
 _APART = re.compile(r"(?<=[kKM]) (?=IOPS)", re.IGNORECASE)
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "G": 1e9}
 _BYTES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
+_LONG = (("nano", "ns"), ("micro", "us"), ("milli", "ms"), ("", "s"))
 _TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3, "ms": 1e6, "msec": 1e6, "s": 1e9, "sec": 1e9}
+_TIMES |= {f"{word}second{end}": _TIMES[unit] for word, unit in _LONG for end in ("", "s")}
 _EACH = re.compile(rf"{_THINGS}s?/s(?:ec)?|(?P<time>[mnuµμ]?s)/{_THINGS}")
 """`25.8 files/s`, `38.80 ms/file`."""
 LATENCY = re.compile(r"(?:\b|_)c?lat(?:\b|_)|c?latency(?![a-z])", re.IGNORECASE)
 _PERCENTILE = re.compile(
     r"(?<![a-z0-9])(?:p(?P<after>\d\d(?:[._]?9{1,2})?)|(?P<before>\d\d(?:\.9{1,2})?)(?:th|%)(?:-?ile)?)(?![0-9.])",
+    re.IGNORECASE,
+)
+_AMONG = re.compile(r"[,;]\s+")
+_NAMED = re.compile(
+    r"(?P<name>p\d\d(?:[._]\d{1,2})?|avg|mean|median|min|max|c?lat(?:ency)?)\s*+[:=]?\s*+(?P<figure>[~\d].{1,40})",
     re.IGNORECASE,
 )
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -80,6 +91,10 @@ def quantities(cell: str) -> list[Quantity]:
     something else. The same again in another unit, or a remark, may stand in parentheses: `15,425 MB/s (15.4 GB/s)`."""
     if whole := quantity(cell):
         return [whole]
+    several = [quantity(part) or _named(part) for part in _AMONG.split(cell.strip())]
+    metrics = {one.metric for one in several if one is not None and one.metric is not None}
+    if len(several) > 1 and len(metrics) == len(several):
+        return [one for one in several if one is not None]
     found = _TWO.match(cell.strip())
     both = [quantity(part) for part in found.groups() if part] if found else []
     known = [one for one in both if one is not None and one.metric is not None]
@@ -88,6 +103,15 @@ def quantities(cell: str) -> list[Quantity]:
     is_remark = bool(found and found["inside"]) and both[0] in known
     says_again = len(known) == 2 and abs(known[1].value - known[0].value) <= AS_ROUNDED * known[0].value
     return known[:1] if is_remark and (both[1] is None or says_again) else []
+
+
+def _named(text: str) -> Quantity | None:
+    """A latency behind its name: `p50 184 us`."""
+    found = _NAMED.fullmatch(text)
+    one = quantity(found["figure"]) if found else None
+    if found is None or one is None or one.metric != "ns":
+        return None
+    return Quantity(one.value, f"latency_ns_{_statistic(found['name']) or 'mean'}")
 
 
 def quantities_below(cell: str, header: str) -> list[Quantity]:
@@ -134,24 +158,30 @@ def without_spread(cell: str) -> str:
 
 def unit_of(header: str) -> tuple[str, Quantity] | None:
     """A header less its unit in parentheses, and what one of that unit is; None without a unit that is known."""
-    found = _OF_HEADER.search(header)
+    found = _unit_in(header)
     # A byte that is no UTF-8 before an s is the micro sign of Windows' older encodings.
-    one = quantity(f"1 {found['unit'].replace(chr(0xFFFD), 'u')}") if found else None
-    return (header[: found.start()], one) if found and one else None
+    one = quantity(f"1 {found[1].replace(chr(0xFFFD), 'u')}") if found else None
+    return (found[0], one) if found and one else None
+
+
+def _unit_in(header: str) -> tuple[str, str] | None:
+    """A header less its unit, and the unit."""
+    found = _OF_HEADER.search(header)
+    return (header[: found.start()], found["unit"] or found["bare"]) if found else None
 
 
 def with_unit(cell: str, header: str) -> str:
     """A cell with the unit that its column's header has in parentheses, if the cell is a bare number."""
-    unit = _OF_HEADER.search(header)
+    found = _unit_in(header)
     bare = quantity(cell)
-    if unit is None or bare is None or bare.metric is not None:
+    if found is None or bare is None or bare.metric is not None:
         return cell
-    joined = f"{cell}{unit['unit']}" if cell[-1:] in _PREFIXES and unit["unit"] == "IOPS" else f"{cell} {unit['unit']}"
-    return joined if quantity(f"1 {unit['unit']}") and quantity(joined) else cell
+    unit = found[1]
+    joined = f"{cell}{unit}" if cell[-1:] in _PREFIXES and unit == "IOPS" else f"{cell} {unit}"
+    return joined if quantity(f"1 {unit}") and quantity(joined) else cell
 
 
 def without_unit(header: str) -> str:
-    """The header less a unit in parentheses that cells can have."""
-    unit = _OF_HEADER.search(header)
-    known = unit and (found := quantity(f"1 {unit['unit']}")) and found.metric
-    return header[: unit.start()] if unit and known else header
+    """The header less a unit that cells can have."""
+    found = unit_of(header)
+    return found[0] if found and found[1].metric else header

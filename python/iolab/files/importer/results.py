@@ -180,6 +180,8 @@ class Results:
         """What the source states about a setting, as text."""
         self.machine: TomlTable = {}
         self.source = ""
+        self.lines_read: set[int] = set()
+        """Lines of the source that a format made something of, of formats that mark them."""
         self.titled = False
         """Whether the format that is being read prints no line that looks like a title."""
         self._stem = ""
@@ -204,6 +206,7 @@ class Results:
         self._close()
         self.source, self._stem, self._unnamed = name, stem, unnamed
         self._source_number += 1
+        self.lines_read = set()
         self._contents = {}
 
     def table(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
-from iolab.files.importer.formats import formats_of, sources_of
+from iolab.files.importer.formats import formats_of, sources_of, state_unread
 from iolab.files.importer.groups import Group, Groups
 from iolab.files.importer.mmtests_log import is_log_directory, sources_in
 from iolab.files.importer.results import Results, Unnamed
@@ -74,7 +74,8 @@ def _read(
 
 
 def _finished(results: Results, used: Sequence[tuple[str, str]]) -> Results:
-    if not results.finish():
+    trials = results.finish()
+    if not any(row.what != "metric" or row.value is not None for trial in trials for row in trial.rows):
         raise _nothing(results, used)
     return results
 
@@ -103,6 +104,7 @@ def _parse(source: Source, format_name: str | None, results: Results) -> str:
     for one in formats:
         results.titled = one.titled
         one.parse(source, results)
+    state_unread(source, formats, results)
     return " ".join(one.name for one in formats)
 
 

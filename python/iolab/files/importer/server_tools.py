@@ -32,6 +32,7 @@ FILEBENCH = figures_format(
     recognised_by=r"(?:\d{1,9}: )?\d[\d.]{0,20}+: IO Summary:",
     words=("filebench", "Per-Operation Breakdown", "IO Summary", "ops/s", "ms/op"),
     titled=True,
+    repeats=r"[\d.]++: Run took",
     rules=[
         rule(r"(?:\d{1,9}: )?[\d.]++: Per-Operation Breakdown", begins=True),
         # filebench/flowop.h: a megabyte is 2^20 bytes.
@@ -162,7 +163,7 @@ _SPDK_FIGURES = {
 SPDK_PERF = figures_format(
     "spdk-perf",
     "SPDK's spdk_nvme_perf: IOPS, rate and latency of each device and in total",
-    recognised_by=r"Device Information\s++:\s++IOPS\s++MiB/s\s++Average",
+    recognised_by=r"Device Information\s++:\s++IOPS\s++Mi?B/s\s++Average",
     words=("Device Information", "IOPS", "MiB/s", "Average", "from core"),
     titled=True,
     rules=[

@@ -116,6 +116,11 @@ class Source:
         """Whether a log wrote something before each line, or a mail encoded them all."""
         return self._posting.is_wrapped
 
+    @property
+    def is_short(self) -> bool:
+        """Whether it is no longer than mails are."""
+        return len(self._head_bytes) <= MAIL_BYTES_MAX
+
     @cached_property
     def _raw_lines(self) -> list[str]:
         text = self._head_bytes[self.begin :].decode(errors="replace")
@@ -185,7 +190,7 @@ class Source:
     def joined(self, *, indented: bool) -> list[Source]:
         """The same with lines joined that a mail may have wrapped, for each way in which it may have; none if it is
         larger than mails are, or JSON. `indented`: whether what goes on may be indented."""
-        is_mail = not self.paths and len(self._head_bytes) <= MAIL_BYTES_MAX and self.head.lstrip()[:1] not in "{["
+        is_mail = not self.paths and self.is_short and self.head.lstrip()[:1] not in "{["
         return [
             replace(self, wrapping=way) for way in (wrappings_of(self.head_lines, indented=indented) if is_mail else ())
         ]

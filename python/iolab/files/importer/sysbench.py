@@ -55,7 +55,9 @@ _OLD_REQUESTS = re.compile(r"\s*+(?P<rate>[\d.]++) Requests/sec executed")
 _LATENCY_HEADING = re.compile(r"(?:Latency \(ms\)|\s*+(?:per-request statistics|response time|Response time)):")
 _PERCENTILE = re.compile(r"(?:approx\.\s++)?(?P<which>\d{1,2})(?:th)?+\s++percentile$")
 _INTERVAL = re.compile(r"\[\s*+(?P<second>\d{1,9})(?:\.\d{1,9})?s\s*+\] (?P<rest>.*)")
-_PART = re.compile(r"(?P<name>(?:reads|writes)(?=: [\d.]{1,20}+ MiB/s)|tps|qps|eps): (?P<value>\d[\d.]*+)")
+_PART = re.compile(
+    r"(?P<name>(?:reads|writes)(?=: [\d.]{1,20}+ MiB/s)|fsyncs(?=: [\d.]{1,20}+/s)|tps|qps|eps): (?P<value>\d[\d.]*+)"
+)
 """`reads` without a unit are the queries of an SQL test."""
 _RATES = {
     "reads/s": ("read", "iops", 1.0),
@@ -70,10 +72,13 @@ _LATENCIES = {"min": "latency_ns_min", "avg": "latency_ns_mean", "max": "latency
 _PARTS = {
     "reads": ("read", "rate_bytes_per_s", float(MIB)),
     "writes": ("write", "rate_bytes_per_s", float(MIB)),
+    "fsyncs": ("all", "fsyncs_per_s", 1.0),
     "tps": ("all", "transactions_per_s", 1.0),
     "qps": ("all", "queries_per_s", 1.0),
     "eps": ("all", "events_per_s", 1.0),
 }
+_PREPARED = re.compile(r"(?P<size>\d{1,20}+) bytes written in (?P<time>[\d.]{1,20}+) seconds \(")
+"""How long it took to write the files of a test of files."""
 _COUNTED = {"transactions": "transactions_per_s", "queries": "queries_per_s"}
 _SUMS = ("iops", "rate_bytes_per_s")
 
@@ -105,6 +110,8 @@ class _Reader:
             if _COMMAND.match(text):
                 self._finish()
                 self.options = {found["name"]: found["value"] for found in _OPTION.finditer(text)}
+            elif found := _PREPARED.match(text):
+                self._prepared(found, line)
             elif _BANNER.match(text) or _BEGIN.match(text):
                 if self.values:
                     self._finish()
@@ -115,6 +122,13 @@ class _Reader:
                 self.first = self.first or line.number
                 self._line(line)
         self._finish()
+
+    def _prepared(self, found: re.Match[str], line: Line) -> None:
+        size, elapsed_s = number(found["size"]), number(found["time"])
+        row = self.results.table(line.number).row(self.source.stem_without_round, "sysbench fileio prepare")
+        row.add("bytes", size, op="write")
+        row.add("rate_bytes_per_s", size / elapsed_s if size and elapsed_s else None, op="write")
+        row.add("elapsed_s", elapsed_s)
 
     def _line(self, line: Line) -> None:
         text = line.text.rstrip()
@@ -185,7 +199,9 @@ class _Reader:
         """The row of the report that ends here; of one that is cut off before its end, the means of its intervals."""
         if not self.values and self.series:
             self.values = {place: series.mean for place, series in self.series.items() if series.mean}
-            self.results.problem("the report ends before its results: its intervals' means stand for them", self.first)
+            self.results.problem(
+                "the report ends before its results: its intervals' means stand for them, without latencies", self.first
+            )
         if self.values:
             workload = self._workload()
             setting = self._setting(workload)

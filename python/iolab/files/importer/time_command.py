@@ -16,8 +16,12 @@ KIB, BLOCK = 1024, 512
 _COMMAND = re.compile(r"\s*+Command being timed: \"(?P<command>.*)\"\s*+$")
 _FIELD = re.compile(r"\s*+(?P<name>[A-Z][\w ()/:,]*?): (?P<value>\S++)\s*+$")
 _SIMPLE = re.compile(
-    r"\s*+(?P<name>real|user|sys)\s++(?:(?P<minutes>\d{1,15})m)?(?P<seconds>\d{1,15}(?:[.,]\d{1,15})?)s?\s*+$"
+    r"\s*+(?P<name>real|user|sys)\s++(?:(?P<minutes>\d{1,15})m ?)?(?P<seconds>\d{1,15}(?:[.,]\d{1,15})?)s?\s*+$"
 )
+_IN_A_LINE = re.compile(
+    r"\s*+real (?P<real>\d{1,15}\.\d\d) user (?P<user>\d{1,15}\.\d\d) sys (?P<sys>\d{1,15}\.\d\d)\s*+$"
+)
+"""`time -p`, its lines joined."""
 _DEFAULT = re.compile(
     r"\s*+(?P<user>[\d.]++)user\s++(?P<system>[\d.]++)system\s++(?P<elapsed>[\d.:]++)elapsed\s++(?P<percent>[\d?]++)%CPU"
     r"(?:.*?(?<!\d)(?P<resident>\d{1,15}+)maxresident)?"
@@ -26,8 +30,8 @@ _FAULTS = re.compile(
     r"\s*+(?P<inputs>\d{1,15}+)inputs\+(?P<outputs>\d{1,15}+)outputs "
     r"\((?P<major>\d{1,15}+)major\+(?P<minor>\d{1,15}+)minor\)"
 )
-_PROMPT = re.compile(r"(?:\S{0,80}?[#$%>]\s)?\s*+(?:sudo )?time\s++(?!-p\s*+$)(?P<command>\w\S*+ \S.{0,120}?)\s*+$")
-"""The line above what bash and zsh print."""
+_PROMPT = re.compile(r"(?:\S{0,80}?[#$%>+]\s)?\s*+(?:sudo )?time\s++(?!-p\s*+$)(?P<command>\w\S*+ \S.{0,120}?)\s*+$")
+"""The line above what bash, zsh and busybox print, which `set -x` marks with a plus sign."""
 _EXIT = re.compile(r"\s*+(?:Command exited with non-zero status|Exit status:)\s++(?P<status>\d{1,9}+)\s*+$")
 _METRICS = {
     "User time (seconds)": ("cpu_user_s", 1.0),
@@ -62,6 +66,9 @@ class _Reader:
             self._exited(int(found["status"]))
         elif found := _SIMPLE.match(line.text):
             self._simple(line, found["name"], found["minutes"], found["seconds"])
+        elif found := _IN_A_LINE.match(line.text):
+            for name, seconds in found.groupdict().items():
+                self._simple(line, name, None, seconds)
         elif found := _DEFAULT.match(line.text):
             self._default(line, found)
         elif found := _FAULTS.match(line.text):
@@ -141,7 +148,9 @@ def _parse(source: Source, results: Results) -> None:
 
 def _recognises(source: Source) -> bool:
     simple = {found["name"] for line in source.text_lines if (found := _SIMPLE.match(line))}
-    return simple == {"real", "user", "sys"} or any(source.has_line(pattern) for pattern in (_COMMAND, _DEFAULT))
+    return simple == {"real", "user", "sys"} or any(
+        source.has_line(pattern) for pattern in (_COMMAND, _DEFAULT, _IN_A_LINE)
+    )
 
 
 FORMAT = Format(

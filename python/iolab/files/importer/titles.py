@@ -20,7 +20,7 @@ OF_ANY_RUN = re.compile(
     r"(?:the )?(?:full |fio )?(?:results?|outputs?|logs?|commands?|summary|details?)", re.IGNORECASE
 )
 """A heading that distinguishes no run from the next; that of the section does."""
-TITLE_MAX = 80
+TITLE_MAX = 100
 BARE_MIN = 2
 BARE_WORDS_MAX = 8
 """Of a title without a mark: a longer line is a sentence."""
@@ -32,9 +32,11 @@ _HEADING = re.compile(
     r"|=+ (?P<ruled>[^=]++) =+$"
 )
 _VERSIONED = re.compile(
-    r"(?!(?:run|round|test|iter\w*|trial|job)[-_]?\d)[A-Za-z][A-Za-z.+-]{1,20}\d[\w.+-]{0,20}", re.IGNORECASE
+    r"(?!(?:run|round|test|iter\w*|trial|job)[-_]?\d)[A-Za-z][A-Za-z.+-]{1,20}\d[\w.+-]{0,20}"
+    r"|v?\d{1,3}\.\d{1,3}(?:[.+-]\w{1,20}){0,3}(?: (?:output|results?))?",
+    re.IGNORECASE,
 )
-"""`ext4`, `v6.1`: names that differ by their figures."""
+"""`ext4`, `v6.1`, `6.14 output`: names that differ by their figures."""
 _RULER = re.compile(r"\s*+[-=~_]{3,}+\s*+")
 """Below a title, or between outputs."""
 _ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from iolab.files.importer.text import is_number
@@ -52,7 +52,11 @@ UNREAD = tuple(
             r"|^ID# ATTRIBUTE_NAME\s+FLAG",
             OF_DRIVE,
         ),
-        ("nvme's log", r"\b(?:percentage_used|percent_used|data_units_(?:read|written)|avail_spare)\b", OF_DRIVE),
+        (
+            "nvme's log",
+            r"\b(?:(?:host|nand)_bytes_written|wear_leveling|percentage_used|percent_used|data_units_(?:read|written)|avail_spare)\b",
+            OF_DRIVE,
+        ),
         ("btt's report", r"^=+ All Devices =+", "read the trace itself with iolab trace"),
         ("a histogram of latencies", r"^\s*(?:\S+\s+: count\s+distribution|\[\d+\w?, \d+\w?\)\s+\d+ \|)", TRACE),
         ("a trace of block events", r"\bblock_(?:rq|bio)_\w+: ", TRACE),
@@ -74,6 +78,24 @@ UNREAD = tuple(
             "record the I/Os themselves: iolab record, or biosnoop",
         ),
         ("iolatpcts' report", r"^(?:\S+\s+)?p50=[\d.]+\w*s p75=", INTO_CSV),
+        ("cargo bench's report", r"^test \S+ +\.\.\. bench: ", INTO_CSV),
+        ("DTrace's distribution", r"^\s*value  -+ Distribution -+ count", INTO_CSV),
+        ("juicefs bench's progress", r"^\s*(?:Write|Read) (?:big|small) blocks: \d+/\d+ ", "give the table at its end"),
+        (
+            "SPDK's distribution of latencies",
+            r"^Summary latency data for ",
+            "give the lines above it, 'Device Information'",
+        ),
+        (
+            "bdevperf's report of old",
+            r"^\s*\S+\s+: *[\d.]+ IO/s\s+[\d.]+ MB/s",
+            "put its figures into a CSV file, a row per run; its MB are 2^20 bytes",
+        ),
+        (
+            "a trace of bcc's trace, without times",
+            r"^\d+\s+\d+\s+\S+\s+block_\w+\s",
+            "record the I/Os themselves: iolab record, or biosnoop",
+        ),
         ("Criterion's report", r"^\s*\S.*\s(?:time|thrpt):\s+\[[\d.]+ \S+ [\d.]+ ", INTO_CSV),
         (
             "IOR's summary",
@@ -87,13 +109,76 @@ UNREAD = tuple(
         ),
         ("single lines of fio's output", r"\bIOPS=[\d.]+k?, BW=", "give all of its output, or a row per run as CSV"),
         ("gstat's report", r"^\s*L\(q\)\s+ops/s\s", "run iostat -x in its place"),
-        ("iotop's report", r"\bDISK READ\s+DISK WRITE\b", "run pidstat -d in its place"),
+        (
+            "iotop's report",
+            r"\bDISK READ\s+DISK WRITE\b|(?:Total|Actual) DISK READ\s*:",
+            "run pidstat -d, or iostat -x, in its place",
+        ),
         ("zpool iostat's histograms or queues", r"\b(?:total_wait|syncq_read|sync_queue)\b", "run zpool iostat -lv"),
         ("ezFio's table", r"^-+\s*Sustained Multi-Threaded|^ezFio test parameters", "give the CSV file that it writes"),
         ("winsat's report", r"^(?:> )?Disk\s+(?:Random|Sequential) [\d.]+ (?:Read|Write)\s", INTO_CSV),
         ("iperf's report", r"^\[ *(?:ID|SUM)\] Interval\s+Transfer", INTO_CSV),
+        ("a page of Prometheus' metrics", r"^# TYPE \w+ (?:histogram|counter|gauge|summary)\s*$", INTO_CSV),
+        ("an I/O profile of juicefs stats", r"^-+usage-+ -+fuse-+", INTO_CSV),
     )
 )
+
+PARTS = tuple(
+    UnreadFormat(name, re.compile(pattern), remedy)
+    for name, pattern, remedy in (
+        (
+            "a part of fio's JSON",
+            r"^\s*\"(?:jobname|[sc]?lat(?:_ns)?|io_k?bytes|iops_mean|usr_cpu|latency_[num]s|iodepth_level)\" ?: ",
+            "give all of it, from its first brace",
+        ),
+        (
+            "a part of fio's output, without its rates",
+            r"^\s*(?:[sc]?lat|bw|issued rwts?)\s*(?:\([a-zA-Z /]+\))?\s*: (?:min=|total=)|\b[Bb][Ww]=[\d.]+[KMG]?i?B/s",
+            "give the lines above it too, from 'read: IOPS=' or 'write: IOPS=' on",
+        ),
+        (
+            "ioping's lines of requests, without its statistics",
+            r"^\d+ [kKMG]?i?B \S+ .*\b(?:request|seq)=\d+ time=",
+            "give the lines at its end too; ioping prints them at Ctrl-C, and alone with -q",
+        ),
+        (
+            "rados bench's progress, without its summary",
+            r"^\s*sec Cur ops\s+started\s+finished",
+            "give the lines from 'Total time run' on, too",
+        ),
+        (
+            "db_bench's progress, without its results",
+            r"\.\.\. thread \d+: \(\d+,\d+\) ops and",
+            "give the lines at its end too, such as 'readrandom : 12.2 micros/op'",
+        ),
+        (
+            "a text with rates in Mb/s (perhaps bits)",
+            r"\d ?[kMG]b(?:/s|ps)\b",
+            "write MB/s, or an eighth of it, and read it again",
+        ),
+    )
+)
+"""Of outputs and texts from which only a part is here. Looked for where nothing else is in the text."""
+
+INPUTS = tuple(
+    UnreadFormat(name, re.compile(pattern), remedy)
+    for name, pattern, remedy in (
+        (
+            "fio's job file, without results",
+            r"^(?:ioengine|iodepth|rwmixread|readwrite|rw)\s*=\s*\w",
+            "run it: iolab run FILE",
+        ),
+        (
+            "a command of fio, without its results",
+            r"^\s*(?:\W ?)?(?:sudo )?(?:\S*/)?fio\s+-{1,2}\w",
+            "give what fio printed, or put the options into a job file and run it: iolab run FILE.fio",
+        ),
+    )
+)
+"""What was asked for, where no line of the text has a rate or a latency."""
+
+
+_ROW_OF_BARS = re.compile(r"\s*(?:[|│].*\d.*[|│]\s*$|[|│][\s|│]*$|```)")
 
 
 class _Shape(NamedTuple):
@@ -108,6 +193,8 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
     filled = [line for line in lines if line.strip()][:LINES_OF_TABLE]
     if filled and re.match(r"\s*(?:\{|\[\s*(?:[\[{\"\]]|$))", filled[0]):
         return _Shape("JSON of none of the tools that iolab knows", "make a CSV file of it: jq -r '... | @csv'")
+    if len(filled) > 1 and all(_ROW_OF_BARS.match(line) for line in filled):
+        return _Shape("rows of a table without its header", "give the line above them, too, that names the columns")
     for what, separator, change in (
         ("bars", r"\s*\|\s*", "s/ *[|] */,/g"),
         ("spaces", " +", "s/^ +//; s/ +/,/g"),
@@ -115,7 +202,16 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
         rows = [re.split(separator, line.strip().strip("|").strip()) for line in filled]
         if len(rows) > 1 and len(rows[0]) > 1 and all(_is_row(row, rows[0]) for row in rows[1:]):
             return _Shape(f"a table with {what} between its columns", f"make a CSV file of it: sed -E '{change}'")
+    cells = [[cell.strip() for cell in line.strip().split("|")] for line in lines]
+    if any(
+        len(header) > 2 and _is_row(one, header) and _is_row(other, header) for header, one, other in _threes(cells)
+    ):
+        return _Shape("a table of Markdown without the rule below its header", "add it: a line such as |---|---|---|")
     return None
+
+
+def _threes(cells: Sequence[Sequence[str]]) -> Iterable[tuple[Sequence[str], Sequence[str], Sequence[str]]]:
+    return zip(cells, cells[1:], cells[2:], strict=False)
 
 
 def _is_row(row: Sequence[str], header: Sequence[str]) -> bool:

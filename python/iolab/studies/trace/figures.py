@@ -12,8 +12,8 @@ from iolab.base.plain_text import counted
 from iolab.base.strict_json import JsonObject
 from iolab.base.trace_files import Trace, attended
 from iolab.domain import native_types as native
-from iolab.files.importer.formats import formats_of
-from iolab.files.importer.source import Source
+from iolab.files.importer.formats import LOOKS_LIKE, formats_of
+from iolab.files.importer.source import READ_AS_TRACE, Source
 
 _LOOK_EVERY_S = 0.2
 
@@ -66,22 +66,25 @@ def unreadable(error: ValueError, trace: Trace) -> InputError:
     """What the reader reports about the files."""
     what = str(error)
     known = any(str(path) in what for path in trace.paths)
-    if "not a trace that iolab knows" in what and (results := _results_in(trace)):
-        return InputError(
-            f"results in the format {results}, and no trace", where=trace.name, remedy=f"iolab show {trace.name}"
-        )
+    if "not a trace that iolab knows" in what:
+        return _what_it_is(trace) or InputError(what, where=None if known else trace.name)
     return InputError(what, where=None if known else trace.name)
 
 
-def _results_in(trace: Trace) -> str | None:
-    """The format of results that the trace's only file is in, but for a CSV file, which may be a table of I/Os."""
+def _what_it_is(trace: Trace) -> InputError | None:
+    """What is said of the trace's only file if it holds results, or a report of a tool that is known; None for a CSV
+    file, which may be a table of I/Os, and for anything else."""
     if len(trace.paths) != 1 or not trace.paths[0].is_file():
         return None
     try:
         names = [one.name for one in formats_of(Source(trace.paths[0]))]
-    except InputError:
+    except InputError as error:
+        return error if LOOKS_LIKE in str(error) and READ_AS_TRACE not in str(error) else None
+    if "csv" in names:
         return None
-    return None if "csv" in names else names[0]
+    return InputError(
+        f"results in the format {names[0]}, and no trace", where=trace.name, remedy=f"iolab show {trace.name}"
+    )
 
 
 def _empty(figures: native.TraceFigures) -> str:

@@ -17,8 +17,8 @@ use crate::event::{Device, NO_DETAIL, Step, TraceEvent, op_and_marks};
 #[derive(Default)]
 pub(crate) struct EventText {
     last: LastEventTimes,
-    /// The CPU whose next event ends a loss, and the number of lost events.
-    loss: Option<(u16, u64)>,
+    /// The CPU whose next event ends a loss, None if that of any does, and the number of lost events.
+    loss: Option<(Option<u16>, u64)>,
 }
 
 /// What stands before an event.
@@ -40,19 +40,32 @@ impl DecodeLine for EventText {
         }
         about.records += 1;
         if let Some((cpu, count)) = lost(line) {
-            self.loss = Some((cpu, count));
+            self.loss = Some((Some(cpu), count));
             return;
         }
-        if let Some((cpu, at_ns, count)) = perf_lost(line) {
-            events.push(self.last.loss(cpu, at_ns, count));
-            self.last.seen(cpu, at_ns);
+        if let Some((place, count)) = perf_lost(line) {
+            match place {
+                Some((cpu, at_ns)) => {
+                    events.push(self.last.loss(cpu, at_ns, count));
+                    self.last.seen(cpu, at_ns);
+                }
+                None => {
+                    let before = self.loss.take().map_or(0, |(_, before)| before);
+                    self.loss = Some((None, before + count));
+                }
+            }
+            return;
+        }
+        if is_frame(line) {
+            about.records -= 1;
             return;
         }
         let Some(head) = head(line) else {
             let text = String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned();
             return about.malformed(|| format!("no event in the line: {text}"));
         };
-        if let Some((_, count)) = self.loss.take_if(|(cpu, _)| *cpu == head.cpu) {
+        let ends = |loss: &mut (Option<u16>, u64)| loss.0.is_none_or(|cpu| cpu == head.cpu);
+        if let Some((_, count)) = self.loss.take_if(ends) {
             events.push(self.last.loss(head.cpu, head.at_ns, count));
         }
         self.last.seen(head.cpu, head.at_ns);
@@ -96,8 +109,8 @@ fn lost(line: &[u8]) -> Option<(u16, u64)> {
 }
 
 /// `swapper 0 [001] 12.345678: PERF_RECORD_LOST lost 23`, as `perf script --show-lost-events` prints it: events of that
-/// CPU between the one before and that time.
-fn perf_lost(line: &[u8]) -> Option<(u16, u64, u64)> {
+/// CPU between the one before and that time, and how many. Without the time, of any CPU.
+fn perf_lost(line: &[u8]) -> Option<(Option<(u16, u64)>, u64)> {
     let name = b"PERF_RECORD_LOST";
     let at = memchr::memmem::find(line, name)?;
     let count = line[at..].rsplit(|&byte| byte == b' ').find_map(number)?;
@@ -112,7 +125,16 @@ fn perf_lost(line: &[u8]) -> Option<(u16, u64, u64)> {
         let digits = word.strip_suffix(b":").filter(|word| word.contains(&b'.'));
         time = digits.and_then(|word| time_ns(word, SECOND_NS)).or(time);
     }
-    Some((cpu as u16, time?, count))
+    Some((time.map(|at_ns| (cpu as u16, at_ns)), count))
+}
+
+/// `    ffffffff811f2d42 blk_update_request ([kernel.kallsyms])`: a frame of the stack that perf prints below an event.
+fn is_frame(line: &[u8]) -> bool {
+    let mut words = Words(line);
+    let is_address = |word: &[u8]| word.len() >= 4 && word.iter().all(u8::is_ascii_hexdigit);
+    line.first().is_some_and(u8::is_ascii_whitespace)
+        && line.trim_ascii_end().last() == Some(&b')')
+        && words.next().is_some_and(is_address)
 }
 
 #[inline]
@@ -375,6 +397,28 @@ mod tests {
         EventText::default().line(line.as_bytes(), &mut events, &mut about);
         assert_eq!(about.malformed, 0, "{:?}", about.first_malformed);
         events[0]
+    }
+
+    #[test]
+    fn a_loss_without_its_time_lasts_until_the_next_event_of_any_cpu() {
+        let mut reader = EventText::default();
+        let (mut events, mut about) = (Vec::new(), TraceInfo::default());
+        for line in [
+            "  dd  4242 [001]   100.0001: block:block_rq_issue: 8,0 W 4096 () 2048 + 8 [dd]",
+            "        ffffffff811f2d42 blk_update_request ([kernel.kallsyms])",
+            "PERF_RECORD_LOST lost 11",
+            "PERF_RECORD_LOST lost 12",
+            "  swapper 0 [000]   102.0002: block:block_rq_complete: 8,0 W () 2048 + 8 [0]",
+        ] {
+            reader.line(line.as_bytes(), &mut events, &mut about);
+        }
+        let steps: Vec<Step> = events.iter().map(|event| event.step).collect();
+        assert_eq!(steps, [Step::Issue, Step::Lost, Step::Complete]);
+        assert_eq!(
+            (events[1].sectors, events[1].argument),
+            (23, 102_000_200_000)
+        );
+        assert_eq!((about.records, about.malformed), (4, 0));
     }
 
     #[test]

@@ -135,12 +135,13 @@ pub(crate) trait DecodeLine: Send {
     fn end(&mut self, _events: &mut Vec<TraceEvent>, _about: &mut TraceInfo) {}
 }
 
-/// A line without its end, and without the marks of a mail that quotes it.
+/// A line without its end, without the marks of a mail that quotes it, and without those of code: a fence is empty.
 #[inline]
 pub(crate) fn plain(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     match line.first() {
-        Some(b'>') => unquoted(line),
+        Some(b'>') => without_fence(unquoted(line)),
+        Some(b'`') => without_fence(line),
         _ => line,
     }
 }
@@ -151,6 +152,15 @@ fn unquoted(mut line: &[u8]) -> &[u8] {
         line = inner.strip_prefix(b" ").unwrap_or(inner);
     }
     line
+}
+
+#[cold]
+fn without_fence(line: &[u8]) -> &[u8] {
+    let marks = line.iter().take_while(|&&byte| byte == b'`').count();
+    match marks {
+        0..3 => &line[marks..],
+        _ => b"",
+    }
 }
 
 /// Takes bytes apart into lines.

@@ -70,7 +70,7 @@ pub(crate) fn snoop(line: &[u8]) -> Option<&'static str> {
     let headings: Vec<&[u8]> = words(&line).collect();
     let has = |heading: &str| headings.contains(&heading.as_bytes());
     match *headings.first()? {
-        b"TIME(s)" if has("LAT(ms)") => Some("biosnoop"),
+        b"TIME(s)" | b"TIMESTAMP" if has("LAT(ms)") => Some("biosnoop"),
         b"TIME(ms)" if has("LAT(ms)") => Some("biosnoop.bt"),
         b"STARTs" | b"ENDs" | b"COMM" if has("LATms") && has("BLOCK") => Some("iosnoop"),
         _ => None,
@@ -174,7 +174,8 @@ impl Snoop {
         let ended_ns = match (seconds(&["TIME(s)", "ENDs"]), seconds(&["STARTs"])) {
             (Some(ended_ns), _) => ended_ns?,
             (None, Some(began_ns)) => began_ns?.checked_add(latency_ns)?,
-            (None, None) => milliseconds(&["TIME(ms)"])?,
+            (None, None) => milliseconds(&["TIME(ms)"])
+                .or_else(|| value(&["TIMESTAMP"]).and_then(time_of_day_ns))?,
         };
         let pid = match value(&["PID"])? {
             NOT_KNOWN => 0,
@@ -206,6 +207,15 @@ impl Snoop {
             ..TraceEvent::new(self.clock.of(ended_ns)?, Step::DeviceDone)
         })
     }
+}
+
+/// `17:58:57.814`, since midnight.
+fn time_of_day_ns(word: &[u8]) -> Option<u64> {
+    let mut parts = word.splitn(3, |&byte| byte == b':');
+    let (hours, minutes) = (number(parts.next()?)?, number(parts.next()?)?);
+    let seconds_ns = time_ns(parts.next()?, SECOND_NS)?;
+    let is_time = hours < 24 && minutes < 60 && seconds_ns < 61 * SECOND_NS;
+    is_time.then(|| (hours * 60 + minutes) * 60 * SECOND_NS + seconds_ns)
 }
 
 /// fio's log of I/Os, `write_iolog`: version 2 without times but waits, version 3 with microseconds.

@@ -6,6 +6,7 @@ mod block_cpus;
 mod format;
 mod ftrace;
 mod fuzz;
+mod iolog;
 mod known_truth;
 mod page;
 mod recordings;
