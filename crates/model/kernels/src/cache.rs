@@ -126,6 +126,12 @@ impl Kernel {
         self.version >= [2, 6, 37]
     }
 
+    /// Whether a write brings as many pages into memory at once as it has (`iomap_get_folio`, 6.6, where blocks in them are
+    /// dirty each by itself from then on): on XFS. ext4 has large folios from 6.16 on, in an order of its own (left out).
+    pub fn writes_large_folios(&self, is_xfs: bool) -> bool {
+        is_xfs && self.version >= [6, 6, 0]
+    }
+
     /// For how long an fsync keeps others from writing to its file. In 2.4 and 2.5 `sys_fsync` takes `i_sem` before it writes the
     /// data, from 2.6.10 on (the first that was read; inferred) around `f_op->fsync` only. From 3.1 on that takes `i_mutex`
     /// itself (02c24a82187d): XFS does not, ext4 does until 3.10 (92e6222dfb85; ext3 is taken as the same).
@@ -165,6 +171,13 @@ mod tests {
         assert_eq!(kernel("2.5.59").write_bio_sectors_max(true), 8);
         assert_eq!(kernel("2.5.59").write_bio_sectors_max(false), 128);
         assert_eq!(kernel("2.4.20").write_bio_sectors_max(false), 8);
+    }
+
+    #[test]
+    fn xfs_has_large_folios_of_writes_from_6_6_on() {
+        assert!(kernel("6.6").writes_large_folios(true));
+        assert!(!kernel("6.1.192").writes_large_folios(true));
+        assert!(!kernel("6.12.117").writes_large_folios(false));
     }
 
     #[test]

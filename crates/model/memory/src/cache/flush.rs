@@ -93,9 +93,9 @@ impl PageCache {
                 break;
             };
             let sync = matches!(flusher.purpose, Purpose::Sync(..));
-            self.submit_write(flusher.task, file, page, pages, sync);
+            let counts = self.submit_write(flusher.task, file, page, pages, sync);
             flusher.left -= pages;
-            flusher.turn -= pages;
+            flusher.turn = flusher.turn.saturating_sub(counts);
             left -= pages;
         }
         if dry || flusher.left == 0 {

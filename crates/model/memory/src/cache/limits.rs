@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cache::device::{DeviceId, Devices};
 use crate::cache::dirty_rate::{DirtyRate, Level};
+use crate::cache::folios::Folios;
 use crate::cache::pages::Pages;
 use crate::cache::proportions::{Proportions, Share};
 use crate::cache::spec::{CacheVariant, Rules};
@@ -46,6 +47,7 @@ pub(super) struct LimitContext<'a> {
     pub(super) now: Time,
     pub(super) rules: &'a Rules,
     pub(super) pages: &'a Pages,
+    pub(super) folios: &'a Folios,
     pub(super) devices: &'a Devices,
 }
 
@@ -61,7 +63,19 @@ pub(super) enum Verdict {
 impl LimitContext<'_> {
     /// Dirty or being written, in all.
     fn unwritten(&self) -> u64 {
-        self.pages.dirty() + self.pages.writing()
+        let beyond = self.folios.beyond_of_all();
+        self.pages.dirty() + self.pages.writing() + beyond.dirty + beyond.writing
+    }
+
+    /// The same of a drive.
+    fn unwritten_of(&self, device: DeviceId) -> u64 {
+        let beyond = self.folios.beyond(device);
+        self.devices.unwritten(device) + beyond.dirty + beyond.writing
+    }
+
+    /// Dirty and not yet being written, of a drive.
+    fn dirty_of(&self, device: DeviceId) -> u64 {
+        self.devices.dirty(device) + self.folios.beyond(device).dirty
     }
 }
 
@@ -95,10 +109,10 @@ impl Limits {
         }
     }
 
-    /// Who calls has dirtied a page.
+    /// Who calls has dirtied this many pages.
     #[inline]
-    pub(super) fn count_dirtied(&mut self) {
-        self.dirtied[usize::from(self.cpu)] += 1;
+    pub(super) fn count_dirtied(&mut self, pages: u64) {
+        self.dirtied[usize::from(self.cpu)] += pages;
     }
 
     /// The task has dirtied this many pages (`task_dirty_inc`).
@@ -159,7 +173,7 @@ impl Limits {
         // 2.4 counts what nobody writes yet.
         let dirty = match at.rules.variant {
             CacheVariant::Linux2_4 => at.pages.waiting(),
-            _ => at.pages.dirty(),
+            _ => at.pages.dirty() + at.folios.beyond_of_all().dirty,
         };
         // Also, while anybody may be held to a rate, for a drive that has more than its part of the threshold.
         let is_due = || {
@@ -202,7 +216,7 @@ impl Limits {
             (_, CacheVariant::Linux2_4) => at.pages.waiting() > at.rules.foreground,
             (None, _) => at.unwritten() > at.rules.foreground,
             (Some(_), _) => {
-                at.devices.unwritten(device) > self.task_limit(at, device, task)
+                at.unwritten_of(device) > self.task_limit(at, device, task)
                     && at.unwritten() >= (at.rules.background + at.rules.foreground) / 2
             }
         }
@@ -211,7 +225,7 @@ impl Limits {
     /// Too little of the drive is waiting to be written for a throttled writer to do it.
     pub(super) fn only_waits(&self, at: &LimitContext, device: DeviceId, task: TaskId) -> bool {
         at.rules.writes_back_only_beyond_limit
-            && at.devices.dirty(device) <= self.task_limit(at, device, task)
+            && at.dirty_of(device) <= self.task_limit(at, device, task)
     }
 
     /// The drive's share of the limit (`bdi_dirty_limit`).
@@ -228,7 +242,7 @@ impl Limits {
         let left = at.rules.foreground.saturating_sub(at.unwritten());
         let limit = self
             .of_drive(at, device, at.rules.foreground)
-            .min(left + at.devices.unwritten(device));
+            .min(left + at.unwritten_of(device));
         let dirtied = self.dirtied_by.get(&task).copied().unwrap_or_default();
         let less = self
             .dirtiers
@@ -242,7 +256,7 @@ impl Limits {
             dirty: at.unwritten(),
             background: at.rules.background,
             limit: at.rules.foreground,
-            of_device: at.devices.unwritten(device),
+            of_device: at.unwritten_of(device),
             device_limit: self.of_drive(at, device, at.rules.foreground),
         }
     }
@@ -251,12 +265,13 @@ impl Limits {
     pub(super) fn goes_on(&self, at: &LimitContext, device: DeviceId) -> bool {
         let stop = at.rules.background_stop.max(1);
         let is_held = at.rules.variant == CacheVariant::Linux3_2;
-        at.pages.waiting() >= stop || is_held && self.has_more_than_its_part(at, device)
+        at.pages.waiting() + at.folios.beyond_of_all().dirty >= stop
+            || is_held && self.has_more_than_its_part(at, device)
     }
 
     /// Whether the device has more than its part of what starts background writeback (`over_bground_thresh`).
     fn has_more_than_its_part(&self, at: &LimitContext, device: DeviceId) -> bool {
-        at.devices.dirty(device) > self.of_drive(at, device, at.rules.background)
+        at.dirty_of(device) > self.of_drive(at, device, at.rules.background)
     }
 
     /// What a flusher writes of an inode before the next has its turn.

@@ -12,6 +12,7 @@ mod dirty_rate;
 mod drive_tests;
 mod flush;
 mod flushers;
+mod folios;
 mod inode_lock;
 #[cfg(test)]
 mod invariants;

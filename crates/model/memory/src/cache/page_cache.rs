@@ -3,6 +3,7 @@
 use crate::cache::backlog::Backlog;
 use crate::cache::device::{Devices, FLUSHER, JOURNAL, OLD_DATA_FLUSHER, journal_task, task_of};
 use crate::cache::flushers::Flushers;
+use crate::cache::folios::Folios;
 use crate::cache::inode_lock::InodeLocks;
 use crate::cache::journal::Journals;
 use crate::cache::limits::{LimitContext, Limits};
@@ -27,6 +28,7 @@ pub struct PageCache {
     /// When it was last called.
     pub(super) now: Time,
     pub(super) pages: Pages,
+    pub(super) folios: Folios,
     pub(super) readers: Readers,
     pub(super) devices: Devices,
     pub(super) limits: Limits,
@@ -87,6 +89,7 @@ impl Component for PageCache {
             )
         })?;
         self.pages.check()?;
+        self.folios.check()?;
         self.readers.check(&self.pages)?;
         self.devices.check(&self.pages)?;
         self.backlog.check()?;
@@ -119,6 +122,7 @@ impl PageCache {
             rules,
             now: 0,
             pages: Pages::new(rules.memory),
+            folios: Folios::new(devices),
             readers: Readers::default(),
             devices: Devices::new(devices),
             limits: Limits::new(&rules, devices),
@@ -170,6 +174,11 @@ impl PageCache {
     pub fn set_fsync_holds(&mut self, drive: usize, holds: FsyncHolds) {
         let device = self.devices.counted(drive);
         self.inode_locks.set_holds(device, holds);
+    }
+
+    /// Files on the drive have large folios in memory.
+    pub fn set_large_folios(&mut self, drive: usize) {
+        self.folios.are_on(self.devices.counted(drive));
     }
 
     /// The CPU that the next calls come from: thresholds are looked at by CPU.
@@ -254,12 +263,13 @@ impl PageCache {
 
     fn release_sleepers(&mut self) {
         while let Some(task) = {
-            let (pages, devices) = (&self.pages, &self.devices);
+            let (pages, folios, devices) = (&self.pages, &self.folios, &self.devices);
             let (now, rules) = (self.now, &self.rules);
             self.limits.pop_rested(&LimitContext {
                 now,
                 rules,
                 pages,
+                folios,
                 devices,
             })
         } {
@@ -273,6 +283,7 @@ impl PageCache {
             now: self.now,
             rules: &self.rules,
             pages: &self.pages,
+            folios: &self.folios,
             devices: &self.devices,
         }
     }
@@ -315,6 +326,7 @@ impl PageCache {
         }));
     }
 
+    /// For how many pages that counts.
     pub(super) fn submit_write(
         &mut self,
         task: TaskId,
@@ -322,9 +334,10 @@ impl PageCache {
         page: u64,
         pages: u64,
         sync: bool,
-    ) {
+    ) -> u64 {
         let device = self.backlog.device_of(file);
         self.pages.start_writing(file, page, pages);
+        let counts = self.folios.start_writing(file, page, pages);
         self.devices.start_writing(device, pages);
         let number = self.writes.start(file, device);
         let tag = self.put(PageIo {
@@ -343,6 +356,7 @@ impl PageCache {
             read_ahead: false,
             task,
         }));
+        counts
     }
 
     fn put(&mut self, in_flight: PageIo) -> u32 {
@@ -360,7 +374,8 @@ impl PageCache {
         let device = self.backlog.device_of(done.file);
         self.writes.end(done.file, device, number);
         self.devices.written(device, done.pages);
-        self.limits.count_written(self.now, device, done.pages);
+        let counts = self.folios.written(done.file, done.page, done.pages);
+        self.limits.count_written(self.now, device, counts);
         let has_room = !self.devices.is_congested(device, Direction::Write);
         if has_room && self.rules.variant.has_pdflush() {
             // Each request that a queue gives back while it is not congested wakes all who wait for any queue
@@ -371,6 +386,7 @@ impl PageCache {
         self.pages
             .written(done.file, done.page, done.pages, &mut again);
         for page in again.drain(..) {
+            self.limits.count_dirtied(1);
             self.became_dirty(done.file, page);
         }
         self.again = again;

@@ -705,3 +705,32 @@ fn direct_io_has_dirty_pages_written_and_cached_ones_forgotten() {
     assert_eq!(direct(&mut bench, 0), Outcome::Done);
     assert!(!bench.cache.pages.is_present(1, 0) && bench.cache.pages.is_present(1, 1));
 }
+
+#[test]
+fn one_page_of_each_large_folio_holds_its_writer_as_all_of_them_do() {
+    let held_at = |large: bool| {
+        let mut bench = Bench::of(CacheVariant::Linux3_2);
+        if large {
+            bench.cache.set_large_folios(0);
+        }
+        let folios = (0..100).map(|number| number * 256);
+        for first in folios.clone() {
+            assert_eq!(bench.write(1, 0, first, 256), Outcome::Done);
+            while bench.fsync(1, 0) == Outcome::Wait {
+                bench.flush();
+                bench.complete_all();
+            }
+        }
+        assert_eq!(bench.cache.dirty_pages(), 0);
+        let mut written = folios.zip(1..);
+        let held = written.find(|&(first, _)| bench.write(1, 0, first, 1) == Outcome::Wait);
+        bench.cache.check(bench.now).expect("its owners agree");
+        held.map(|(_, number)| number * 256)
+    };
+    assert_eq!(held_at(false), None);
+    let pages = held_at(true).expect("it is held");
+    assert!(
+        (15 * PERCENT..=20 * PERCENT + 256).contains(&pages),
+        "{pages}"
+    );
+}

@@ -38,22 +38,25 @@ impl PageCache {
         if self.reads_first(task, file, offset, end) {
             return Outcome::Wait;
         }
-        let mut dirtied = 0;
+        let device = self.backlog.device_of(file);
+        self.folios.make(device, file, (first, last), &self.pages);
+        let (mut dirtied, mut counts) = (0, 0);
         for page in first..=last {
             match self.pages.write_to(file, page) {
                 DirtyOutcome::Now => self.became_dirty(file, page),
                 // When it has been written it becomes dirty once more.
-                DirtyOutcome::WhileWriting => self.limits.count_dirtied(),
+                DirtyOutcome::WhileWriting => {}
                 DirtyOutcome::Before => continue,
             }
             dirtied += 1;
+            counts += self.folios.dirtied(file, page);
         }
         let size = self.backlog.size(file).max(last + 1);
         self.backlog.set_size(file, size);
-        let device = self.backlog.device_of(file);
         self.devices.dirtied(device, dirtied);
-        self.limits.count_dirtier(self.now, task, dirtied);
-        self.balance(task, device, dirtied)
+        self.limits.count_dirtied(counts);
+        self.limits.count_dirtier(self.now, task, counts);
+        self.balance(task, device, counts)
     }
 
     /// A page that is written to in part, exists and is not in memory has to be read.
@@ -88,6 +91,7 @@ impl PageCache {
             now: self.now,
             rules: &self.rules,
             pages: &self.pages,
+            folios: &self.folios,
             devices: &self.devices,
         };
         match self.limits.judge(&standing, device, task, dirtied) {
@@ -106,7 +110,6 @@ impl PageCache {
     #[inline]
     pub(super) fn became_dirty(&mut self, file: FileId, page: u64) {
         let (now, pages) = (self.now, &self.pages);
-        self.limits.count_dirtied();
         self.backlog.became_dirty(now, file, page, pages);
         let device = self.backlog.device_of(file);
         self.journals.became_dirty(now, device, file, page, pages);

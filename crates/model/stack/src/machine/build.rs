@@ -73,6 +73,9 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
         if drive.has_filesystem() {
             let holds = machine.kernel.fsync_holds(drive.xfs.is_some());
             world = world.with_fsync_holds(number, holds);
+            if machine.kernel.writes_large_folios(drive.xfs.is_some()) {
+                world = world.with_large_folios(number);
+            }
         }
         if let Some(xfs) = &drive.xfs {
             let mounted = mounted(machine, number, xfs)

@@ -20,6 +20,14 @@ impl World {
         self
     }
 
+    /// The same if files on the drive have large folios.
+    pub fn with_large_folios(mut self, drive: usize) -> World {
+        if let Some(cache) = self.vfs.cache_mut() {
+            cache.set_large_folios(drive);
+        }
+        self
+    }
+
     /// Writes back what is dirty: sync(2).
     pub fn sync(&mut self) {
         self.settle_files(|cache, now, file, _| cache.fsync(now, HOUSEKEEPER, file));
