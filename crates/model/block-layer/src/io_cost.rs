@@ -10,8 +10,8 @@ mod weights;
 
 use std::collections::VecDeque;
 
-use crate::qos::{Granted, Policy, QosTicket, Waiter, waiter};
-use crate::{Bio, Request, Sector};
+use crate::qos::{Granted, Policy, Waiter, waiter};
+use crate::{Bio, QosTicket, Request, Sector};
 use events::station::Violation;
 use events::time::{MICROSECOND, SECOND, Time};
 pub use params::{CostModel, CostQos};

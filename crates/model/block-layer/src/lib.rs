@@ -12,6 +12,7 @@ mod io_latency;
 mod plug;
 mod pool;
 mod qos;
+mod qos_ticket;
 mod queue;
 mod queue_map;
 mod request;
@@ -27,7 +28,7 @@ pub use event::{EventKind, QueueEvent};
 pub use hardware::HardwareRules;
 pub use io_cost::{CostModel, CostQos, CostRules};
 pub use io_latency::LatencyRules;
-pub use qos::QosTicket;
+pub use qos_ticket::QosTicket;
 pub use queue::{AllocateOutcome, Counts, RequestQueue, SubmitOutcome};
 pub use queue_map::QueueMap;
 

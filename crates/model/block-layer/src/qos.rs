@@ -7,22 +7,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use crate::{Bio, Request, Sector, TaskId};
+use crate::{Bio, QosTicket, Request, Sector, TaskId};
 use events::station::Violation;
 use events::time::Time;
-
-/// What the policies of its queue know of a bio.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QosTicket {
-    /// When it was first submitted (`bi_issue`).
-    pub submitted_at: Time,
-    /// When it had passed all policies (`BIO_QOS_THROTTLED`); None: it joined a request.
-    pub passed_at: Option<Time>,
-    /// When it got its request.
-    pub allocated_at: Time,
-    /// What io.cost has charged for it (`bi_iocost_cost`).
-    pub cost: u64,
-}
 
 /// Names a bio whose task sleeps: whoever submitted it keeps it.
 pub(crate) type Waiter = (TaskId, u32, Sector);

@@ -1,6 +1,6 @@
 //! Bios and requests.
 
-use crate::qos::QosTicket;
+use crate::qos_ticket::QosTicket;
 use events::slab::{Id, Slab};
 use events::time::Time;
 

@@ -1,9 +1,8 @@
 //! When groups are held back and let go again, by how much, and that nobody is lost.
 
 use super::*;
-use crate::Direction;
 use crate::invariants::bench::bio;
-use crate::qos::QosTicket;
+use crate::{Direction, QosTicket};
 use events::time::MICROSECOND;
 use proptest::prelude::*;
 
