@@ -8,7 +8,9 @@ a table, as a factor, and *peer* the typical error of the best null predictor. T
 shows them, and [its page](../case-studies/guest-schedulers.md) explains what disagrees.
 
 Eight loads of a group at its limit (`io.max`), each beside a reader without limits, are asked on three drives.
-Arithmetic knows the limits, but not that they are kept in slices.
+Arithmetic knows the limits, but not that they are kept in slices. As many are asked of groups with a promised latency
+(`io.latency`), for which a kernel is built from Debian's source, and of groups that share by cost (`io.cost`).
+Arithmetic holds whoever promised nothing to one operation at a time, and shares by weights.
 
 Then a campaign asks both machines questions that nobody chose ([how](../trust-a-model.md#random-questions)): kernel,
 scheduler, tunables, jobs, filesystem and drive are drawn from a seed. *Ours* is the model's share of independent cells,
@@ -25,7 +27,7 @@ from pathlib import Path
 
 from guest_counts import chosen_kernel
 from iolab.base import data
-from judge import campaign, limited
+from judge import campaign, costed, limited, protected
 from judge.answer import Answers
 from judge.configuration import Configuration
 from judge.draw import KERNELS, configuration
@@ -45,16 +47,25 @@ QUICK_COUNT = 2
 
 def measure(quick: bool, seed: int = SEED, count: int = COUNT) -> list[Result]:
     chosen_kernel()
-    return known_latency(quick) + limits(quick) + drawn(seed, QUICK_COUNT if quick else count)
+    results = known_latency(quick)
+    for name, of_what, questions in OF_GROUPS:
+        results += of_groups(name, of_what, questions()[: QUICK_COUNT if quick else None])
+    return results + drawn(seed, QUICK_COUNT if quick else count)
 
 
-def limits(quick: bool) -> list[Result]:
-    """Groups at their limits."""
-    questions = limited.configurations()[: QUICK_COUNT if quick else None]
-    found = asked_of_both("judge-limits", questions)
+OF_GROUPS = (
+    ("judge-limits", f"groups at their limits under {limited.KERNEL}", limited.configurations),
+    ("judge-latencies", f"groups with a promised latency under {protected.KERNEL}", protected.configurations),
+    ("judge-costs", f"groups that share by cost under {costed.KERNEL}", costed.configurations),
+)
+"""Controllers of groups: where guests' answers are kept, what is asked, and the questions."""
+
+
+def of_groups(name: str, of_what: str, questions: Sequence[Configuration]) -> list[Result]:
+    found = asked_of_both(name, questions)
     ours, null = campaign.scores(found)
-    name = f"{len(found)} loads of groups at their limits under {limited.KERNEL}"
-    return shares_of_cells(name, ours, null, ["benches/run.py model_against_guest"])
+    of_all = f"{len(found)} loads of {of_what}"
+    return shares_of_cells(of_all, ours, null, ["benches/run.py model_against_guest"])
 
 
 def drawn(seed: int, count: int) -> list[Result]:

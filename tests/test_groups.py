@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from iolab.base.errors import InputError, MachineError
+from iolab.domain import simulated_machine
 from iolab.domain.trial import ControlGroup, WeightedLoadPhase
 from iolab.domain.trial.control_group import entitlements, from_the_top
 from iolab.files.experiment import loads
@@ -19,6 +20,9 @@ from iolab.machines.host.site import TargetPlace
 from iolab.machines.system import cgroup, mounts
 from iolab.machines.system.block import BlockDevice
 from iolab.machines.system.undo import UndoJournal
+
+if TYPE_CHECKING:
+    from iolab.domain import native_types as native
 
 MIX = """
 title = "Tenants"
@@ -176,7 +180,7 @@ def test_a_simulated_machine_has_weights_and_limits_on_one_level_alone(iolab: An
     flat = flat.replace("[workloads.tenants.groups.slice]\nio_weight = 300\n", "")
     nested = mix(machine='machine = "model:nvme"', setting='scheduler = "bfq"')
     assert "groups inside groups" in refused(nested)
-    assert "io_latency of a group (web)" in refused(flat.replace("io_weight = 300", 'io_latency = "5ms"'))
+    assert "memory_max of a group (web)" in refused(flat.replace("io_weight = 300", 'memory_max = "64MiB"'))
     limited = flat.replace("io_weight = 300", "io_max = { read = 1000000 }")
     assert main_phase(limited).control_groups[0].io_max == {"read": 1_000_000}
     buffered = limited.replace('group = "web"', 'group = "web"\ndirect = false\nread_percent = 50')
@@ -184,6 +188,18 @@ def test_a_simulated_machine_has_weights_and_limits_on_one_level_alone(iolab: An
     polling = limited.replace('group = "web"', 'group = "web"\npoll = true')
     assert "limits of a group that polls (io_max of web)" in refused(polling)
     assert main_phase(flat).controller == "auto"
+    protected = flat.replace("io_weight = 300", 'io_latency = "5ms"')
+    assert main_phase(protected).control_groups[0].io_latency == 5_000_000
+    buffered = protected.replace('group = "web"', 'group = "web"\ndirect = false\nread_percent = 50')
+    assert "a latency of buffered writes (io_latency of web)" in refused(buffered)
+    unshared = flat.replace('scheduler = "bfq"', 'scheduler = "none"')
+    assert "or set io_cost_model or io_cost_qos" in refused(unshared)
+    costed = unshared.replace('kind = "mix"', 'kind = "mix"\nio_cost_qos = "rpct=95 rlat=5000 min=50.5"')
+    phase = main_phase(costed)
+    made = simulated_machine.with_groups(cast("native.MachineFile", {}), [phase])
+    assert made["io_cost"] == {"model": {}, "qos": {"rpct": 95, "rlat": 5000, "min": 50.5}}
+    buffered = costed.replace('group = "web"', 'group = "web"\ndirect = false\nread_percent = 50')
+    assert "the cost of buffered writes (io_cost of web)" in refused(buffered)
 
 
 @pytest.fixture

@@ -315,7 +315,7 @@ def test_groups_that_compete_by_weight_are_threads_in_control_groups() -> None:
     (phase,) = [json.loads(json.dumps(step))["phase"] for step in made.steps if step["do"] == "load"][1:]
     assert phase["ends_with_first"]
     assert {Path(group["cgroup"]).name for group in phase["groups"]} == {"test1", "test2"}
-    with pytest.raises(InputError, match="shares by weights under bfq, not by cost"):
+    with pytest.raises(InputError, match="leave iostest out, or run it on a host"):
         loads(text.replace('job = "drr"', 'job = "drr"\ncontroller = "cost"'), "guest.toml")
 
 
@@ -337,8 +337,55 @@ def test_limits_of_groups_name_the_guests_drive() -> None:
     assert not any(str(step.get("path")).endswith("weight") for step in steps)
     (phase,) = [json.loads(json.dumps(step))["phase"] for step in steps if step["do"] == "load"][-1:]
     assert [group["cgroup"] for group in phase["groups"]] == [directory]
-    with pytest.raises(InputError, match="io_max and io_weight alone, and limited has memory_max"):
+    with pytest.raises(InputError, match="io_latency, io_max and io_weight alone, and limited has memory_max"):
         loads(text.replace("io_max = {", 'memory_max = "64MiB"\nio_max = {'), "guest.toml")
+
+
+VERSION_2 = """
+[workloads.tenants]
+kind = "mix"
+duration = "1s"
+io_cost_model = "rbps=1000"
+[workloads.tenants.groups.first]
+io_latency = "2ms"
+io_max = { read = 1000000 }
+[workloads.tenants.groups.other]
+[workloads.tenants.jobs.reads]
+group = "first"
+file_size = "8MiB"
+[workloads.tenants.jobs.writes]
+group = "other"
+read_percent = 0
+file_size = "8MiB"
+[settings.plain]
+"""
+
+
+def test_groups_of_version_2_are_processes_each_with_its_own_files() -> None:
+    text = EXPERIMENT.split("[workloads.reads]")[0] + VERSION_2
+    (trial,) = Plan(loads(text, "guest.toml"), 1).round(0)
+    steps = plan.make(trial, modules.Modules(None)).steps
+    copied = {
+        str(step["path"]).removeprefix("/control-groups/"): step["words"] for step in steps if step["do"] == "copy"
+    }
+    assert copied == {
+        "io.cost.model": "ctrl=user model=linear rbps=1000",
+        "io.cost.qos": "enable=1",
+        "first/io.latency": "target=2000",
+        "first/io.max": "rbps=1000000",
+    }
+    weights = {step["path"]: step["value"] for step in steps if str(step.get("path")).endswith("io.weight")}
+    assert weights == {f"/control-groups/{group}/io.weight": "100" for group in ("first", "other")}
+    (done,) = [json.loads(json.dumps(step)) for step in steps if step["do"] == "members"]
+    assert [Path(member["group"]).name for member in done["members"]] == ["first", "other"]
+    for member, job in zip(done["members"], ("reads", "writes"), strict=True):
+        (group,) = member["phase"]["groups"]
+        assert [one["name"] for one in group["jobs"]] == [job]
+        assert [one["files"] for one in group["jobs"]] == [[0]]
+        assert len(member["phase"]["files"]) == 1
+    ends = text.replace('duration = "1s"', 'duration = "1s"\nends_with = "writes"')
+    with pytest.raises(InputError, match="processes that each run to their end; leave ends_with out"):
+        loads(ends, "guest.toml")
 
 
 def test_a_setting_changes_kernel_and_machine() -> None:

@@ -169,8 +169,9 @@ def test_ten_stored_answers_of_kernels_are_what_the_model_says() -> None:
     assert found.orders_right >= ORDERS_RIGHT, found.words
 
 
-def test_groups_at_their_limits_are_as_fast_as_the_kernel_has_them() -> None:
-    known = Answers(STORED / "limits").all()
+@pytest.mark.parametrize("controller", ["limits", "costs"])
+def test_groups_under_a_controller_are_as_fast_as_the_kernel_has_them(controller: str) -> None:
+    known = Answers(STORED / controller).all()
     assert len(known) == 3
     factors = [
         cell.factor for asked, guest in known for cell in scored(asked, guest.cells, answer.of_model(asked).cells)

@@ -21,6 +21,7 @@ IN_NO_MACHINE: dict[str, Any] = {
     "coalesce": {"completions": 8, "time_ns": 100_000},
     "cgroups": [{"name": "a", "weight": 100}],
     "io_max": {"read": 1},
+    "io_cost": {"model": {"rbps": 1}, "qos": {"rlat": 1}},
     "offline": [{"cpu": 0, "from_ns": 0, "until_ns": 1}],
     "writeback": {"cycles": {"map": 1}},
     "metadata": {"call_ns": 1},

@@ -31,7 +31,11 @@ class Job:
     fsync_every: int = 0
     """Writes between two fsyncs; 0: none."""
     io_max: dict[str, int] = field(default_factory=dict)
-    """Limits of its control group, as of a mix; empty: it is in none."""
+    """Limits of its control group, as of a mix; empty: it has none."""
+    io_latency_us: int = 0
+    """The latency that its group is promised; 0: none."""
+    io_weight: int = 0
+    """Of its group; 0: the kernel's."""
 
     @property
     def in_flight(self) -> int:
@@ -58,6 +62,12 @@ class Configuration:
     duration_ms: int = 1500
     file_mib: int = 16
     """Of each copy."""
+    config: str = ""
+    """A file beside this one, of the configuration of a tree's kernel."""
+    cost_model: str = ""
+    """As io.cost.model takes it; empty: io.cost is off."""
+    cost_qos: str = ""
+    """As io.cost.qos does."""
 
     @property
     def buffered(self) -> bool:
@@ -74,9 +84,9 @@ class Configuration:
 
     def as_json(self) -> dict[str, Any]:
         found = asdict(self)
-        # Answers are stored under the text of their question, and most were before there were limits.
-        jobs = ({key: value for key, value in job.items() if key != "io_max" or value} for job in found["jobs"])
-        return {**found, "jobs": tuple(jobs)}
+        # Answers are stored under the text of their question, and most were before these keys.
+        jobs = [_without_unset(job, ("io_max", "io_latency_us", "io_weight")) for job in found["jobs"]]
+        return {**_without_unset(found, ("config", "cost_model", "cost_qos")), "jobs": tuple(jobs)}
 
     @property
     def key(self) -> str:
@@ -93,7 +103,12 @@ class Configuration:
         place = "" if self.filesystem == BARE else f" {self.filesystem}"
         drive = f"{self.latency_us}us x{self.drive_depth}"
         jobs = " | ".join(_job_words(job) for job in self.jobs)
+        drive += f" [{self.cost_model}] [{self.cost_qos}]" if self.cost_model else ""
         return f"{self.kernel} {self.scheduler}{tunables}{requests}{place}{dirty} {drive}: {jobs}"
+
+
+def _without_unset(found: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+    return {key: value for key, value in found.items() if key not in keys or value}
 
 
 def _job_words(job: Job) -> str:
@@ -103,6 +118,8 @@ def _job_words(job: Job) -> str:
     parts += [f"think{job.think_ms}ms/{job.think_every}"] if job.think_ms else []
     parts += [f"fsync/{job.fsync_every}"] if job.fsync_every else []
     parts += [f"{key}<={limit}" for key, limit in job.io_max.items()]
+    parts += [f"weight={job.io_weight}"] if job.io_weight else []
+    parts += [f"latency={job.io_latency_us}us"] if job.io_latency_us else []
     return " ".join(parts)
 
 

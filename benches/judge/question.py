@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+from iolab.machines.guest import debian_source
+
 from judge.configuration import BARE, Configuration, Job
 
 WORKLOAD, SETTING = "load", "asked"
 DIRTYABLE_BYTES = 219_255 * 4096
 """Memory that may be dirty in a guest machine of 1 GiB: five times nr_dirty_threshold of /proc/vmstat with dirty_ratio
 20, read under Debian's 6.1.0-56; 220,760 pages under its 6.12.117."""
-UPSTREAM = {"6.1.0-56-cloud": "6.1.192", "6.12.117+deb12-cloud": "6.12.117"}
+UPSTREAM = {"6.1.0-56-cloud": "6.1.192", "6.12.117+deb12-cloud": "6.12.117", "linux-source-6.1": "6.1.192"}
 """The stable release that a Debian kernel is built from: `uname -v` in the guest."""
 COPY_CALL_NS, PAGE_COPY_NS = 1815, 838
 """Of reads from the page cache in Debian's 6.1.0-56 on ext4 in a guest, where an instruction takes a nanosecond: 2,141
@@ -29,7 +34,7 @@ def of_guest(asked: Configuration) -> str:
     """The experiment that asks the kernel."""
     return "\n".join(
         [
-            f'machine = "guest:{asked.kernel}"',
+            f'machine = "guest:{_kernel(asked)}"',
             "rounds = 1",
             "seed = 1",
             "[target]",
@@ -38,6 +43,8 @@ def of_guest(asked: Configuration) -> str:
             f'filesystem = "{asked.filesystem}"',
             "[probes]",
             "instructions = false",
+            "[guest]",
+            *([f'config = "{Path(__file__).parent / asked.config}"'] if asked.config else []),
             "[guest.drive_parameters]",
             "irqmode = 2",
             f"completion_nsec = {1000 * asked.latency_us}",
@@ -46,6 +53,13 @@ def of_guest(asked: Configuration) -> str:
             *_setting(asked),
         ]
     )
+
+
+def _kernel(asked: Configuration) -> str:
+    """Of a source's name its tree, which is made if there is none."""
+    if not debian_source.is_source(asked.kernel):
+        return asked.kernel
+    return f"{debian_source.tree(asked.kernel, lambda line: print(line, file=sys.stderr))}@HEAD"
 
 
 def of_model(asked: Configuration, machine: str) -> str:
@@ -105,11 +119,15 @@ def capacity_mib(asked: Configuration) -> int:
 def _load(asked: Configuration) -> list[str]:
     lines = [f"[workloads.{WORKLOAD}]", 'kind = "mix"', 'warm_up = "250ms"', f'duration = "{asked.duration_ms}ms"']
     lines += ["cut_transient = false", "drop_caches = false"]
-    in_groups = any(job.io_max for job in asked.jobs)
+    for key, line in (("io_cost_model", asked.cost_model), ("io_cost_qos", asked.cost_qos)):
+        lines += [f'{key} = "{line}"'] if line else []
+    in_groups = bool(asked.cost_model) or any(job.io_max or job.io_latency_us for job in asked.jobs)
     for name, job in zip(names(asked), asked.jobs, strict=True):
         if in_groups:
             limits = ", ".join(f"{key} = {limit}" for key, limit in job.io_max.items())
             lines += [f"[workloads.{WORKLOAD}.groups.of-{name}]", *([f"io_max = {{ {limits} }}"] if limits else [])]
+            lines += [f"io_weight = {job.io_weight}"] if job.io_weight else []
+            lines += [f'io_latency = "{job.io_latency_us}us"'] if job.io_latency_us else []
         lines += [f"[workloads.{WORKLOAD}.jobs.{name}]", *_job(asked, job)]
         lines += [f'group = "of-{name}"'] if in_groups else []
     return lines

@@ -384,6 +384,7 @@ class IoMaxSpec(TypedDict):
 
 
 class CgroupSpec(TypedDict):
+    io_latency_ns: NotRequired[int | None]
     io_max: NotRequired[IoMaxSpec | None]
     name: str
     weight: int
@@ -428,6 +429,24 @@ class ControllerSpec(TypedDict):
     controllers: int
     latency_ns: int
     port_bytes_per_s: int
+
+
+class CostModelSpec(TypedDict):
+    rbps: NotRequired[int | None]
+    rrandiops: NotRequired[int | None]
+    rseqiops: NotRequired[int | None]
+    wbps: NotRequired[int | None]
+    wrandiops: NotRequired[int | None]
+    wseqiops: NotRequired[int | None]
+
+
+class CostQosSpec(TypedDict):
+    max: NotRequired[float | None]
+    min: NotRequired[float | None]
+    rlat: NotRequired[int | None]
+    rpct: NotRequired[float | None]
+    wlat: NotRequired[int | None]
+    wpct: NotRequired[float | None]
 
 
 class PerOperation(TypedDict):
@@ -1349,6 +1368,11 @@ class HostObservations(TypedDict):
     switches: SwitchesObservation | None
 
 
+class IoCostSpec(TypedDict):
+    model: NotRequired[CostModelSpec]
+    qos: NotRequired[CostQosSpec]
+
+
 IommuMode = Literal["none", "lazy", "strict"]
 
 
@@ -1428,6 +1452,7 @@ class MachineFile(TypedDict):
     cpus: CpusTable
     drives: NotRequired[list[DriveSpec]]
     hz: NotRequired[int | None]
+    io_cost: NotRequired[IoCostSpec | None]
     io_priority: NotRequired[str | None]
     kernel: str
     memory: NotRequired[MemorySpec | None]

@@ -12,6 +12,7 @@ from iolab.base.toml import TomlTable
 from iolab.domain import native_model
 from iolab.domain import native_types as native
 from iolab.domain.trial.control_group import WEIGHT_DEFAULT, ControlGroup
+from iolab.domain.trial.phase import WeightedLoadPhase
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Phase
@@ -144,15 +145,29 @@ def _filled_in(table: native.MachineFile, path: tuple[str, ...], key: str) -> In
 
 
 def with_groups(table: native.MachineFile, phases: Sequence[Phase]) -> native.MachineFile:
-    """The machine with a control group for each one of the phases."""
+    """The machine with a control group for each one of the phases, and with io.cost if that is who shares."""
     groups = {group.name: group for phase in phases for group in phase.control_groups}
-    return {**table, "cgroups": [_cgroup(group) for group in groups.values()]} if groups else table
+    if not groups:
+        return table
+    made: native.MachineFile = {**table, "cgroups": [_cgroup(group) for group in groups.values()]}
+    for phase in phases:
+        if isinstance(phase, WeightedLoadPhase) and phase.controller == "cost":
+            made["io_cost"] = {"model": _numbers(phase.cost_model), "qos": _numbers(phase.cost_qos)}
+    return made
+
+
+def _numbers(line: str | None) -> Any:
+    """The parameters of a line as io.cost's files take it."""
+    pairs = (word.partition("=") for word in (line or "").split())
+    return {key: float(value) if "." in value else int(value) for key, _, value in pairs}
 
 
 def _cgroup(group: ControlGroup) -> native.CgroupSpec:
     made: native.CgroupSpec = {"name": group.name, "weight": group.io_weight or WEIGHT_DEFAULT}
     if group.io_max is not None:
         made["io_max"] = cast("native.IoMaxSpec", group.io_max)
+    if group.io_latency is not None:
+        made["io_latency_ns"] = group.io_latency
     return made
 
 

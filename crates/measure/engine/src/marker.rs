@@ -4,14 +4,20 @@
 //! no-operation per phase.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 static WAIT: OnceLock<fn()> = OnceLock::new();
+static IS_ANOTHERS: AtomicBool = AtomicBool::new(false);
 
 /// Has each phase of this process wait when its threads are ready, before the first operation. Once for all: later
 /// calls change nothing.
 pub fn wait_before_each(wait: fn()) {
     let _ = WAIT.set(wait);
+}
+
+/// Another process marks the begin and the end of what this one does from now on.
+pub fn leave_to_another() {
+    IS_ANOTHERS.store(true, Ordering::Relaxed);
 }
 
 pub(crate) fn wait() {
@@ -40,14 +46,16 @@ impl Window {
 
     /// A thread begins with its operations.
     pub fn enter(&self) {
-        if self.outside.fetch_sub(1, Ordering::Relaxed) == self.threads {
+        let is_first = self.outside.fetch_sub(1, Ordering::Relaxed) == self.threads;
+        if is_first && !IS_ANOTHERS.load(Ordering::Relaxed) {
             begin();
         }
     }
 
     /// A thread has done its last operation.
     pub fn leave(&self) {
-        if self.in_flight.fetch_sub(1, Ordering::Relaxed) == 1 {
+        let is_last = self.in_flight.fetch_sub(1, Ordering::Relaxed) == 1;
+        if is_last && !IS_ANOTHERS.load(Ordering::Relaxed) {
             end();
         }
     }

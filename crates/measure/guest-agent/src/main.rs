@@ -5,7 +5,9 @@
 //! It is linked statically and packed into an initramfs by python/iolab/machines/guest.
 
 mod failure;
+mod members;
 mod port;
+mod process;
 mod sorts;
 mod step;
 mod system;
@@ -35,8 +37,10 @@ struct Plan {
 }
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some(sorts::WORD) {
-        return sorts::process();
+    match std::env::args().nth(1).as_deref() {
+        Some(sorts::WORD) => return sorts::process(),
+        Some(members::WORD) => return members::process(),
+        _ => {}
     }
     if std::process::id() != 1 {
         eprintln!(

@@ -1,11 +1,11 @@
 //! Sorting as a load on memory: a process for each share, all in one control group that has less than they need.
 //!
-//! A process is this program once more. It receives what to sort, reports that it is ready, and sorts on command.
+//! A process is this program once more (process.rs).
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::io::{BufRead, Write};
+use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -16,12 +16,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::process::{Process, described, run_as_told};
 use crate::{system, tick};
 
 /// What makes a process of this program sort.
 pub const WORD: &str = "sort";
-const PROGRAM: &str = "/init";
-const READY: &str = "ready";
 const VMSTAT: &str = "/proc/vmstat";
 /// What pswpin and pswpout count (`mm/page_io.c` of 6.1), on this architecture.
 const PAGE_BYTES: u64 = 4096;
@@ -29,51 +28,27 @@ const PAGE_BYTES: u64 = 4096;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const A_WHILE: Duration = Duration::from_secs(3600);
 
-/// What a process receives, in a line.
+/// What a process receives.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Share {
     sort: SortSpec,
     cpus: Option<Vec<usize>>,
-    /// The control group that it joins.
-    group: String,
 }
 
-/// One of the processes: reports that it is ready, and then the record of its sort, or `{"failed": why}`.
+/// One of the processes.
 pub fn process() -> ExitCode {
-    match sort_as_told() {
-        Ok(record) => {
-            println!("{record}");
-            ExitCode::SUCCESS
+    let pin = |share: &Share| match &share.cpus {
+        Some(cpus) => system::pin(cpus).map_err(described),
+        None => Ok(()),
+    };
+    run_as_told(pin, |share| {
+        let sort = Sort::start(share.sort).map_err(described)?;
+        loop {
+            if let Some(record) = sort.wait(A_WHILE) {
+                return serde_json::to_value(record).map_err(described);
+            }
         }
-        Err(why) => {
-            println!("{}", json!({ "failed": why }));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn sort_as_told() -> Result<Value, String> {
-    let mut line = String::new();
-    let mut input = io::stdin().lock();
-    input.read_line(&mut line).map_err(described)?;
-    let share: Share = serde_json::from_str(&line).map_err(described)?;
-    fs::write(format!("{}/cgroup.procs", share.group), "0").map_err(described)?;
-    if let Some(cpus) = &share.cpus {
-        system::pin(cpus).map_err(described)?;
-    }
-    println!("{READY}");
-    input.read_line(&mut line).map_err(described)?;
-    let sort = Sort::start(share.sort).map_err(described)?;
-    loop {
-        if let Some(record) = sort.wait(A_WHILE) {
-            return serde_json::to_value(record).map_err(described);
-        }
-    }
-}
-
-fn described(error: impl ToString) -> String {
-    error.to_string()
+    })
 }
 
 /// Runs a process for each share of `processes`, from one moment on, to their ends.
@@ -84,7 +59,7 @@ fn described(error: impl ToString) -> String {
 pub fn run(processes: &[Value], group: &str) -> Result<Value, Failure> {
     let mut begun = Vec::new();
     for share in processes {
-        begun.push(Process::begin(share, group)?);
+        begun.push(Process::begin(WORD, share, group)?);
     }
     let before = swapped()?;
     let (mut children, outputs): (Vec<_>, Vec<_>) = begun
@@ -141,45 +116,6 @@ pub fn run(processes: &[Value], group: &str) -> Result<Value, Failure> {
         "swap_bytes_max": most, "memory_bytes_max": number(group, "memory.peak"),
     });
     Ok(json!({ "record": record, "ops": passes }))
-}
-
-struct Process {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
-impl Process {
-    /// Starts it and waits until it is ready.
-    fn begin(share: &Value, group: &str) -> Result<Process, Failure> {
-        let failed = |error: io::Error| Failure::os(PROGRAM, &error);
-        let mut command = Command::new(PROGRAM);
-        command
-            .arg(WORD)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(failed)?;
-        let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(Failure::of_machine("a process has no pipes".into()));
-        };
-        let mut input_line = share.clone();
-        input_line["group"] = json!(group);
-        writeln!(input, "{input_line}").map_err(failed)?;
-        let mut output = BufReader::new(output);
-        let mut said = String::new();
-        output.read_line(&mut said).map_err(failed)?;
-        if said.trim() != READY {
-            return Err(Failure::of_machine(format!(
-                "a process that sorts: {}",
-                said.trim()
-            )));
-        }
-        Ok(Process {
-            child,
-            input,
-            output,
-        })
-    }
 }
 
 fn records(said: &[String], group: &str) -> Result<Vec<Value>, Failure> {

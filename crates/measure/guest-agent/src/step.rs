@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use workload::phase::Phase;
 
 use crate::failure::Failure;
+use crate::members::{self, Member};
 use crate::port::Port;
 use crate::timed_command::TimedCommand;
 use crate::{sorts, system, tags};
@@ -56,6 +57,11 @@ pub enum Step {
     Directory { path: String },
     /// Offer I/O.
     Load { phase: Box<Phase> },
+    /// Offer I/O, a process for each control group of version 2.
+    Members {
+        members: Vec<Member>,
+        drop_caches: bool,
+    },
     /// Make, write, sync, close and unlink files.
     Metadata {
         phase: MetadataPhase,
@@ -158,6 +164,15 @@ impl Agent {
             Step::Load { phase } => {
                 let started = engine::start((**phase).clone(), Arc::clone(&self.memory));
                 return finish(started.map_err(Failure::to_start)?);
+            }
+            Step::Members {
+                members,
+                drop_caches,
+            } => {
+                if *drop_caches {
+                    empty_caches()?;
+                }
+                return members::run(members);
             }
             Step::Metadata { phase, drop_caches } => {
                 if *drop_caches {

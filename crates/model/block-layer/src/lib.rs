@@ -7,8 +7,12 @@ mod event;
 mod hardware;
 #[doc(hidden)]
 pub mod invariants;
+mod io_cost;
+mod io_latency;
 mod plug;
 mod pool;
+mod qos;
+mod qos_ticket;
 mod queue;
 mod queue_map;
 mod request;
@@ -22,6 +26,9 @@ mod wbt;
 pub use base::SECTOR_BYTES;
 pub use event::{EventKind, QueueEvent};
 pub use hardware::HardwareRules;
+pub use io_cost::{CostModel, CostQos, CostRules};
+pub use io_latency::LatencyRules;
+pub use qos_ticket::QosTicket;
 pub use queue::{AllocateOutcome, Counts, RequestQueue, SubmitOutcome};
 pub use queue_map::QueueMap;
 

@@ -1,5 +1,6 @@
 //! Bios and requests.
 
+use crate::qos_ticket::QosTicket;
 use events::slab::{Id, Slab};
 use events::time::Time;
 
@@ -100,6 +101,8 @@ pub struct Bio {
     pub sectors: u32,
     /// Physically contiguous pieces of memory.
     pub segments: u16,
+    /// What the policies of its queue know of it.
+    pub qos: QosTicket,
     /// The tag of the request that it has got already, in its task's plug.
     pub allocated: Option<u32>,
     /// Who submitted it: schedulers keep their per-task state by it.

@@ -193,6 +193,16 @@ impl Kernel {
         (self.version >= [2, 6, 37]).then(|| u64::from(hz / slices_per_s).max(1))
     }
 
+    /// Whether groups can have latencies that are protected (io.latency, 4.19).
+    pub fn protects_latencies(&self) -> bool {
+        self.version >= [4, 19, 0]
+    }
+
+    /// Whether groups can share by a model of what I/O costs (io.cost, 5.4).
+    pub fn shares_by_cost(&self) -> bool {
+        self.version >= [5, 4, 0]
+    }
+
     /// What its request queues allow by default: sizes, merges, pool and plug (docs/model/sources/plugging.md).
     pub fn queue_rules(&self, rotational: bool, queue_depth: u32) -> QueueRules {
         let self_unplugs =

@@ -23,6 +23,10 @@ pub enum KeyReader {
     Groups,
     /// The limits of control groups whose tasks do I/O.
     Limits,
+    /// The latencies of control groups that are protected.
+    Latencies,
+    /// What control groups share drives by.
+    Cost,
     /// The I/O priority of tasks, if a scheduler uses it.
     Priorities,
     /// Timer interrupts, if a scheduler counts in them.
@@ -58,7 +62,7 @@ struct Reads {
 
 impl KeyReader {
     /// One of each kind.
-    pub const ALL: [KeyReader; 21] = [
+    pub const ALL: [KeyReader; 23] = [
         KeyReader::Cpus,
         KeyReader::Calls,
         KeyReader::Copies,
@@ -68,6 +72,8 @@ impl KeyReader {
         KeyReader::Journal,
         KeyReader::Groups,
         KeyReader::Limits,
+        KeyReader::Latencies,
+        KeyReader::Cost,
         KeyReader::Priorities,
         KeyReader::Ticks,
         KeyReader::Drive(0),
@@ -149,6 +155,26 @@ impl KeyReader {
             KeyReader::Limits => (
                 &["cgroups.*.name", "cgroups.*.io_max", "hz"],
                 "jobs in control groups with limits do I/O on a drive",
+            ),
+            KeyReader::Latencies => (
+                &[
+                    "kernel",
+                    "cgroups.*.name",
+                    "cgroups.*.io_latency_ns",
+                    "drives.*.queue.rotational",
+                ],
+                "jobs in control groups do I/O on a drive, and one of them has a latency",
+            ),
+            KeyReader::Cost => (
+                &[
+                    "kernel",
+                    "io_cost",
+                    "cgroups.*.name",
+                    "cgroups.*.weight",
+                    "drives.*.queue.rotational",
+                    "hz",
+                ],
+                "jobs in control groups do I/O on a drive, and the machine has io_cost",
             ),
             KeyReader::Priorities => (
                 &["io_priority"],

@@ -371,6 +371,11 @@ class WeightedLoadPhase(LoadPhase):
         return [ControlGroup(name=member.name, io_weight=int(member.weight)) for member in self.members]
 
     @property
+    def needs_version_2(self) -> bool:
+        """Whether a controller of its groups is of version 2 of control groups alone."""
+        return self.controller == "cost" or any(group.io_latency is not None for group in self.groups)
+
+    @property
     def group_of(self) -> dict[str, str]:
         """By job, the member that it belongs to."""
         return {job: member.name for member in self.members for job in member.jobs}

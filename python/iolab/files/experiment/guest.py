@@ -16,7 +16,6 @@ from iolab.domain.experiment import CompiledWorkload
 from iolab.domain.probe import Probes
 from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
 from iolab.domain.trial import (
-    ControlGroup,
     GuestMachine,
     Phase,
     ScratchTarget,
@@ -152,17 +151,20 @@ def check(
                     problems.add(("workloads", workload.written_as), f"{what}; {remedy}")
                 elif isinstance(phase, TimedCommandPhase):
                     _check_command(phase, target, setting, workload, problems)
-                elif isinstance(phase, WeightedLoadPhase) and (lacking := _lacking(phase.groups)):
+                elif isinstance(phase, WeightedLoadPhase) and (lacking := _lacking(phase)):
                     problems.add(("workloads", workload.written_as, "groups"), lacking)
-                elif isinstance(phase, WeightedLoadPhase) and phase.controller in ("cfq", "cost"):
-                    what = f"a guest machine shares by weights under bfq, not by {phase.controller}"
+                elif isinstance(phase, WeightedLoadPhase) and phase.controller == "cfq":
+                    what = "a guest machine shares by weights under bfq or by io.cost, not by cfq"
                     key = "groups" if phase.groups else "controller"
                     problems.add(("workloads", workload.written_as, key), what)
 
 
-def _lacking(groups: Sequence[ControlGroup]) -> str | None:
-    """What a guest machine does not do of a mix's groups."""
-    for group in groups:
+def _lacking(phase: WeightedLoadPhase) -> str | None:
+    """What a guest machine does not do of a phase's groups."""
+    if phase.needs_version_2 and (phase.ends_with is not None or not phase.groups):
+        what = "a guest machine's groups of version 2 (io_latency, io.cost) are processes that each run to their end"
+        return f"{what}; leave {'ends_with' if phase.groups else 'iostest'} out, or run it on a host"
+    for group in phase.groups:
         beyond = sorted({"inside"} if group.inside else set(group.given) - KEYS_EVERYWHERE)
         if beyond:
             what = f"a guest machine's groups have {listed(sorted(KEYS_EVERYWHERE))} alone"

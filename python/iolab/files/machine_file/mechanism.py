@@ -4,6 +4,7 @@ rest."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -268,7 +269,8 @@ def _of_groups(phase: WeightedLoadPhase) -> Iterator[Refusal]:
     buffered = {
         name for name, group in loads if not group["direct"] and any(job["read_share"] < 1 for job in group["jobs"])
     }
-    for group in phase.groups:
+    by_cost = "io_cost" if phase.controller == "cost" else None
+    for group in phase.control_groups:
         unknown = sorted(set(group.given) - KEYS_EVERYWHERE)
         if group.inside is not None:
             yield Refusal("groups", f"{_NO_MECHANISM} groups inside groups ({group.name} inside {group.inside})")
@@ -277,28 +279,35 @@ def _of_groups(phase: WeightedLoadPhase) -> Iterator[Refusal]:
                 "groups",
                 f"{_NO_MECHANISM} {unknown[0]} of a group ({group.name}); it has {listed(sorted(KEYS_EVERYWHERE))}",
             )
-        elif group.io_max is not None and group.name in buffered:
-            what = f"limits of buffered writes (io_max of {group.name}); say direct = true, or leave one of them out"
+        else:
+            keys = {*group.given, by_cost}
+            yield from _of_limits(group.name, keys, buffered=group.name in buffered, polling=group.name in polling)
+
+
+_LIMITS = {"io_max": "limits", "io_latency": "a latency", "io_cost": "the cost"}
+"""What such a key of a group, or of the mix, is in words."""
+
+
+def _of_limits(group: str, keys: AbstractSet[str | None], *, buffered: bool, polling: bool) -> Iterator[Refusal]:
+    for key in (key for key in _LIMITS if key in keys):
+        if buffered:
+            what = f"{_LIMITS[key]} of buffered writes ({key} of {group}); say direct = true, or leave one of them out"
             yield Refusal("groups", f"{_NO_MECHANISM} {what}")
-        elif group.io_max is not None and group.name in polling:
-            what = f"limits of a group that polls (io_max of {group.name}); leave poll or the limits out"
+        elif polling:
+            what = f"{_LIMITS[key]} of a group that polls ({key} of {group}); leave poll or {key} out"
             yield Refusal("groups", f"{_NO_MECHANISM} {what}")
 
 
 def _of_controller(phase: WeightedLoadPhase, machine: native.MachineFile) -> Iterator[Refusal]:
     yield from _of_groups(phase)
-    if phase.controller == "cost":
-        yield Refusal(
-            "groups" if phase.groups else "controller",
-            f"{_NO_MECHANISM} io.cost; a scheduler with groups enforces weights",
-        )
-    elif phase.controller in ("bfq", "cfq"):
+    if phase.controller in ("bfq", "cfq"):
         names = [scheduler_of(drive).get("name") for drive in machine["drives"]]
         others = [name for name in names if name not in (None, phase.controller)]
         if others:
             yield Refusal("controller", f"{phase.controller} enforces no weights, the drive's scheduler is {others[0]}")
     elif phase.controller == "auto" and not _enforces_weights(phase, machine):
-        what = 'nothing enforces weights here: take scheduler bfq, or cfq from 2.6.33 on, or set controller = "none"'
+        instead = "io_cost_model or io_cost_qos" if phase.groups else 'controller = "cost" or "none"'
+        what = f"nothing enforces weights here: take scheduler bfq, or cfq from 2.6.33 on, or set {instead}"
         yield Refusal("groups" if phase.groups else "weights", what)
 
 

@@ -142,6 +142,19 @@ class LoadAnswer(AgentMessage):
     ops: Count
 
 
+class MemberRecords(AgentMessage):
+    """What each process of a load came to."""
+
+    records: Annotated[list[native.PhaseRecordOfJobRecord], AfterValidator(_checked_numbers)]
+
+
+class MembersAnswer(AgentMessage):
+    """The message that a load in processes has ended."""
+
+    record: MemberRecords
+    ops: Count
+
+
 class MetadataAnswer(AgentMessage):
     """The message that files were made."""
 
@@ -195,12 +208,23 @@ class CommandAnswer(AgentMessage):
     ops: Count
 
 
-Answer = WriteAnswer | AbsentFileAnswer | ExitAnswer | LoadAnswer | MetadataAnswer | SortAnswer | CommandAnswer | None
+Answer = (
+    WriteAnswer
+    | AbsentFileAnswer
+    | ExitAnswer
+    | LoadAnswer
+    | MembersAnswer
+    | MetadataAnswer
+    | SortAnswer
+    | CommandAnswer
+    | None
+)
 _ANSWERS: dict[str, Any] = {
     "write": WriteAnswer | AbsentFileAnswer,
     "copy": WriteAnswer | AbsentFileAnswer,
     "console": ExitAnswer,
     "load": LoadAnswer,
+    "members": MembersAnswer,
     "metadata": MetadataAnswer,
     "sort": SortAnswer,
     "command": CommandAnswer,
@@ -242,8 +266,12 @@ def _of_json(schema: Any) -> Any:
 def check_sense(step: Mapping[str, Any], answer: Answer) -> None:
     """ValueError: the answer is of the right shape, and is none to this step."""
     if isinstance(answer, LoadAnswer):
-        jobs = {job["name"] for group in step["phase"]["groups"] for job in group["jobs"]}
-        _check_phase(step["phase"]["name"], jobs, answer.record)
+        _check_load(step["phase"], answer.record)
+    elif isinstance(answer, MembersAnswer):
+        if len(answer.record.records) != len(step["members"]):
+            raise ValueError("a record for each process was due")
+        for member, record in zip(step["members"], answer.record.records, strict=True):
+            _check_load(member["phase"], record)
     elif isinstance(answer, MetadataAnswer):
         _check_phase(
             step["phase"]["name"], {thread["job"]["name"] for thread in step["phase"]["threads"]}, answer.record
@@ -259,6 +287,11 @@ def check_sense(step: Mapping[str, Any], answer: Answer) -> None:
                 raise ValueError("swapped less than before")
     elif isinstance(answer, AbsentFileAnswer) and not step["optional"]:
         raise ValueError("the file is not optional")
+
+
+def _check_load(phase: Any, record: Any) -> None:
+    jobs = {job["name"] for group in phase["groups"] for job in group["jobs"]}
+    _check_phase(phase["name"], jobs, record)
 
 
 def _check_phase(name: str, jobs: set[str], record: Any) -> None:

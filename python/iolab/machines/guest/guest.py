@@ -13,14 +13,22 @@ from iolab.base.errors import InputError, MachineError
 from iolab.base.plain_text import one_line
 from iolab.base.quantity import format_bytes
 from iolab.base.strict_json import JsonObject
-from iolab.domain import control
+from iolab.domain import control, members_of
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
 from iolab.domain.phase_record import Observations, PhaseRecord, failures_of
 from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
 from iolab.domain.record import Fault, Record, impossible, interrupted
-from iolab.domain.trial import GuestMachine, Phase, ScratchTarget, SortPhase, TimedCommandPhase, Trial
+from iolab.domain.trial import (
+    GuestMachine,
+    Phase,
+    ScratchTarget,
+    SortPhase,
+    TimedCommandPhase,
+    Trial,
+    WeightedLoadPhase,
+)
 from iolab.machines.guest import commands, counter_output, debug_files, kernel, kvm, plan, qemu, sorts, symbols
-from iolab.machines.guest.agent_message import AbsentFileAnswer, Failure, WriteAnswer
+from iolab.machines.guest.agent_message import AbsentFileAnswer, Failure, MemberRecords, WriteAnswer
 from iolab.machines.guest.describe import observed
 from iolab.machines.guest.directory import made_directory
 from iolab.machines.guest.kernel_paths import path_of
@@ -260,6 +268,8 @@ class _Machine:
 
 
 def _record(phase: Phase, report: Any) -> PhaseRecord:
+    if isinstance(report, MemberRecords):
+        return members_of.merged(cast(WeightedLoadPhase, phase), cast(list[PhaseRecord], report.records), [])
     if isinstance(phase, SortPhase):
         return sorts.record(phase, report)
     return commands.record(phase, report) if isinstance(phase, TimedCommandPhase) else cast(PhaseRecord, report)

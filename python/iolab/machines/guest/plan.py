@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
@@ -23,14 +24,12 @@ from iolab.domain.trial import (
     Trial,
     WeightedLoadPhase,
 )
-from iolab.domain.trial.control_group import WEIGHT_DEFAULT
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.trace import copy_choice
-from iolab.machines.guest import commands, layers, limits, programs, sorts
+from iolab.machines.guest import commands, groups, layers, limits, programs, sorts
 from iolab.machines.guest.modules import Modules
-from iolab.machines.guest.steps import CGROUPS, Plan
+from iolab.machines.guest.steps import Plan
 from iolab.machines.host import metadata
-from iolab.machines.host.groups import IO_MAX
 from iolab.machines.host.site import TargetPlace, in_regions, located, place_of, sends_commands
 from iolab.machines.system.filesystem import FILESYSTEMS, making
 
@@ -243,37 +242,17 @@ def _run(plan: Plan, phase: Phase, disks: Sequence[str]) -> None:
     else:
         assert isinstance(phase, LoadPhase), "an experiment with other phases is refused before it runs"
         if isinstance(phase, WeightedLoadPhase):
-            phase = _in_control_groups(plan, phase, disks)
+            phase = groups.add(plan, phase, disks)
         parents = (str(Path(file["path"]).parent) for file in phase.load["files"])
         for parent in dict.fromkeys(parent for parent in parents if parent != "/dev"):
             plan.add("directory", path=parent)
-        step = plan.add("load", phase=_with_traces(plan, phase.load))
+        if isinstance(phase, WeightedLoadPhase) and phase.needs_version_2:
+            step = groups.add_members(plan, phase, partial(_with_traces, plan))
+        else:
+            step = plan.add("load", phase=_with_traces(plan, phase.load))
     plan.phases[step] = phase
     if not phase.measured:
         plan.add("sync")
-
-
-def _in_control_groups(plan: Plan, phase: WeightedLoadPhase, disks: Sequence[str]) -> WeightedLoadPhase:
-    """Version 1 of control groups gives I/O to threads, so that one process with a thread for each does. Of groups that
-    have weights alone, the first that is done ends the measured part of all, as on a host."""
-    placed = {**phase.load, "ends_with_first": not phase.groups}
-    if phase.control_groups:
-        plan.add("mount", source="cgroup", place=CGROUPS, filesystem="cgroup", options="blkio")
-        for made in phase.control_groups:
-            directory = f"{CGROUPS}/{made.name}"
-            plan.add("directory", path=directory)
-            if phase.controller != "none":
-                weight = str(made.io_weight or WEIGHT_DEFAULT)
-                plan.add("write", path=f"{directory}/blkio.bfq.weight", value=weight, optional=False)
-            for key, limit in (made.io_max or {}).items():
-                for disk in disks:
-                    source, path = f"/sys/block/{disk}/dev", f"{directory}/{IO_MAX[key][0]}"
-                    plan.add("copy", source=source, words=str(limit), path=path, optional=False)
-        placed["groups"] = [
-            {**group, "cgroup": f"{CGROUPS}/{phase.group_of[group['jobs'][0]['name']]}"}
-            for group in phase.load["groups"]
-        ]
-    return phase.model_copy(update={"load": placed})
 
 
 def _with_traces(plan: Plan, load: native.Phase) -> native.Phase:

@@ -34,7 +34,7 @@ VALUES_MAX = 1_000_000
 QUOTED_MAX = 120
 MISTAKES_MAX = 100
 """To list more would take a guest's gigabytes."""
-RECORDS = ("load", "metadata", "sort", "command")
+RECORDS = ("load", "members", "metadata", "sort", "command")
 SYMBOLS = "symbols"
 _KEY = re.compile(rb'\s*\{\s*"([a-z]+)"\s*:')
 

@@ -92,6 +92,11 @@ _KEYS = {
 """Beside io_weight, whose file depends on who shares the device (weights.py)."""
 
 
+def writes(key: str, version: int, value: Any, device: str) -> Writes:
+    """What the key of a group comes to in that version. `device`: its number, such as 8:0."""
+    return _KEYS[key].writes(version, value, device)
+
+
 @dataclass(frozen=True)
 class Groups:
     """The control groups of a phase, and notes on them."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from iolab.domain import members_of
 from iolab.domain import native_types as native
 from iolab.domain.phase_record import PhaseRecord
 from iolab.machines.host import groups, load, members
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from iolab.domain.trial import WeightedGroup, WeightedLoadPhase
     from iolab.machines.host.groups import Groups
     from iolab.machines.host.surroundings import Surroundings
-
-SKEW_NOTED_NS = 20_000_000
 
 
 def run(phase: WeightedLoadPhase, around: Surroundings) -> PhaseRecord:
@@ -44,7 +43,7 @@ def run(phase: WeightedLoadPhase, around: Surroundings) -> PhaseRecord:
         ends_all=_ends_all(phase),
     )
     stalled = {name: now - before[name] for name, now in made.stalled_us().items() if name in before}
-    together = _merged(phase, records, [*notes, *_ended_early(phase, records)])
+    together = members_of.merged(phase, records, [*notes, *_ended_early(phase, records)])
     together["stopped"] = around.should_stop()
     if stalled:
         together["io_stalled_us"] = stalled
@@ -59,19 +58,7 @@ def _ends_all(phase: WeightedLoadPhase) -> list[str]:
 
 
 def _task(phase: WeightedLoadPhase, group: WeightedGroup, made: Groups) -> Task[PhaseRecord]:
-    """The group's jobs, and the files that they use under new numbers: a process opens no other's."""
-    engine_groups = [found for found in phase.load["groups"] if any(job["name"] in group.jobs for job in found["jobs"])]
-    used = sorted({file for found in engine_groups for job in found["jobs"] for file in job["files"]})
-    renumbered: list[native.GroupSpec] = [
-        {**found, "jobs": [{**job, "files": [used.index(file) for file in job["files"]]} for job in found["jobs"]]}
-        for found in engine_groups
-    ]
-    files = [phase.load["files"][file] for file in used]
-    spec: native.Phase = {**phase.load, "files": files, "groups": renumbered, "drop_caches": False}
-    stops_with = spec.get("stops_with")
-    if stops_with is not None and not set(stops_with["jobs"]) <= set(group.jobs):
-        del spec["stops_with"]  # another process's job: that one's end ends this one
-    return Task(group.name, "load", spec, made.of.get(group.name, ()))
+    return Task(group.name, "load", members_of.share(phase, group), made.of.get(group.name, ()))
 
 
 def _together(snapshots: Sequence[native.Snapshot]) -> native.Snapshot:
@@ -85,27 +72,6 @@ def _together(snapshots: Sequence[native.Snapshot]) -> native.Snapshot:
         "fraction": min(known, default=None) if len(known) == len(fractions) else None,
         "warming_up": any(snapshot["warming_up"] for snapshot in snapshots),
         "done": all(snapshot["done"] for snapshot in snapshots),
-    }
-
-
-def _merged(phase: WeightedLoadPhase, records: Sequence[PhaseRecord], notes: list[str]) -> PhaseRecord:
-    """All of the same clock and, but for the skew, the same start."""
-    first = records[0]
-    of_all = [group for record in records for group in record["groups"]]
-    starts = [record["started_unix_ns"] for record in records]
-    if max(starts) - min(starts) > SKEW_NOTED_NS:
-        notes = [*notes, f"the groups started up to {(max(starts) - min(starts)) / 1e6:.0f} ms apart"]
-    of_all[0] = {**of_all[0], "notes": [*of_all[0]["notes"], *notes]}
-    return {
-        **first,
-        "phase": phase.name,
-        "started_unix_ns": min(starts),
-        "elapsed_ns": max(record["elapsed_ns"] for record in records),
-        "wall_clock_shift_ns": max((record["wall_clock_shift_ns"] for record in records), key=abs),
-        "measured_to_ns": max(record["measured_to_ns"] for record in records),
-        "groups": of_all,
-        "process_cpu_user_ns": sum(record["process_cpu_user_ns"] for record in records),
-        "process_cpu_system_ns": sum(record["process_cpu_system_ns"] for record in records),
     }
 
 

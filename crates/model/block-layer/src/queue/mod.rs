@@ -11,8 +11,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::event::Tap;
 use crate::hardware::{HardwareQueues, HardwareRules};
+use crate::io_cost::{CostRules, IoCost};
+use crate::io_latency::{IoLatency, LatencyRules};
 use crate::plug::Plug;
 use crate::pool::Pool;
+use crate::qos::Qos;
+use crate::qos_ticket::QosTicket;
 use crate::scheduler::Scheduler;
 use crate::scheduler::hooks::Hooks;
 use crate::wbt::{Wbt, WbtRules};
@@ -50,6 +54,7 @@ pub struct RequestQueue {
     plug: Plug,
     /// None: writeback is not throttled.
     wbt: Option<Wbt>,
+    qos: Qos,
     /// The tasks that may try again, which `take_woken` returns.
     woken: Vec<TaskId>,
     hardware: HardwareQueues,
@@ -81,6 +86,7 @@ impl RequestQueue {
             limits_of_waiting: BTreeMap::new(),
             plug: Plug::new(rules.plug),
             wbt: None,
+            qos: Qos::default(),
             woken: Vec::new(),
             hardware: HardwareQueues::new(HardwareRules::SINGLE),
             runs: true,
@@ -110,6 +116,23 @@ impl RequestQueue {
     pub fn with_wbt(mut self, rules: Option<WbtRules>) -> RequestQueue {
         self.wbt = rules.map(Wbt::new);
         self
+    }
+
+    /// With the latencies of groups protected.
+    pub fn with_latencies(mut self, rules: LatencyRules) -> RequestQueue {
+        self.qos.add(Box::new(IoLatency::new(rules)));
+        self
+    }
+
+    /// With the device shared by a model of its cost.
+    pub fn with_cost(mut self, rules: CostRules) -> RequestQueue {
+        self.qos.add(Box::new(IoCost::new(rules)));
+        self
+    }
+
+    /// Whether tasks sleep here for their control group's sake.
+    pub fn holds_groups(&self) -> bool {
+        self.qos.is_on()
     }
 
     /// The largest bio that becomes one request, in sectors: whole pages, each a segment of its own. Larger ones are
@@ -171,6 +194,7 @@ impl RequestQueue {
         if found.is_none() && self.is_let_in(now, &bio) && self.allocate(now, &bio) {
             let class = self.class_of(bio.direction, bio.sync, bio.cpu);
             bio.allocated = Some(self.pools[class].last_taken());
+            bio.qos = self.qos.ticket_of(now, &bio);
             self.took(now, &bio, has_waited);
             return AllocateOutcome::Plugged(bio);
         }
@@ -196,7 +220,7 @@ impl RequestQueue {
     }
 
     /// `__make_request`.
-    fn take_in(&mut self, now: Time, bio: Bio, has_waited: bool) -> SubmitOutcome {
+    fn take_in(&mut self, now: Time, mut bio: Bio, has_waited: bool) -> SubmitOutcome {
         let found = self.find_merge_of(&bio, has_waited);
         if let Some((request, side)) = found {
             self.joins(now, request, side, bio);
@@ -207,6 +231,7 @@ impl RequestQueue {
                 self.waits(now, &bio);
                 return SubmitOutcome::MustWait;
             }
+            bio.qos = self.qos.ticket_of(now, &bio);
             self.took(now, &bio, has_waited);
         }
         self.station.enter(now);
@@ -216,7 +241,10 @@ impl RequestQueue {
     }
 
     /// The bio becomes part of a queued request. One that it had got already is free again.
-    fn joins(&mut self, now: Time, request: RequestId, side: Side, bio: Bio) {
+    fn joins(&mut self, now: Time, request: RequestId, side: Side, mut bio: Bio) {
+        let first = self.first_ticket(&self.requests[request]);
+        bio.qos = self.qos.merged(now, &self.requests[request], first, &bio);
+        self.qos.take_woken(&mut self.woken);
         if let Some(tag) = bio.allocated {
             let class = self.class_of(bio.direction, bio.sync, bio.cpu);
             self.pools[class].free(now, tag, &mut self.woken);
@@ -303,6 +331,7 @@ impl RequestQueue {
         self.runs |= self.hardware.runs().after_completions || !self.scheduler.runs_queue();
         self.emit_messages();
         let request = self.requests.take(id);
+        let first = self.first_ticket(&request);
         let class = self.class_of(request.direction, request.sync, request.cpu);
         let woken_before = self.woken.len();
         self.pools[class].free(now, request.pool_tag, &mut self.woken);
@@ -320,8 +349,11 @@ impl RequestQueue {
             let bio = self.bios.take(bio);
             next = bio.next;
             self.station.leave(now, bio.submitted_at);
+            self.qos.done_bio(now, &bio);
             done.push(bio);
         }
+        self.qos.done(now, &request, first);
+        self.qos.take_woken(&mut self.woken);
     }
 
     /// Appends who has been woken since the last time, and may try again to get a request.
@@ -341,9 +373,10 @@ impl RequestQueue {
         self.wbt.is_some()
     }
 
-    /// When the throttling of writeback wants `wake` to be called, whatever the device is doing.
+    /// When throttling wants `wake` to be called, whatever the device is doing.
     pub fn next_look(&self) -> Option<Time> {
-        self.wbt.as_ref().and_then(Wbt::next_wakeup)
+        let wbt = self.wbt.as_ref().and_then(Wbt::next_wakeup);
+        [wbt, self.qos.next_wakeup()].into_iter().flatten().min()
     }
 
     /// A task waits for what is queued.
@@ -368,6 +401,8 @@ impl RequestQueue {
         {
             wbt.look(now, &mut self.woken);
         }
+        self.qos.wake(now);
+        self.qos.take_woken(&mut self.woken);
         self.emit_plug(now, false, None);
         self.plug.wake(now);
         self.emit_plug(now, true, None);
@@ -425,6 +460,7 @@ impl RequestQueue {
     /// Conservation and Little's law of the bios, at the end of a run.
     pub fn check(&self, name: &str, now: Time) -> Result<(), Violation> {
         let still = self.bios.iter().map(|(_, bio)| bio.submitted_at);
+        self.qos.check()?;
         self.station.check(name, now, still)
     }
 
@@ -470,9 +506,9 @@ impl RequestQueue {
         }
     }
 
-    /// Whether the throttling of writeback lets the bio have a request (`wbt_wait`).
+    /// Whether throttling lets the bio have a request (`rq_qos_throttle`).
     fn is_let_in(&mut self, now: Time, bio: &Bio) -> bool {
-        match &mut self.wbt {
+        let by_wbt = match &mut self.wbt {
             Some(wbt) if bio.writeback => {
                 let is_allowed = wbt.allows(now, bio.task, bio.sync);
                 if !is_allowed {
@@ -482,7 +518,15 @@ impl RequestQueue {
                 is_allowed
             }
             _ => true,
-        }
+        };
+        let is_let_in = by_wbt && self.qos.lets_go(now, bio);
+        self.qos.take_woken(&mut self.woken);
+        is_let_in
+    }
+
+    fn first_ticket(&self, request: &Request) -> QosTicket {
+        let first = request.bios.map(|(first, _)| self.bios[first].qos);
+        first.unwrap_or_default()
     }
 
     fn allocate(&mut self, now: Time, bio: &Bio) -> bool {

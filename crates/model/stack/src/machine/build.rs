@@ -6,29 +6,28 @@ use crate::world::{DriveParts, LoadJournal, SwapArea, World};
 use block_layer::TaskPlug;
 use block_layer::scheduler::spec::Surroundings;
 use block_layer::{
-    HardwareRules, RequestQueue, SECTOR_BYTES, Throttle, ThrottleLimits, ThrottleRules,
+    CostRules, HardwareRules, LatencyRules, RequestQueue, SECTOR_BYTES, Throttle, ThrottleLimits,
+    ThrottleRules,
 };
 use events::SpecError;
 use events::time::SECOND;
 use filesystems::xfs::{Platform, Xfs, XfsSpec};
-use kernels::Kernel;
 use memory::cache::PageCache;
 use memory::swap::SortLoad;
 use nfs::DirectIo;
 
 /// The root group's weight (`CFQ_WEIGHT_DEFAULT` doubled, as blk-cgroup gives it to the root).
 const ROOT_WEIGHT: u32 = 1000;
+/// What schedulers give a group if its weight is io.cost's.
+const WEIGHT_DEFAULT: u32 = 100;
 
 pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
-    let mut weights = vec![ROOT_WEIGHT];
-    weights.extend(machine.cgroups.iter().map(|group| group.weight));
     let drives: Result<Vec<DriveParts>, SpecError> = machine
         .drives
         .iter()
         .enumerate()
         .map(|(number, drive)| {
-            parts(drive, &machine.kernel, &weights)
-                .map_err(|error| error.within(&format!("drives.{number}")))
+            parts(drive, machine).map_err(|error| error.within(&format!("drives.{number}")))
         })
         .collect();
     let cache = machine
@@ -107,6 +106,21 @@ fn throttle_rules(machine: &MachineSpec, drive: &DrivePlan) -> Option<ThrottleRu
     })
 }
 
+/// By group, the root first.
+fn weights(machine: &MachineSpec) -> Vec<u32> {
+    let groups = machine.cgroups.iter().map(|group| group.weight);
+    [ROOT_WEIGHT].into_iter().chain(groups).collect()
+}
+
+fn latency_rules(machine: &MachineSpec, drive: &DrivePlan) -> LatencyRules {
+    let targets = machine.cgroups.iter().map(|group| group.io_latency_ns);
+    LatencyRules {
+        targets_ns: [None].into_iter().chain(targets).collect(),
+        requests: drive.rules.pool.requests,
+        rotational: drive.rotational,
+    }
+}
+
 fn mounted(machine: &MachineSpec, drive: usize, xfs: &XfsSpec) -> Result<Xfs, SpecError> {
     let clock_hz = machine.cpus.clock_hz().expect("checked");
     let cpus = machine.cpus.topology().cpus() as u16;
@@ -139,7 +153,12 @@ pub(super) fn swap_area(machine: &MachineSpec, load: &SortLoad) -> Result<SwapAr
     })
 }
 
-fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DriveParts, SpecError> {
+fn parts(drive: &DrivePlan, machine: &MachineSpec) -> Result<DriveParts, SpecError> {
+    let weights = weights(machine);
+    let of_scheduler: Vec<u32> = match machine.io_cost {
+        Some(_) => vec![WEIGHT_DEFAULT; weights.len()],
+        None => weights.clone(),
+    };
     let device = drive
         .device
         .build()
@@ -155,7 +174,7 @@ fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DrivePar
         queue_map: &hardware.map,
         request_sectors_max: drive.rules.request_sectors_max,
         pool_requests: drive.rules.pool.requests,
-        group_weights: weights,
+        group_weights: &of_scheduler,
     };
     let mut queue = RequestQueue::new(drive.rules, drive.scheduler.build(&surroundings))
         .with_hooks(drive.hooks())
@@ -163,12 +182,25 @@ fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DrivePar
     if drive.hardware.is_some() {
         queue = queue.with_hardware(hardware);
     }
+    if let Some(io_cost) = &machine.io_cost {
+        queue = queue.with_cost(CostRules {
+            weights,
+            model: io_cost.model(),
+            qos: io_cost.qos(),
+            rotational: drive.rotational,
+            requests: drive.rules.pool.requests,
+            hz: u64::from(machine.hz),
+        });
+    }
+    if machine.protects_latencies() {
+        queue = queue.with_latencies(latency_rules(machine, drive));
+    }
     Ok(DriveParts {
         polling: drive.polling,
         queue,
         device,
         filesystem,
-        write_bio_sectors_max: kernel.write_bio_sectors_max(drive.is_journaled()),
+        write_bio_sectors_max: machine.kernel.write_bio_sectors_max(drive.is_journaled()),
         peek: drive.peek,
     })
 }

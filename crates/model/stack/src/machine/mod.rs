@@ -6,6 +6,7 @@ mod drive;
 mod drive_cpus;
 mod driver;
 mod ext_mount;
+mod io_cost;
 mod memory;
 mod queue_keys;
 #[cfg(test)]
@@ -27,6 +28,7 @@ use driver::driver_of;
 use events::SpecError;
 use events::spec_error::within;
 use filesystems::ext::{ExtMetadata, Mount};
+use io_cost::IoCostSpec;
 use kernels::Kernel;
 use memory::MemorySpec;
 use nfs::NfsSpec;
@@ -42,6 +44,7 @@ pub struct MachineSpec {
     drives: Vec<DrivePlan>,
     mounts: Vec<NfsSpec>,
     cgroups: Vec<CgroupSpec>,
+    io_cost: Option<IoCostSpec>,
     io_priority: Priority,
     swap: Option<SwapSpec>,
 }
@@ -57,6 +60,9 @@ pub struct CgroupSpec {
     pub weight: u32,
     /// What it may do a second on each drive; kernels from 2.6.37 on. Left out: anything.
     pub io_max: Option<IoMaxSpec>,
+    /// The latency that is protected by holding back groups with a higher one, or none; 4.19 or later, with tags of blk-mq.
+    #[schemars(range(min = 1000))]
+    pub io_latency_ns: Option<u64>,
 }
 
 /// Limits of a control group's I/O, each of at least 1; left out: none.
@@ -127,6 +133,8 @@ pub struct File {
     /// Control groups other than the root.
     #[serde(default)]
     cgroups: Vec<CgroupSpec>,
+    /// What groups share drives by, if not by a scheduler.
+    io_cost: Option<IoCostSpec>,
     /// Of all tasks: `rt/0` to `rt/7`, `be/0` to `be/7`, or `idle`.
     io_priority: Option<String>,
     /// Where what memory does not hold goes to.
@@ -160,6 +168,17 @@ impl MachineSpec {
         for (number, cgroup) in file.cgroups.iter().enumerate() {
             let key = format!("cgroups.{number}.weight");
             within(&key, u64::from(cgroup.weight), 1, 10_000)?;
+            if let Some(target_ns) = cgroup.io_latency_ns {
+                let key = format!("cgroups.{number}.io_latency_ns");
+                within(&key, target_ns, 1000, u64::MAX >> 4)?;
+                if !kernel.protects_latencies() {
+                    let what = format!(
+                        "{} protects no latencies; that came with 4.19",
+                        kernel.name()
+                    );
+                    return Err(SpecError::of(&key, what));
+                }
+            }
             let Some(limits) = cgroup.io_max else {
                 continue;
             };
@@ -174,6 +193,9 @@ impl MachineSpec {
             for (name, limit) in limits.by_name() {
                 within(&format!("{key}.{name}"), limit.unwrap_or(1), 1, u64::MAX)?;
             }
+        }
+        if let Some(io_cost) = &file.io_cost {
+            io_cost.check(&kernel)?;
         }
         let drives: Result<Vec<DrivePlan>, SpecError> = file
             .drives
@@ -212,6 +234,7 @@ impl MachineSpec {
             drives,
             mounts: mounts?,
             cgroups: file.cgroups,
+            io_cost: file.io_cost,
             io_priority,
             swap,
         })
@@ -263,6 +286,17 @@ impl MachineSpec {
     /// Whether a control group has limits.
     pub(crate) fn has_limits(&self) -> bool {
         self.cgroups.iter().any(|group| group.io_max.is_some())
+    }
+
+    /// Whether the latency of a control group is protected.
+    pub(crate) fn protects_latencies(&self) -> bool {
+        let mut groups = self.cgroups.iter();
+        groups.any(|group| group.io_latency_ns.is_some())
+    }
+
+    /// Whether control groups share drives by what I/O costs.
+    pub(crate) fn shares_by_cost(&self) -> bool {
+        self.io_cost.is_some()
     }
 
     /// Its kernel.

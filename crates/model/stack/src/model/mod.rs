@@ -5,6 +5,8 @@ mod ext_tests;
 #[cfg(test)]
 mod flush_tests;
 #[cfg(test)]
+mod group_control_tests;
+#[cfg(test)]
 mod inode_tests;
 mod kinds;
 #[cfg(test)]

@@ -227,11 +227,20 @@ fn of_drive(drive: usize, group: &GroupUse, machine: &MachineSpec, used: &mut BT
         used.insert(KeyReader::Polling(drive as u16));
     }
     used.extend(of_scheduler(drive, machine));
-    if group.cgroup.is_some() && machine.scheduler(drive).reads_groups() {
+    if group.cgroup.is_some()
+        && machine.scheduler(drive).reads_groups()
+        && !machine.shares_by_cost()
+    {
         used.insert(KeyReader::Groups);
     }
     if group.cgroup.is_some() && machine.has_limits() {
         used.insert(KeyReader::Limits);
+    }
+    if group.cgroup.is_some() && machine.protects_latencies() {
+        used.insert(KeyReader::Latencies);
+    }
+    if group.cgroup.is_some() && machine.shares_by_cost() {
+        used.insert(KeyReader::Cost);
     }
 }
 

@@ -192,7 +192,11 @@ impl Drive {
     }
 
     /// The bio, if its group's limit lets it go on; else it waits, and comes back as an effect.
-    pub(super) fn admit(&mut self, now: Time, bio: Bio) -> Option<Bio> {
+    pub(super) fn admit(&mut self, now: Time, mut bio: Bio) -> Option<Bio> {
+        if self.queue.holds_groups() {
+            // `rq_qos_wait` knows no `REQ_NOWAIT`: a ring's task sleeps itself.
+            bio.workers = 0;
+        }
         match &mut self.throttle {
             Some(throttle) => throttle.admit(now, bio),
             None => Some(bio),
@@ -222,6 +226,7 @@ impl Drive {
         has_waited: bool,
     ) -> AllocateOutcome {
         let outcome = self.queue.allocate_for_plug(now, bio, has_waited);
+        self.queue.take_woken(&mut self.may_retry);
         // Who waits for a tag has the queue run.
         if has_waited || matches!(outcome, AllocateOutcome::MustWait(_)) {
             self.told_at = Some(now);

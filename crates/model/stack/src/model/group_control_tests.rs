@@ -1,0 +1,125 @@
+//! Latencies (`io.latency`) and costs (`io.cost`) of control groups before a drive.
+
+use serde_json::{Value, json};
+
+use super::tests::{load, run};
+use super::*;
+
+const SECONDS: u64 = 4;
+
+/// Its drive serves eight operations at once, each in a millisecond.
+fn machine() -> Value {
+    json!({
+        "kernel": "6.1",
+        "cpus": {
+            "count": 2, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000, "page_copy_ns": 300,
+            "jitter": 0.05
+        },
+        "memory": { "bytes": 256 << 20 },
+        "drives": [{
+            "device": { "kind": "null", "capacity_bytes": 1u64 << 30, "latency_ns": 1_000_000, "queue_depth": 8 },
+            "scheduler": { "name": "none" }
+        }],
+        "cgroups": [{ "name": "first", "weight": 100 }, { "name": "other", "weight": 300 }]
+    })
+}
+
+/// Random reads of 4 KiB per second of both groups, by their depths.
+fn rates(machine: Value, engine: &str, depths: [u64; 2]) -> [f64; 2] {
+    let machine = MachineSpec::from_json(machine).unwrap();
+    let mut model = Model::new(&machine).unwrap();
+    let mut phase = load();
+    let of_one = phase["groups"][0].clone();
+    phase["groups"] = json!([]);
+    for (name, depth) in ["first", "other"].into_iter().zip(depths) {
+        let mut group = of_one.clone();
+        (group["name"], group["cgroup"]) = (json!(name), json!(name));
+        group["engine"] = json!(if depth == 1 { "psync" } else { engine });
+        let job = &mut group["jobs"][0];
+        job["read_share"] = json!(1.0);
+        job["queue_depth"] = json!(depth);
+        job["until"] =
+            json!({ "ops": null, "bytes": null, "duration_ns": SECONDS * 1_000_000_000 });
+        phase["groups"].as_array_mut().unwrap().push(group);
+    }
+    let record = run(&mut model, serde_json::from_value(phase).unwrap());
+    let record = serde_json::to_value(record).unwrap();
+    [0, 1].map(|group: usize| {
+        let count = record["groups"][group]["jobs"][0]["read"]["count"].as_f64();
+        count.unwrap() / SECONDS as f64
+    })
+}
+
+/// The target is missed whatever the others do: the other group's depth is halved twice a second.
+#[test]
+fn a_promised_latency_holds_the_other_group_back() {
+    for engine in ["libaio", "io_uring"] {
+        let [alone, beside] = rates(machine(), engine, [1, 32]);
+        let mut promised = machine();
+        promised["cgroups"][0]["io_latency_ns"] = json!(1_000_000);
+        let [first, other] = rates(promised, engine, [1, 32]);
+        assert!(
+            first > alone && other < 0.5 * beside,
+            "{engine}: {first} and {other}, {alone} and {beside}"
+        );
+    }
+}
+
+#[test]
+fn a_latency_that_is_kept_changes_nothing() {
+    let mut promised = machine();
+    promised["cgroups"][0]["io_latency_ns"] = json!(100_000_000);
+    assert_eq!(
+        rates(promised, "libaio", [1, 32]),
+        rates(machine(), "libaio", [1, 32])
+    );
+}
+
+#[test]
+fn groups_share_by_cost_in_proportion_to_their_weights() {
+    let mut costed = machine();
+    costed["io_cost"] = json!({
+        "model": { "rbps": 1_u64 << 30, "rseqiops": 4000, "rrandiops": 4000 },
+        "qos": { "min": 100, "max": 100 }
+    });
+    for engine in ["libaio", "io_uring"] {
+        let [first, other] = rates(costed.clone(), engine, [16, 16]);
+        assert!(
+            (2.8..3.2).contains(&(other / first)),
+            "{engine}: {first} and {other}"
+        );
+        assert!(
+            (3900.0..4200.0).contains(&(first + other)),
+            "{engine}: {first} and {other}"
+        );
+    }
+    // Who does an operation at a time has its 800 per second, and the other what is left.
+    let [first, other] = rates(costed, "libaio", [1, 32]);
+    assert!(
+        first > 700.0 && first + other > 3600.0,
+        "{first} and {other}"
+    );
+}
+
+#[test]
+fn older_kernels_have_neither() {
+    let mut promised = machine();
+    promised["kernel"] = json!("4.18");
+    promised["cgroups"][0]["io_latency_ns"] = json!(1000);
+    let error = MachineSpec::from_json(promised).unwrap_err();
+    assert_eq!(error.key, "cgroups.0.io_latency_ns");
+    let mut costed = machine();
+    costed["kernel"] = json!("5.3");
+    costed["io_cost"] = json!({});
+    assert_eq!(
+        MachineSpec::from_json(costed.clone()).unwrap_err().key,
+        "io_cost"
+    );
+    costed["kernel"] = json!("5.4");
+    MachineSpec::from_json(costed.clone()).unwrap();
+    costed["io_cost"]["qos"] = json!({ "min": 150, "max": 100 });
+    assert_eq!(
+        MachineSpec::from_json(costed).unwrap_err().key,
+        "io_cost.qos.min"
+    );
+}
