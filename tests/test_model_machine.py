@@ -101,7 +101,7 @@ def test_a_load_beyond_the_model_is_refused_on_its_line(option: str, said: str) 
         ),
         (
             "kind = 'iostest'\ncontroller = 'cost'",
-            "x.toml:5: workloads.w.controller: the simulated machine has no mechanism for io.cost",
+            "x.toml:5: workloads.w.controller: io_cost: 2.6.35 has no io.cost; it came with 5.4",
         ),
         (
             "kind = 'mix'\n[workloads.w.jobs.a]\noperations = 1\n[workloads.w.jobs.b]\noperations = 1\nsqpoll = true",
