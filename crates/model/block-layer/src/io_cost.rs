@@ -6,6 +6,7 @@
 //! the end of its slack.
 
 mod params;
+mod vrate;
 mod weights;
 
 use std::collections::VecDeque;
@@ -15,7 +16,8 @@ use crate::{Bio, QosTicket, Request, Sector};
 use events::station::Violation;
 use events::time::{MICROSECOND, SECOND, Time};
 pub use params::{CostModel, CostQos};
-use params::{MILLION, Params, VTIME_PER_US, way_of};
+use params::{MILLION, Params, way_of};
+use vrate::Vrate;
 use weights::{Lender, ONE, Share, Sums, Weight, lent};
 
 /// What the io.cost of a drive goes by.
@@ -42,15 +44,6 @@ const MARGIN_PERCENT: [i64; 3] = [10, 20, 50];
 const TAKE_BACK_PERCENT: u64 = 25;
 /// Of a period, how late timers may be (`TIMER_SLACK_PCT`).
 const SLACK_PERCENT: u64 = 1;
-/// A step towards bounds that the rate is outside of (`VRATE_CLAMP_ADJ_PCT`).
-const CLAMP_PERCENT: u64 = 4;
-/// Waiting for requests beyond this part of a period shows a busy device (`RQ_WAIT_BUSY_PCT`), below this part of a bound
-/// a free one (`UNBUSY_THR_PCT`).
-const WAIT_BUSY_PERCENT: u64 = 5;
-const FREE_PERCENT: u64 = 75;
-/// Levels of being busy change the rate by this much, the last by that of all others (`vrate_adj_pct`).
-const ADJUST_PERCENT: [(usize, u64); 6] = [(4, 0), (16, 1), (16, 2), (8, 4), (8, 8), (1, 16)];
-const BUSY_MAX: i64 = 1000;
 /// Operations in flight from before so many periods are forgotten (`MAX_LAGGING_PERIODS`).
 const LAGGING_PERIODS: i64 = 10;
 /// Debts are halved after so long with less use than this (`DFGV_PERIOD`, `DFGV_USAGE_PCT`).
@@ -71,15 +64,7 @@ pub(crate) struct IoCost {
     period: u64,
     period_at_us: u64,
     period_at_vtime: i64,
-    /// Virtual time per microsecond: as decided, and with what makes up for what was thrown away.
-    base_rate: u64,
-    rate: u64,
-    error: i64,
-    busy: i64,
-    /// Of the period: requests that were in time and that were late, and how long they waited for a tag.
-    met: [u64; 2],
-    missed: [u64; 2],
-    wait_ns: u64,
+    vrate: Vrate,
     forgiving: Forgiving,
     granted: Vec<Granted>,
 }
@@ -130,13 +115,7 @@ impl IoCost {
             period: 0,
             period_at_us: 0,
             period_at_vtime: 0,
-            base_rate: VTIME_PER_US,
-            rate: VTIME_PER_US,
-            error: 0,
-            busy: 0,
-            met: [0; 2],
-            missed: [0; 2],
-            wait_ns: 0,
+            vrate: Vrate::new(),
             forgiving: Forgiving::default(),
             granted: Vec::new(),
         }
@@ -147,14 +126,14 @@ impl IoCost {
         Now {
             ns,
             us,
-            vtime: self.period_at_vtime + ((us - self.period_at_us) * self.rate) as i64,
+            vtime: self.period_at_vtime + ((us - self.period_at_us) * self.vrate.current()) as i64,
         }
     }
 
     /// So many parts of a period, in virtual time.
     fn margin(&self, place: usize) -> i64 {
         let us = self.params.period_us * MARGIN_PERCENT[place] as u64 / 100;
-        (us * self.base_rate) as i64
+        (us * self.vrate.base()) as i64
     }
 
     fn slack_ns(&self) -> Time {
@@ -300,7 +279,7 @@ impl IoCost {
             return;
         }
         let slack_ns = self.slack_ns();
-        let short_us = budget.unsigned_abs().div_ceil(self.base_rate);
+        let short_us = budget.unsigned_abs().div_ceil(self.vrate.base());
         let at = now.ns + short_us * MICROSECOND + 2 * slack_ns;
         let timer = &mut self.groups[number].timer;
         if timer.is_none_or(|old| old.abs_diff(at) > slack_ns) {
@@ -310,12 +289,6 @@ impl IoCost {
 
     /// `ioc_timer_fn`: the period is over.
     fn end_period(&mut self, ns: Time) {
-        let missed_ppm = [0, 1].map(|way| {
-            let (met, missed) = (self.met[way], self.missed[way]);
-            (missed * MILLION).div_ceil((met + missed).max(1))
-        });
-        let wait_percent = self.wait_ns * 100 / (self.params.period_us * MICROSECOND);
-        (self.met, self.missed, self.wait_ns) = ([0; 2], [0; 2], 0);
         let now = self.now(ns);
         let debtors = self.look_at_groups(now);
         let Budgets {
@@ -323,20 +296,20 @@ impl IoCost {
             lagging,
             short,
         } = self.lend(now);
-        self.set_busy(missed_ppm, wait_percent, lagging, short);
-        self.adjust_rate(lagging);
-        if self.params.change_kind(ns, self.base_rate) {
-            self.rate = VTIME_PER_US;
+        self.vrate.end_period(&self.params, lagging, short);
+        if self.params.change_kind(ns, self.vrate.base()) {
+            self.vrate.begin_anew();
         }
         self.forgive(used_us, debtors, now);
         self.period += 1;
         self.timer = None;
         if self.active.is_empty() {
-            (self.busy, self.error) = (0, 0);
+            self.vrate.rest();
         } else {
             self.start_period(now);
         }
-        self.make_up(now);
+        let left_us = (self.period_at_us + self.params.period_us) as i64 - now.us as i64;
+        self.vrate.make_up(left_us, self.params.period_us);
     }
 
     /// `ioc_check_iocgs`: who waits or owes is looked at, who is idle is active no more. How many owe.
@@ -351,7 +324,7 @@ impl IoCost {
                 let excess = now.vtime - group.vtime - self.margin(2);
                 if excess > 0 {
                     let share = self.share(number).in_use;
-                    self.error -= (excess as u64 * share / ONE) as i64;
+                    self.vrate.throw_away(excess, share);
                 }
                 self.set_weight(number, 0, 0, None);
                 self.groups[number].is_active = false;
@@ -374,7 +347,7 @@ impl IoCost {
             .any(|misses| *misses < MILLION);
         for number in self.active.clone() {
             let group = &mut self.groups[number];
-            let mut used_us = std::mem::take(&mut group.used) / self.base_rate;
+            let mut used_us = std::mem::take(&mut group.used) / self.vrate.base();
             found.used_us += used_us;
             let (vtime, done) = (group.vtime, group.vtime_done);
             if looks_at_latencies
@@ -393,7 +366,7 @@ impl IoCost {
             }
             if done != vtime {
                 let in_flight = ((vtime - done).unsigned_abs() * share.in_use).div_ceil(ONE);
-                used_us = used_us.max(in_flight.div_ceil(self.base_rate));
+                used_us = used_us.max(in_flight.div_ceil(self.vrate.base()));
             }
             let since_us = match group.active_since_us > self.period_at_us {
                 true => group.active_since_us,
@@ -444,63 +417,12 @@ impl IoCost {
         if excess > 0 {
             group.vtime += excess;
             group.vtime_done += excess;
-            self.error -= (excess as u64 * share / ONE) as i64;
+            self.vrate.throw_away(excess, share);
         }
         let one = ONE as i64;
         let rest = one * (now.vtime - group.vtime) / (now.vtime - self.period_at_vtime);
         let budget = one - one * MARGIN_PERCENT[2] / 100 + rest;
         (one * used as i64 / budget).clamp(1, most as i64) as u64
-    }
-
-    fn set_busy(&mut self, missed_ppm: [u64; 2], wait_percent: u64, lagging: u32, short: u32) {
-        let below = |percent: u64| {
-            let bounds = self.params.misses_ppm.map(|bound| bound * percent / 100);
-            missed_ppm[0] <= bounds[0] && missed_ppm[1] <= bounds[1]
-        };
-        let is_busy = wait_percent > WAIT_BUSY_PERCENT || !below(100);
-        let is_free = wait_percent <= WAIT_BUSY_PERCENT * FREE_PERCENT / 100 && below(FREE_PERCENT);
-        self.busy = match (is_busy, is_free) {
-            (true, _) => self.busy.max(0) + 1,
-            (false, true) if short > 0 => self.busy.min(0) - i64::from(lagging == 0),
-            _ => 0,
-        };
-        self.busy = self.busy.clamp(-BUSY_MAX, BUSY_MAX);
-    }
-
-    /// `ioc_adjust_base_vrate`.
-    fn adjust_rate(&mut self, lagging: u32) {
-        if self.busy == 0 || self.busy < 0 && lagging > 0 {
-            return;
-        }
-        let [least, most] = self.params.vrate;
-        let rate = self.base_rate;
-        self.base_rate = if rate < least {
-            (rate * (100 + CLAMP_PERCENT) / 100).min(least)
-        } else if rate > most {
-            (rate * (100 - CLAMP_PERCENT) / 100).max(most)
-        } else {
-            let percent = adjust_percent(self.busy.unsigned_abs() as usize);
-            let percent = if self.busy > 0 {
-                100 - percent
-            } else {
-                100 + percent
-            };
-            // Rounded, the bounds may have crossed.
-            (rate * percent).div_ceil(100).max(least).min(most)
-        };
-    }
-
-    /// `ioc_refresh_vrate`: what was thrown away comes back as a higher rate.
-    fn make_up(&mut self, now: Now) {
-        let left = (self.period_at_us + self.params.period_us) as i64 - now.us as i64;
-        let base = self.base_rate as i64;
-        if left > 0 {
-            let more = (-self.error / left).clamp(-(base >> 1), base);
-            self.error += more * left;
-            self.rate = (base + more) as u64;
-        }
-        let most = self.params.period_us as i64 * base;
-        self.error = self.error.clamp(-most, most);
     }
 
     /// `ioc_forgive_debts`.
@@ -513,7 +435,7 @@ impl IoCost {
             };
             return;
         }
-        let is_busy = self.busy > 0;
+        let is_busy = self.vrate.is_busy();
         forgiving.used_us += used_us.max(if is_busy { self.params.period_us } else { 0 });
         let took_us = now.us - forgiving.since_us;
         if took_us < FORGIVE_US {
@@ -618,11 +540,7 @@ impl Policy for IoCost {
         let size_ns = self.params.size_ns(request.direction, request.sectors);
         let latency_ns = self.params.latency_us[way] * MICROSECOND;
         let is_met = (now - passed_at).saturating_sub(size_ns) <= latency_ns;
-        match is_met {
-            true => self.met[way] += 1,
-            false => self.missed[way] += 1,
-        }
-        self.wait_ns += first.allocated_at - passed_at;
+        self.vrate.count(way, is_met, first, passed_at);
     }
 
     fn next_wakeup(&self) -> Option<Time> {
@@ -650,13 +568,7 @@ impl Policy for IoCost {
     /// The rate is within its bounds or on its way there from one, sums are those of the groups, no lender has none of its
     /// weight, and only who is active waits or owes.
     fn check(&self) -> Result<(), Violation> {
-        let (least, most) = (self.params.vrate[0], self.params.vrate[1]);
-        let lower = least.min(most).min(VTIME_PER_US);
-        let higher = least.max(most).max(VTIME_PER_US);
-        let rate = self.base_rate;
-        Violation::unless((lower..=higher).contains(&rate), "io.cost", || {
-            format!("vrate {rate} is not within {lower} and {higher}")
-        })?;
+        self.vrate.check(self.params.vrate)?;
         let weights = || self.groups.iter().map(|group| &group.weight);
         let (active, in_use): (u64, u64) = (
             weights().map(|weight| weight.active).sum(),
@@ -708,18 +620,6 @@ impl Group {
 /// For a group with that share (`abs_cost_to_cost`).
 fn cost_of(abs_cost: u64, share: u64) -> u64 {
     (abs_cost * ONE).div_ceil(share)
-}
-
-/// Of the level, in percent.
-fn adjust_percent(level: usize) -> u64 {
-    let mut from = 0;
-    for (levels, percent) in ADJUST_PERCENT {
-        from += levels;
-        if level < from {
-            return percent;
-        }
-    }
-    ADJUST_PERCENT[ADJUST_PERCENT.len() - 1].1
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ fn the_rate_follows_latencies_within_its_bounds() {
     let mut free = Bench::new(rules(&[100], CostQos::default()), 100_000);
     (0..32).for_each(|_| free.submit(1));
     free.run(4 * SECOND);
-    assert!(free.cost.base_rate > 2 * VTIME_PER_US);
+    assert!(free.cost.vrate.base() > 2 * params::VTIME_PER_US);
     let qos = CostQos {
         share_ppm: [Some(950_000), None],
         latency_us: [Some(1000), Some(1000)],
@@ -155,7 +155,7 @@ fn the_rate_follows_latencies_within_its_bounds() {
     let mut late = Bench::new(rules(&[100], qos), 5 * MILLISECOND);
     (0..32).for_each(|_| late.submit(1));
     late.run(4 * SECOND);
-    assert_eq!(late.cost.base_rate, VTIME_PER_US / 4 + 1);
+    assert_eq!(late.cost.vrate.base(), params::VTIME_PER_US / 4 + 1);
 }
 
 /// What cannot wait is owed, and paid before the group goes on.
@@ -173,7 +173,7 @@ fn a_debt_is_paid_before_anything_goes_on() {
         assert!(bench.cost.throttle(bench.now, &urgent).is_some());
     }
     let owed = bench.cost.groups[1].debt;
-    assert!(owed > 50 * VTIME_PER_US * 1000, "{owed}");
+    assert!(owed > 50 * params::VTIME_PER_US * 1000, "{owed}");
     bench.submit(1);
     assert_eq!(
         bench.sleeping.iter().filter(|bio| bio.group == 1).count(),
@@ -189,7 +189,7 @@ fn a_debt_is_paid_before_anything_goes_on() {
 #[test]
 fn levels_of_being_busy_change_the_rate_as_in_the_kernels_table() {
     let found: Vec<u64> = [0, 3, 4, 19, 20, 35, 36, 43, 44, 51, 52, 999]
-        .map(adjust_percent)
+        .map(vrate::adjust_percent)
         .into();
     assert_eq!(found, [0, 0, 1, 1, 2, 2, 4, 4, 8, 8, 16, 16]);
 }

@@ -2,52 +2,24 @@
 
 use serde_json::{Value, json};
 
-use super::tests::{load, run};
+use super::limit_tests::{before, reads_per_s};
 use super::*;
 
 const SECONDS: u64 = 4;
 
 /// Its drive serves eight operations at once, each in a millisecond.
 fn machine() -> Value {
-    json!({
-        "kernel": "6.1",
-        "cpus": {
-            "count": 2, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000, "page_copy_ns": 300,
-            "jitter": 0.05
-        },
-        "memory": { "bytes": 256 << 20 },
-        "drives": [{
-            "device": { "kind": "null", "capacity_bytes": 1u64 << 30, "latency_ns": 1_000_000, "queue_depth": 8 },
-            "scheduler": { "name": "none" }
-        }],
-        "cgroups": [{ "name": "first", "weight": 100 }, { "name": "other", "weight": 300 }]
-    })
+    let device = json!({ "kind": "null", "capacity_bytes": 1u64 << 30, "latency_ns": 1_000_000, "queue_depth": 8 });
+    let mut machine = before(device, "none");
+    machine["cgroups"] =
+        json!([{ "name": "first", "weight": 100 }, { "name": "other", "weight": 300 }]);
+    machine
 }
 
 /// Random reads of 4 KiB per second of both groups, by their depths.
-fn rates(machine: Value, engine: &str, depths: [u64; 2]) -> [f64; 2] {
-    let machine = MachineSpec::from_json(machine).unwrap();
-    let mut model = Model::new(&machine).unwrap();
-    let mut phase = load();
-    let of_one = phase["groups"][0].clone();
-    phase["groups"] = json!([]);
-    for (name, depth) in ["first", "other"].into_iter().zip(depths) {
-        let mut group = of_one.clone();
-        (group["name"], group["cgroup"]) = (json!(name), json!(name));
-        group["engine"] = json!(if depth == 1 { "psync" } else { engine });
-        let job = &mut group["jobs"][0];
-        job["read_share"] = json!(1.0);
-        job["queue_depth"] = json!(depth);
-        job["until"] =
-            json!({ "ops": null, "bytes": null, "duration_ns": SECONDS * 1_000_000_000 });
-        phase["groups"].as_array_mut().unwrap().push(group);
-    }
-    let record = run(&mut model, serde_json::from_value(phase).unwrap());
-    let record = serde_json::to_value(record).unwrap();
-    [0, 1].map(|group: usize| {
-        let count = record["groups"][group]["jobs"][0]["read"]["count"].as_f64();
-        count.unwrap() / SECONDS as f64
-    })
+fn rates(machine: Value, engine: &str, [first, other]: [u64; 2]) -> [f64; 2] {
+    let groups = [(Some("first"), first), (Some("other"), other)];
+    reads_per_s(machine, engine, groups, SECONDS)
 }
 
 /// The target is missed whatever the others do: the other group's depth is halved twice a second.
