@@ -304,7 +304,7 @@ impl IoCost {
         self.period += 1;
         self.timer = None;
         if self.active.is_empty() {
-            self.vrate.rest();
+            self.vrate.reset();
         } else {
             self.start_period(now);
         }

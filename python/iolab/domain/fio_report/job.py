@@ -134,8 +134,8 @@ def _latency(raw: JsonObject, ops: float) -> Latency | None:
     if not number(chosen, "max"):
         return None
     with_bins = total if table(total, "bins") else completion
-    # Of a text that was cut off, what the second list lacks stands in the first.
-    percentiles = table(completion, "percentile") | table(total, "percentile")
+    # All of one kind of latency, though the list that stands last may be cut off.
+    percentiles = max((table(one, "percentile") for one in (total, completion)), key=len)
     return Latency(
         # A weight at least: of some engines' syncs fio prints a latency, and that there was none.
         count=max(0.0, number(chosen, "N") or ops) or 1.0,

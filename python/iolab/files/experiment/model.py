@@ -248,7 +248,10 @@ def _given_at(setting: Setting, control: str, key: tuple[str, ...]) -> tuple[str
     return (*path, ".".join(key)) if control == "machine" else path
 
 
-_ASKED_BY = {"cgroups": ("weights", "groups"), "io_cost": ("controller", "io_cost_model", "io_cost_qos")}
+_ASKED_BY: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("cgroups",): ("weights", "groups"),
+    ("io_cost",): ("controller", "io_cost_model", "io_cost_qos"),
+}
 """The options of a workload that give a machine such a table."""
 
 
@@ -267,7 +270,7 @@ def _is_possible(
     except InvalidMachine as error:
         if error.is_of_cell and "affinity" in setting.controls and simulated_machine.is_detailed(table):
             return False
-        if asked := _ASKED_BY.get(error.path[0] if table != changed.table and error.path else ""):
+        if table != changed.table and (asked := _ASKED_BY.get(error.path[:1])):
             places = [("workloads", workload.written_as, option) for option in asked]
             problems.add(next(filter(problems.has, places), places[0]), str(error))
         elif change := changed.blamed(error.path):

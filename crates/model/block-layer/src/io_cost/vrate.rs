@@ -121,7 +121,7 @@ impl Vrate {
     }
 
     /// Nothing is active.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn reset(&mut self) {
         (self.level, self.error) = (0, 0);
     }
 
