@@ -73,6 +73,20 @@ fn groups_share_by_cost_in_proportion_to_their_weights() {
     );
 }
 
+/// Two bios of one task may be held back: one that found no request, and one of its plug that was to be merged and could not
+/// be. They may go on at the same moment, when the task is about to try again for the first.
+#[test]
+fn who_is_woken_for_two_bios_tries_once() {
+    let mut costed = machine();
+    costed["drives"][0]["device"]["latency_ns"] = json!(20_000);
+    costed["drives"][0]["device"]["queue_depth"] = json!(64);
+    costed["io_cost"] = json!({ "qos": { "min": 50, "max": 50 } });
+    for depth in [16, 32, 64] {
+        let [first, other] = rates(costed.clone(), "io_uring", [1, depth]);
+        assert!(first > 0.0 && other > 0.0, "{first} and {other}");
+    }
+}
+
 #[test]
 fn older_kernels_have_neither() {
     let mut promised = machine();

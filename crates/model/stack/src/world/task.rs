@@ -408,9 +408,11 @@ impl Task {
         self.naps_until.take().is_some()
     }
 
-    /// There may be a request for it: it is to try again when it has a CPU.
+    /// There may be a request for it: it is to try again when it has a CPU. If it is about to try, that will do.
     pub(super) fn is_to_retry(&mut self) {
-        self.again = RetryState::Woken;
+        if self.again == RetryState::No {
+            self.again = RetryState::Woken;
+        }
     }
 
     #[inline]
