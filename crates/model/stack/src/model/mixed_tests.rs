@@ -87,6 +87,20 @@ fn phase_of(jobs: &[MixedJob]) -> Value {
     phase
 }
 
+/// Direct jobs are in two groups by turns, the first of which has a latency, or half of the drive's time is shared.
+fn control(controller: &str, machine: &mut Value, phase: &mut Value) {
+    machine["cgroups"] =
+        json!([{ "name": "first", "weight": 100 }, { "name": "other", "weight": 300 }]);
+    match controller {
+        "io.latency" => machine["cgroups"][0]["io_latency_ns"] = json!(100_000),
+        _ => machine["io_cost"] = json!({ "qos": { "min": 50, "max": 50 } }),
+    }
+    let direct = phase["groups"].as_array_mut().unwrap().iter_mut();
+    for (number, group) in direct.filter(|group| group["direct"] == true).enumerate() {
+        group["cgroup"] = json!(["first", "other"][number % 2]);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -98,6 +112,7 @@ proptest! {
         on_flash: bool,
         filesystem: bool,
         megabytes in prop::sample::select(vec![4u64, 64]),
+        controller in prop::sample::select(vec!["", "io.latency", "io.cost"]),
     ) {
         let mut drive = json!({ "device": if on_flash { flash() } else { disk() } });
         if Kernel::named(kernel).unwrap().throttles_writeback() {
@@ -106,7 +121,8 @@ proptest! {
         if filesystem {
             drive["filesystem"] = json!({ "kind": "ext3", "start_colours": false });
         }
-        let machine = MachineSpec::from_json(json!({
+        let mut phase = phase_of(&jobs);
+        let mut machine = json!({
             "kernel": kernel,
             "cpus": {
                 "count": 2, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000,
@@ -114,9 +130,13 @@ proptest! {
             },
             "memory": { "bytes": megabytes << 20 },
             "drives": [drive]
-        })).unwrap();
+        });
+        if !controller.is_empty() && Kernel::named(kernel).unwrap().shares_by_cost() {
+            control(controller, &mut machine, &mut phase);
+        }
+        let machine = MachineSpec::from_json(machine).unwrap();
         let mut model = Model::new(&machine).unwrap();
-        let record = run(&mut model, serde_json::from_value(phase_of(&jobs)).unwrap());
+        let record = run(&mut model, serde_json::from_value(phase).unwrap());
         let record = serde_json::to_value(record).unwrap();
         for number in 0..jobs.len() {
             let job = &record["groups"][number]["jobs"][0];
