@@ -16,6 +16,7 @@ from iolab.files.experiment import loads
 from iolab.presentation.table import symbols
 from iolab.presentation.table.probe_observations import PlaceObservations
 from iolab.presentation.table.symbols import stepped, system_calls
+from iolab.studies.run.bisect import margin_in_words
 
 
 def run_with(**values: float | None) -> Any:
@@ -106,6 +107,10 @@ def test_the_margin_of_counts_may_be_said_in_instructions() -> None:
     assert margin_of("instructions_per_op", [1.0, None], 0.02, 20.0) == 0.99
     asked = loads(f"{EXPERIMENT}[compare]\nsame_instructions = 20\n", "guest.toml").compare
     assert (asked.same_within, asked.same_instructions) == (0.02, 20.0)
+    assert margin_in_words("kernel_instructions_per_op", asked) == "20 instructions"
+    assert margin_in_words("latency_ns_mean", asked) == "2 %"
+    share_only = loads(EXPERIMENT, "guest.toml").compare
+    assert margin_in_words("kernel_instructions_per_op", share_only) == "2 %"
 
 
 def test_two_runs_are_compared_function_by_function(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -195,9 +195,14 @@ def margin_of(
 ) -> float:
     """The margin of `same` as a share, of a metric with these values under the baseline."""
     known = [abs(value) for value in baseline if value is not None and not _absent(value)]
-    if same_instructions is None or not metric.endswith(IN_INSTRUCTIONS) or not any(known):
+    if same_instructions is None or not counts_instructions(metric) or not any(known):
         return same_within
     return min(same_instructions * len(known) / sum(known), MARGIN_MAX)
+
+
+def counts_instructions(metric: str) -> bool:
+    """Whether the margin of `same` may be one in instructions."""
+    return metric.endswith(IN_INSTRUCTIONS)
 
 
 def compare_pairs(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from iolab.base.errors import InputError, unknown
 from iolab.base.plain_text import counted
 from iolab.domain.bisect.search import VALUE_MAX, Answer, Search
-from iolab.domain.comparison import margin_of
+from iolab.domain.comparison import counts_instructions, margin_of
 from iolab.domain.metric import describe
 from iolab.domain.metric.registry import ALL
 from iolab.domain.metric.row import key_of, rows
@@ -53,6 +53,8 @@ class Finding:
     metric: str
     versions: list[str]
     search: Search
+    margin: str
+    """The largest change that counts as none, in words."""
     drifts: bool = True
     """Whether rounds of the machine lie apart, instead of having a seed in common."""
     unmeasurable: dict[str, str] = field(default_factory=dict)
@@ -139,7 +141,8 @@ class _Searches:
                 abs(level) * margin_of(metric, [level], compare.same_within, compare.same_instructions)
             ),
         )
-        return Finding(asked, metric, versions, search, drifts=self.experiment.machine.is_of_host)
+        margin = margin_in_words(metric, compare)
+        return Finding(asked, metric, versions, search, margin, drifts=self.experiment.machine.is_of_host)
 
     def confirmed(self) -> list[Finding]:
         """With confirmations, the false discovery rate of all of which is controlled."""
@@ -317,12 +320,19 @@ class _Trials:
         self.searches.take(loop.state.finished[trial.trial])
 
 
+def margin_in_words(metric: str, compare: Comparison) -> str:
+    """`0.5 %`, or `5 instructions`."""
+    if compare.same_instructions is not None and counts_instructions(metric):
+        return f"{compare.same_instructions:,g} instructions"
+    return f"{100 * compare.same_within:.3g} %"
+
+
 def in_words(now: Finding) -> str:
     """What is known, in a line."""
     answer, versions = now.answer, now.versions
     sure = f"{answer.probability:.0%}"
     if answer.kind == "none":
-        nothing = f"nothing changes by more than same_within between {versions[0]} and {versions[-1]}"
+        nothing = f"nothing changes by more than {now.margin} between {versions[0]} and {versions[-1]}"
         return f"{nothing} ({sure})"
     if answer.kind == "unknown":
         return f"nothing known yet after {counted(answer.measurements, 'trial')}"
