@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import pytest
 from iolab.domain.comparison import Comparison
 from iolab.domain.definition import Nature
 from iolab.domain.verdict.doubt import why_undecided_of
 from iolab.domain.verdict.judgement import judge
 from iolab.files.importer.run_import import open_run
+from iolab.presentation.cli.outcome import exit_if_met
 from iolab.presentation.table import render
 from iolab.presentation.table.conclusions import conclusions
+from typer import Exit
 
 
 def compared(metric: str, baseline: float, candidate: float) -> Comparison:
@@ -26,6 +29,14 @@ def test_what_hardly_ever_happens_is_no_conclusion() -> None:
     slower = compared("cpu_ns_per_io", 0.001, 0.002)
     (one,) = conclusions([rare, slower])
     assert "CPU per I/O" in one.text and "switches" not in one.text
+
+
+def test_what_hardly_ever_happens_fails_no_gate_and_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    exit_if_met(["worse"], [compared("switches_per_op", 0.0014, 0.0039)])
+    left_out = "--fail-on leaves out what happens less than 0.01 times per operation"
+    assert capsys.readouterr().err == f"iolab: {left_out}: switches per op b worse\n"
+    with pytest.raises(Exit):
+        exit_if_met(["worse"], [compared("switches_per_op", 0.5, 1.4)])
 
 
 def of_job(job: str | None, metric: str, candidate: float) -> Comparison:

@@ -36,6 +36,8 @@ UNPAIRED: tuple[Pairing, ...] = ("none", "draws")
 NOT_INTERLEAVED = "not interleaved: drift is in this difference"
 OTHER_DRAWS = "not paired: the runs drew from other seeds, which is in this difference; give both the same seed"
 MARGIN_MAX = 0.99
+RARE = 0.01
+"""What happens less often than this per operation, under both settings, is no conclusion, however large the ratio."""
 BY_BOOT = "paired by boot: what changed between two boots is in this difference"
 
 
@@ -95,6 +97,13 @@ class Comparison:
         dropped = f"{self.unpaired_rounds} unpaired {self.pairing}s left out" if self.unpaired_rounds else None
         common = {"round": None, "boot": BY_BOOT, "none": NOT_INTERLEAVED, "draws": OTHER_DRAWS}[self.pairing]
         return [note for note in (dropped, self.judgement.reason, common) if note]
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether it counts events per operation, of which there are next to none."""
+        if not self.metric.endswith(("_per_io", "_per_op")) or describe(self.metric).unit != "count":
+            return False
+        return all(level is not None and level < RARE for level in (self.judgement.baseline, self.judgement.candidate))
 
     @property
     def place(self) -> str:

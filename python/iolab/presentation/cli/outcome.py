@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from iolab.base.errors import EXIT_CONDITION, InputError, unknown
-from iolab.base.plain_text import counted
+from iolab.base.plain_text import counted, listed
 from iolab.domain.definition import GAINS, LOSSES, Verdict
 from iolab.presentation.cli.output import print_json
 
@@ -226,6 +226,7 @@ def exit_if_met(conditions: Sequence[str], comparisons: Sequence[Comparison], *,
     InputError if a condition asks for a change in a good or a bad direction and no metric has one: a gate that
     cannot fail is none.
     """
+    from iolab.domain.comparison import RARE
     from iolab.presentation.table.words import label
 
     directed = [word for word in conditions if VERDICT_CONDITIONS.get(word, frozenset()) & (LOSSES | GAINS)]
@@ -236,11 +237,15 @@ def exit_if_met(conditions: Sequence[str], comparisons: Sequence[Comparison], *,
             remedy="compare a metric with a direction too (`iolab list metrics`)",
         )
     verdicts = frozenset[str]().union(*(VERDICT_CONDITIONS.get(condition, ()) for condition in conditions))
-    met = [
-        " ".join((comparison.place, label(comparison.metric), comparison.setting, comparison.judgement.verdict))
-        for comparison in comparisons
-        if comparison.judgement.verdict in verdicts
-    ]
+    met: list[str] = []
+    rare: list[str] = []
+    for one in comparisons:
+        if one.judgement.verdict in verdicts:
+            named = " ".join(filter(None, (one.place, label(one.metric), one.setting, one.judgement.verdict)))
+            (rare if one.is_rare else met).append(named)
+    if rare:
+        left_out = f"--fail-on leaves out what happens less than {RARE:g} times per operation"
+        print(f"iolab: {left_out}: {listed(rare, NAMED_MAX)}", file=sys.stderr)
     if "faulty" in conditions and trials_not_ok:
         met.append(f"{counted(trials_not_ok, 'trial is', 'trials are')} not ok")
     if met:

@@ -12,14 +12,12 @@ from iolab.base.plain_text import counted, listed
 from iolab.base.quantity import change
 from iolab.domain.definition import GAINS, LOSSES, NO_DIFFERENCE, VERDICTS
 from iolab.domain.verdict.doubt import NOISE, noise
-from iolab.presentation.table.words import change_of, label, of_one_round, span_of_rounds, tally, unit_of
+from iolab.presentation.table.words import change_of, label, of_one_round, span_of_rounds, tally
 
 if TYPE_CHECKING:
     from iolab.domain.comparison import Comparison
     from iolab.domain.definition import Verdict
 
-RARE = 0.01
-"""What happens less often than this per operation, under both settings, is no conclusion, however large the ratio."""
 NAMED_MAX = 4
 """Metrics that a sentence names for each verdict, those that changed most; more are counted."""
 SETTINGS_IN_FULL = 2
@@ -46,7 +44,7 @@ class Conclusion:
 def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
     """A sentence per setting that has a verdict, those that differ first if not all are shown; then what is undecided.
     Each begins with what the workload waits for, even if that is undecided."""
-    comparisons = [one for one in comparisons if not _is_rare(one)]
+    comparisons = [one for one in comparisons if not one.is_rare]
     several = len({one.place for one in comparisons}) > 1
     of_settings: dict[tuple[str, str], list[Comparison]] = {}
     for one in comparisons:
@@ -70,13 +68,6 @@ def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
         if reasons := _reasons(undecided):
             sentences.append(Conclusion("undecided", None, reasons))
     return sentences
-
-
-def _is_rare(one: Comparison) -> bool:
-    """Whether it counts events per operation, of which there are next to none."""
-    if not one.metric.endswith(("_per_io", "_per_op")) or unit_of(one.metric) != "count":
-        return False
-    return all(level is not None and level < RARE for level in (one.judgement.baseline, one.judgement.candidate))
 
 
 def _reasons(found: Sequence[Comparison]) -> str:
