@@ -66,6 +66,13 @@ UNREAD = tuple(
             r"|^\d+\.\d+\s+\S.{0,30}\s\d+\s+\S+\s+[RWDFNEASM]{1,4}\s+\d+\s+\d+(?:\s+-?\d+\.\d+){1,2}\s*$",
             TRACE,
         ),
+        (
+            "a trace of system calls (strace)",
+            r"^(?:\[?(?:pid )?\s*\d+\]? )?(?:[\d:.]+ )?"
+            r"(?:p?(?:read|write)v?2?(?:64)?|f(?:data)?sync|openat)\(.*\)\s+= -?\d",
+            "record the block I/Os themselves: iolab record; or put the times of calls into a CSV file, a row each, "
+            "such as setting,round,fsync latency (s)",
+        ),
         ("a trace of blktrace", r"^\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]\s", TRACE),
         ("arcstat's report", r"^\s*time\s+(?:read|hits)\s.*\bmiss", INTO_CSV),
         ("redis-benchmark's report", r"^\s*\d+ requests completed in [\d.]+ seconds", "have it write CSV: --csv"),
@@ -145,6 +152,21 @@ PARTS = tuple(
             "rados bench's progress, without its summary",
             r"^\s*sec Cur ops\s+started\s+finished",
             "give the lines from 'Total time run' on, too",
+        ),
+        (
+            "dbench's progress, without its summary",
+            r"^\s*\d+\s+\d+\s+[\d.]+ MB/sec\s+(?:warmup|execute|cleanup)\s+\d+ sec\b",
+            "give the lines at its end too, from 'Operation Count AvgLat' on; if it failed, it has none",
+        ),
+        (
+            "fio's progress, without its results",
+            r"^\s*Jobs: \d+ \(f=\d+\)",
+            "give the lines at its end too; fio prints them at Ctrl-C as well",
+        ),
+        (
+            "sysbench's progress, without its results",
+            r"^\[ \d+s \] (?:thds|reads): ",
+            "give the lines at its end too, from 'SQL statistics' or 'File operations' on",
         ),
         (
             "db_bench's progress, without its results",
