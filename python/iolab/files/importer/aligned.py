@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from iolab.files.importer.columns import OF_RESULT, unit_in
+from iolab.files.importer.columns import MEASURED, OF_RESULT, unit_in
 from iolab.files.importer.format import Format
+from iolab.files.importer.headings import of_lines
 from iolab.files.importer.markdown import add
 from iolab.files.importer.quantity_cell import quantities, without_spread
 from iolab.files.importer.results import Results
@@ -16,6 +17,8 @@ from iolab.files.importer.source import Line, Source
 from iolab.files.importer.text import ABSENT
 
 CONTEXT_LINES = 3
+HEADING_LINES_MAX = 2
+"""From the first line of a heading to the second, with a rule between."""
 ROWS_MIN = 2
 COLUMNS_MIN = 2
 _GAP = re.compile(r"\s{2,}+|\t+")
@@ -27,6 +30,7 @@ class _Found:
     """A table, while it is read."""
 
     line: int
+    text: str
     header: list[str]
     context: str
     rows: list[list[str]] = field(default_factory=list)
@@ -53,10 +57,17 @@ def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
             continue
         if found is not None and len(found.rows) >= ROWS_MIN:
             yield found
-        names = cells if line.text[:1].strip() else ["", *cells]
-        context = " ".join(above[-CONTEXT_LINES:])
-        is_header = len(cells) >= COLUMNS_MIN and not any(quantities(cell) for cell in cells)
-        found = _Found(line.number, names, context) if is_header else None
+        is_header = len(cells) >= COLUMNS_MIN and not any(quantities(cell) or MEASURED.search(cell) for cell in cells)
+        if is_header:
+            names = cells if line.text[:1].strip() else ["", *cells]
+            goes_on = found is not None and not found.rows and line.number - found.line <= HEADING_LINES_MAX
+            stacked = of_lines(found.text, line.text) if found is not None and goes_on else None
+            header = stacked or names
+            # Columns of one name are told apart by what stands above them, if it is sure what.
+            is_sure = len(set(header)) == len(header)
+            found = _Found(line.number, line.text, header, " ".join(above[-CONTEXT_LINES:])) if is_sure else None
+        else:
+            found = None
         if text:
             above.append(text)
     if found is not None and len(found.rows) >= ROWS_MIN:
@@ -76,9 +87,17 @@ def _parse(source: Source, results: Results) -> None:
         add(results.table(found.line), header, found.rows, source, results)
 
 
+def _of_text(source: Source) -> Iterator[_Found]:
+    return _tables(Line(number, text) for number, text in enumerate(source.text_lines, 1))
+
+
 def _recognises(source: Source) -> bool:
-    numbered = (Line(number, text) for number, text in enumerate(source.text_lines, 1))
-    return any(map(_of_results, _tables(numbered)))
+    return any(map(_of_results, _of_text(source)))
+
+
+def without_metric(source: Source) -> tuple[int, int] | None:
+    """The first and the last line of a table of the text that does not say what its figures are."""
+    return next(((one.line, one.line + len(one.rows)) for one in _of_text(source) if not _of_results(one)), None)
 
 
 FORMAT = Format(

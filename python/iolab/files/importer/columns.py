@@ -12,6 +12,8 @@ OF_RESULT = re.compile(
     re.IGNORECASE,
 )
 """A metric of I/O, or its unit."""
+MEASURED = re.compile(r"\d ?(?:[kMG]?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|ops/s(?:ec)?)\b")
+"""A rate or a latency; seconds stand in many a sentence."""
 _UNIT = re.compile(r"\(?\[?\b(?P<unit>[kKMGT]?i?B/s(?:ec)?|[kM]?IOPS|[mnuµ]s(?:ec)?)\b\)?\]?")
 _CHANGE = re.compile(
     # A share of time is a figure of its own.

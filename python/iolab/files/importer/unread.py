@@ -200,6 +200,10 @@ INPUTS = tuple(
 """What was asked for, where no line of the text has a rate or a latency."""
 
 
+_BARE = re.compile(r"\s*+-?\d[\d.]*+(?:[\s,;]++-?\d[\d.]*+){2,}+\s*+$")
+_CELLS = re.compile(r"[^\s,;]+")
+ROWS_MIN = 3
+NAMES_ABOVE_MAX = 2
 _ROW_OF_BARS = re.compile(r"\s*(?:[|│].*\d.*[|│]\s*$|[|│][\s|│]*$|```)")
 
 
@@ -229,7 +233,23 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
         len(header) > 2 and _is_row(one, header) and _is_row(other, header) for header, one, other in _threes(cells)
     ):
         return _Shape("a table of Markdown without the rule below its header", "add it: a line such as |---|---|---|")
+    if _is_headless(lines):
+        return _Shape(
+            "rows of figures without a heading",
+            "write one above them that names each column, such as setting,round,iops; if each row is an I/O, name the "
+            "columns with iolab trace FILE --columns",
+        )
     return None
+
+
+def _is_headless(lines: Sequence[str]) -> bool:
+    """Whether there are rows of nothing but figures, and no line of as many names above the first."""
+    rows = [place for place, line in enumerate(lines) if _BARE.match(line)]
+    if len(rows) < ROWS_MIN:
+        return False
+    count = len(_CELLS.findall(lines[rows[0]]))
+    above = lines[max(rows[0] - NAMES_ABOVE_MAX, 0) : rows[0]]
+    return not any(len(_CELLS.findall(line)) >= count for line in above)
 
 
 def _threes(cells: Sequence[Sequence[str]]) -> Iterable[tuple[Sequence[str], Sequence[str], Sequence[str]]]:
