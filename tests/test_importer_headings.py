@@ -103,6 +103,16 @@ def test_what_is_over_what(upper: str, lower: str, names: list[str] | str | None
     assert of_lines(upper, lower) == (names.split("|") if isinstance(names, str) else names)
 
 
+def test_single_spaces_may_part_columns(tmp_path: Path) -> None:
+    text = "Rates on one drive, in MB/s\n\nscheduler read write\nnone 500 400\nbfq 450 390\n"
+    figures(
+        tmp_path,
+        text,
+        {("none", "table", "read.rate_bytes_per_s"): 500e6, ("bfq", "table", "write.rate_bytes_per_s"): 390e6},
+    )
+    assert "unrecognised" in refusal(tmp_path, text.replace("read write", "read read"))
+
+
 def test_columns_of_one_name_are_not_read_as_rounds(tmp_path: Path) -> None:
     """Which of them is whose is not known."""
     said = refusal(tmp_path, "    old new\n         IOPS    IOPS\nread    100     200\nwrite    300     400\n")

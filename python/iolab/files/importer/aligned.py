@@ -33,7 +33,22 @@ class _Found:
     text: str
     header: list[str]
     context: str
+    are_words: bool = False
+    """Whether single spaces part its columns."""
     rows: list[list[str]] = field(default_factory=list)
+
+    def takes(self, text: str) -> bool:
+        """Whether the line is a row: as many columns as the heading has, parted by two spaces or more, or as many
+        words. The first row decides."""
+        cells, words, names = _cells(text), text.split(), self.text.split()
+        if not self.rows and not COLUMNS_MIN <= len(cells) == len(self.header):
+            self.are_words = len(words) == len(names) == len(set(names)) > COLUMNS_MIN
+            self.header = names if self.are_words else self.header
+        cells = words if self.are_words else cells
+        if not COLUMNS_MIN <= len(cells) == len(self.header) or _figures(cells[:1]) or not _figures(cells[1:]):
+            return False
+        self.rows.append([cells[0], *map(without_spread, cells[1:])])
+        return True
 
 
 def _cells(text: str) -> list[str]:
@@ -52,15 +67,20 @@ def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
         cells = _cells(text)
         if text and _RULE.fullmatch(text):
             continue
-        if found is not None and len(cells) == len(found.header) and not _figures(cells[:1]) and _figures(cells[1:]):
-            found.rows.append([cells[0], *map(without_spread, cells[1:])])
+        if found is not None and found.takes(text):
             continue
         if found is not None and len(found.rows) >= ROWS_MIN:
             yield found
-        is_header = len(cells) >= COLUMNS_MIN and not any(quantities(cell) or MEASURED.search(cell) for cell in cells)
+        columns = max(len(cells), len(text.split()) - 1)
+        is_header = columns >= COLUMNS_MIN and not any(quantities(cell) or MEASURED.search(cell) for cell in cells)
         if is_header:
             names = cells if line.text[:1].strip() else ["", *cells]
-            goes_on = found is not None and not found.rows and line.number - found.line <= HEADING_LINES_MAX
+            goes_on = (
+                found is not None
+                and not found.rows
+                and len(_cells(found.text)) >= COLUMNS_MIN
+                and line.number - found.line <= HEADING_LINES_MAX
+            )
             stacked = of_lines(found.text, line.text) if found is not None and goes_on else None
             header = stacked or names
             # Columns of one name are told apart by what stands above them, if it is sure what.

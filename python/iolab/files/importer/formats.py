@@ -23,6 +23,7 @@ from iolab.files.importer.dstat import FORMAT as DSTAT
 from iolab.files.importer.elbencho_csv import FORMAT as ELBENCHO_CSV
 from iolab.files.importer.fio_hist_log import FORMAT as FIO_HIST_LOG
 from iolab.files.importer.fio_json import FORMAT as FIO_JSON
+from iolab.files.importer.fio_lines import FORMAT as FIO_LINES
 from iolab.files.importer.fio_log import FORMATS as FIO_LOGS
 from iolab.files.importer.fio_summary import FORMAT as FIO_SUMMARY
 from iolab.files.importer.fio_text import FORMAT as FIO_TEXT
@@ -75,6 +76,7 @@ FORMATS: dict[str, Format] = {
         FIO_JSON,
         FIO_TEXT,
         FIO_SUMMARY,
+        FIO_LINES,
         FIO_HIST_LOG,
         *FIO_LOGS,
         TIOBENCH,
