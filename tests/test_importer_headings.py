@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,41 @@ def test_single_spaces_may_part_columns(tmp_path: Path) -> None:
         {("none", "table", "read.rate_bytes_per_s"): 500e6, ("bfq", "table", "write.rate_bytes_per_s"): 390e6},
     )
     assert "unrecognised" in refusal(tmp_path, text.replace("read write", "read read"))
+
+
+@pytest.mark.parametrize("first", ["File size", "size"])
+def test_sizes_are_what_was_done_under_settings_in_columns(tmp_path: Path, first: str) -> None:
+    """*Before* was a metric, and the first size the baseline of the others."""
+    text = f"| {first} | Before | After | Reduction |\n|---|---|---|---|\n"
+    text += "| 4k | 100.5ms | 50ms | 50.2% |\n| 64k | 200ms | 150ms | 25% |\n"
+    wanted = {
+        ("Before", f"table[{first}=4k]", "value_ns"): 100.5e6,
+        ("After", f"table[{first}=64k]", "value_ns"): 150e6,
+    }
+    problems = figures(tmp_path, text, wanted)
+    assert any("columns of changes are left out" in problem for problem in problems)
+
+
+def test_a_title_may_begin_with_test(tmp_path: Path) -> None:
+    """Lists below two titles were rounds of one."""
+    rates = "    Total throughput = {} kB/s\n    Min throughput = {} kB/s\n"
+    text = f"  Test of none:\n{rates.format(1000, 300)}  Test of bfq:\n{rates.format(900, 250)}"
+    figures(
+        tmp_path,
+        text,
+        {("Test of none", "Total", "rate_bytes_per_s"): 1e6, ("Test of bfq", "Min", "rate_bytes_per_s"): 250e3},
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("  f2fs_gc : block_rq_complete: 8,16 R () 1519616 + 8 [0]", "without their times.*as the kernel prints them"),
+        ("A/b=1   │  queries/sec  │ queries/sec  vs base  │", "benchstat's table.*benchstat -format csv"),
+    ],
+)
+def test_what_is_refused_has_a_way_out_that_leads_somewhere(tmp_path: Path, line: str, said: str) -> None:
+    assert re.search(said, refusal(tmp_path, f"As seen here:\n{line}\n{line}\n"))
 
 
 def test_columns_of_one_name_are_not_read_as_rounds(tmp_path: Path) -> None:

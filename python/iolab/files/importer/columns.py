@@ -18,7 +18,7 @@ _UNIT = re.compile(r"\(?\[?\b(?P<unit>[kKMGT]?i?B/s(?:ec)?|[kM]?IOPS|[mnuµ]s(?:
 _CHANGE = re.compile(
     # A share of time is a figure of its own.
     r"(?!.*\b(?:cpu|util\w*|busy|iowait|idle|hits?|usr|user|sys\w*)\b)"
-    r"(?:\W*(?:delta|Δ|change|diff(?:erence)?|gain|improve\w*|regress\w*|speed-?up|ratio|vs\.?|percent)\b.*"
+    r"(?:\W*(?:delta|Δ|change|diff(?:erence)?|gain|improve\w*|regress\w*|reduction|speed-?up|ratio|vs\.?|percent)\b.*"
     r"|.*[ (](?:diff|delta|change|%)\)?\W*|%.*|Δ.*|.*\bvs\b.*)",
     re.IGNORECASE,
 )

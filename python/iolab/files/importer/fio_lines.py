@@ -15,8 +15,8 @@ _FIGURES = (
     r"(?: \([\d.]++ ?[kKMG]?B/s\))?\s*+$"
 )
 _LABEL = r"(?:(?P<workload>[^\s:=][^:=]{0,60}?)\s*+:\s*+)"
-_MORE = re.compile(r"\s*+(?:[sc]?lat|sync)\s*+(?:percentiles )?\(|\s*+\|\s*+\d+\.\d+th=\[")
-"""Latencies, whose jobs are not in such a text."""
+_MORE = re.compile(r"\b(?:[sc]?lat|sync)\s*+(?:percentiles )?\([mun]sec\)|\d\.\d+th=\[")
+"""Latencies, whose jobs are not in such a text. Wherever they stand: lines may have been joined."""
 
 
 def _rules() -> Iterator[Rule]:
@@ -40,7 +40,7 @@ _ALL = figures_format(
 
 
 def _recognises(source: Source) -> bool:
-    return _ALL.recognises(source) and not source.has_line(_MORE)
+    return _ALL.recognises(source) and not any(map(_MORE.search, source.text_lines))
 
 
 FORMAT = replace(_ALL, recognises=_recognises)

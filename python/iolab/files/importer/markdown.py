@@ -228,7 +228,9 @@ def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
         for place, name in enumerate(names, 1)
     )
     one_kind = all(len(kind) < 2 for kind in kinds)
-    return one_kind and (has_unit or are_numbered or are_tests) and all(_is_text(row[0]) for row in rows)
+    # Rows of sizes are what was done, under settings of one metric.
+    are_named = all(_is_text(row[0]) or parameter.SIZE.fullmatch(row[0]) for row in rows)
+    return one_kind and (has_unit or are_numbered or are_tests) and are_named
 
 
 def _add_columns(table: Table, header: list[str], rows: list[list[str]], source: Source) -> list[str]:
@@ -244,18 +246,22 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
         if are_rounds and not _NUMBERED.fullmatch(name):
             continue
         made: dict[str, Row] = {}
+        of_all = header[0] if are_tests and _may_be_setting(header[0]) else source.stem_without_round
+        setting = of_all if alone else name
         for row in rows:
             label = f"{name} {row[0]}" if are_tests else row[0]
             known = quantities_below(row[place], f"{label} {unit_in(label)}")
             left_out += _without_figure(row[place], known)
             for found in known:
                 bare = without_unit(label).strip() or label
+                if parameter.SIZE.fullmatch(bare):
+                    metric = found.metric_called(label) or (f"{NAMELESS}_ns" if found.metric else NAMELESS)
+                    table.row(setting, f"{OF_NO_NAME}[{header[0]}={bare}]").add(metric, found.value)
+                    continue
                 phase, op, plain = metric_of(bare)
                 metric = found.metric_called(label) or (f"{plain}_ns" if found.metric else plain)
                 said = named(bare, found) or Entry(bare, op, metric, found.value)
                 workload = OF_NO_NAME if said.name == OF_ALL else said.name
-                of_all = header[0] if are_tests and _may_be_setting(header[0]) else source.stem_without_round
-                setting = of_all if alone else name
                 one = made.get(workload) or made.setdefault(workload, table.row(setting, workload, phase))
                 if (one.key(said.metric, said.op), "all") in one.reported:
                     one = table.row(setting, bare, phase)

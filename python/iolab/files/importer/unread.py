@@ -59,7 +59,13 @@ UNREAD = tuple(
         ),
         ("btt's report", r"^=+ All Devices =+", "read the trace itself with iolab trace"),
         ("a histogram of latencies", r"^\s*(?:\S+\s+: count\s+distribution|\[\d+\w?, \d+\w?\)\s+\d+ \|)", TRACE),
-        ("a trace of block events", r"\bblock_(?:rq|bio)_\w+: ", TRACE),
+        ("a trace of block events", r"\d: +(?:block:)?block_(?:rq|bio)_\w+: ", TRACE),
+        (
+            "a trace of block events without their times",
+            r"\bblock_(?:rq|bio)_\w+: ",
+            "give the lines as the kernel prints them, such as 'task-12 [001] 3.456789: block_rq_issue: ...'",
+        ),
+        ("benchstat's table", r"^.*│.*\bvs base\b.*│", "have it write CSV: benchstat -format csv"),
         (
             "a trace of biosnoop",
             r"^(?:#\s*)?\"?TIME[^\s,]*[\s,]+\"?COMM\"?[\s,]+\"?PID\"?[\s,]+\"?DISK"
