@@ -9,6 +9,7 @@ import pytest
 from iolab.base.errors import InputError
 from iolab.files.importer.headings import of_lines
 from iolab.files.importer.run_import import open_run
+from iolab.presentation.table import render
 from test_importer import value
 
 OF_GROUPS = """\
@@ -147,6 +148,22 @@ def test_a_title_may_begin_with_test(tmp_path: Path) -> None:
 )
 def test_what_is_refused_has_a_way_out_that_leads_somewhere(tmp_path: Path, line: str, said: str) -> None:
     assert re.search(said, refusal(tmp_path, f"As seen here:\n{line}\n{line}\n"))
+
+
+def test_several_columns_may_name_a_row(tmp_path: Path) -> None:
+    """Three tests of two tools, each with a unit of its own: none is a round of another."""
+    text = "Of the new drive:\n\n     Tool      What           Result\n"
+    text += "hdparm    disk read      707.5 MB/sec\nhdparm    cached read    661.5 MB/sec\n"
+    text += "fio       4k randread    103434 IOPS (413737 KB/s)\n"
+    wanted = {
+        ("hdparm", "table[What=disk read]", "rate_bytes_per_s"): 707.5e6,
+        ("hdparm", "table[What=cached read]", "rate_bytes_per_s"): 661.5e6,
+        ("fio", "table[What=4k randread]", "iops"): 103_434,
+        ("fio", "table[What=4k randread]", "rate_bytes_per_s"): 413_737e3,
+    }
+    figures(tmp_path, text, wanted)
+    shown = render(open_run(tmp_path / "posted.txt"), "plain").splitlines()
+    assert shown[2] == "● table[What=disk read] under hdparm: rate 674.7 MiB/s.", "nothing to compare, but to say"
 
 
 def test_columns_of_one_name_are_not_read_as_rounds(tmp_path: Path) -> None:

@@ -35,19 +35,27 @@ class _Found:
     context: str
     are_words: bool = False
     """Whether single spaces part its columns."""
+    names: int = 1
+    """The columns of text before those of figures."""
     rows: list[list[str]] = field(default_factory=list)
 
     def takes(self, text: str) -> bool:
         """Whether the line is a row: as many columns as the heading has, parted by two spaces or more, or as many
         words. The first row decides."""
-        cells, words, names = _cells(text), text.split(), self.text.split()
+        cells, words, heading = _cells(text), text.split(), self.text.split()
+        if not self.rows and not self.header[0] and len(cells) == len(self.header) - 1:
+            self.header = self.header[1:]
         if not self.rows and not COLUMNS_MIN <= len(cells) == len(self.header):
-            self.are_words = len(words) == len(names) == len(set(names)) > COLUMNS_MIN
-            self.header = names if self.are_words else self.header
+            self.are_words = len(words) == len(heading) == len(set(heading)) > COLUMNS_MIN
+            self.header = heading if self.are_words else self.header
         cells = words if self.are_words else cells
-        if not COLUMNS_MIN <= len(cells) == len(self.header) or _figures(cells[:1]) or not _figures(cells[1:]):
+        names = next((place for place, cell in enumerate(cells) if _figures([cell])), 0)
+        if not COLUMNS_MIN <= len(cells) == len(self.header) or not names or not _figures(cells[names:]):
             return False
-        self.rows.append([cells[0], *map(without_spread, cells[1:])])
+        self.names = self.names if self.rows or self.are_words else names
+        if names != self.names:
+            return False
+        self.rows.append([*cells[:names], *map(without_spread, cells[names:])])
         return True
 
 
@@ -95,7 +103,8 @@ def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
 
 
 def _of_results(found: _Found) -> bool:
-    return bool(any(map(OF_RESULT.search, found.header)) or OF_RESULT.search(found.context))
+    have_units = any(MEASURED.search(cell) for row in found.rows for cell in row[found.names :])
+    return bool(have_units or any(map(OF_RESULT.search, found.header)) or OF_RESULT.search(found.context))
 
 
 def _parse(source: Source, results: Results) -> None:

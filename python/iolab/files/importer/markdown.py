@@ -227,7 +227,9 @@ def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
         _OF_TEST.search(name) or _OF_VALUES.fullmatch(name) or _is_amount(name, [row[place] for row in rows])
         for place, name in enumerate(names, 1)
     )
-    one_kind = all(len(kind) < 2 for kind in kinds)
+    one_kind = all(len(kind) < 2 for kind in kinds) and all(
+        any(map(quantities, column)) for column in list(zip(*rows, strict=True))[1:]
+    )
     # Rows of sizes are what was done, under settings of one metric.
     are_named = all(_is_text(row[0]) or parameter.SIZE.fullmatch(row[0]) for row in rows)
     return one_kind and (has_unit or are_numbered or are_tests) and are_named
@@ -300,6 +302,10 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
         for place, name in enumerate(header)
         if place not in special and _is_amount(name, [row[place] for row in rows])
     ]
+    if setting is not None and round is None and len({row[setting] for row in rows}) < len(rows):
+        # A name that comes again is of other tests, if the next columns name these.
+        names = next((place for place in range(len(header)) if quantities(rows[0][place])), 0)
+        cases += [place for place in range(names) if place not in special and place not in cases]
     if special == {None} and not cases and _counts(header[0], [row[0] for row in rows]):
         cases = [0]
     for row in rows:

@@ -40,9 +40,10 @@ def alone(summary: Summary) -> list[str]:
 
     Other tools' files have figures in the order in which they are printed: of these, syncs lead if there are some, then
     come rates and latencies; of devices that were watched, how busy they were leads. Each part of a workload (fio's
-    groups, dbench's operations) has a sentence, unless the whole has a rate.
+    groups, dbench's operations) has a sentence, unless the whole has a rate. Settings are named if there are several
+    and no two have the same measurement: nothing is compared.
     """
-    if len(summary.settings) != 1:
+    if any(row.comparisons for row in summary.rows):
         return []
     parts = _parts(summary)
     active = {place for (place, _), rows in parts.items() if any(cell.typical for _, cell in rows)}
@@ -56,11 +57,13 @@ def alone(summary: Summary) -> list[str]:
 def _parts(summary: Summary) -> Parts:
     is_imported = summary.machine.name == IMPORTED
     parts: Parts = {}
+    several = len(summary.settings) > 1
     for row in summary.rows:
-        cell = row.cells.get(summary.settings[0])
-        if cell is not None and cell.typical is not None:
-            phase = row.metric.rpartition("/")[0] if is_imported else ""
-            parts.setdefault((row.place, phase), []).append((row, cell))
+        for setting, cell in row.cells.items():
+            if cell.typical is not None:
+                phase = row.metric.rpartition("/")[0] if is_imported else ""
+                place = f"{row.place} under {setting}" if several else row.place
+                parts.setdefault((place, phase), []).append((row, cell))
     if not is_imported:
         return parts
     wholes = {place for (place, phase), rows in parts.items() if not phase and any(_is_rate(row) for row, _ in rows)}
