@@ -164,7 +164,9 @@ def _of_undecided(found: Sequence[Comparison], of: int, *, several: bool) -> str
     more = len(by_setting) - len(shown)
     rest = f"; and {counted(more, 'more setting')}" if more else ""
     without = [one for one in found if not one.judgement.n]
-    missing = f"; without values of both: {listed(_metrics(without, several=several, changed=False))}" if without else ""
+    missing = (
+        f"; without values of both: {listed(_metrics(without, several=several, changed=False))}" if without else ""
+    )
     return f"{count}: {'; '.join(places)}{rest}{missing}."
 
 
