@@ -101,7 +101,8 @@ def test_the_one_thing_that_differs_is_what_is_compared(tmp_path: Path, capsys: 
     assert document["conclusion"] == "kernel is the one thing that differs: it is what is compared"
     assert {"filesystem", "device"} <= set(document["not_compared"])
     shown = text(capsys, tmp_path / "old", tmp_path / "new")
-    assert shown.startswith("differs: kernel: 6.1.0-test (old), 6.8.0-test (new)\n")
+    answer, _, rest = shown.partition("\ndiffers: kernel: 6.1.0-test (old), 6.8.0-test (new)\n")
+    assert rest and len(answer.splitlines()) > 1, "the conclusion comes first"
     assert "could not be compared, not on record: " in shown
 
 
@@ -223,9 +224,8 @@ def test_natural_names_are_rounds_of_settings(tmp_path: Path, capsys: pytest.Cap
     assert (one["setting"], one["against"], one["n"], one["n_baseline"]) == ("new", "old", 3, 3)
     assert (one["verdict"], one["pairing"]) == ("faster", "none")
     shown = text(capsys, *files)
-    assert shown.startswith(
-        "names read as setting and round: old (3), new (3); --group-by REGEX reads them otherwise\n"
-    )
+    assert shown.splitlines()[1].startswith("● new is faster than old in rate (+51.9 %)")
+    assert "\nnames read as setting and round: old (3), new (3); --group-by REGEX reads them otherwise\n" in shown
     (one,) = compared(capsys, *files, "--metric", "iops", "--baseline", "new")["comparisons"]
     assert one["verdict"] == "slower"
 

@@ -82,6 +82,24 @@ def test_a_setting_alone_has_a_sentence_with_its_levels_and_its_rounds(tmp_path:
     assert shown[4:6] == ["- read: IOPS 100.0 (100.0 to 100.0).", "- write: IOPS 80.00 (80.00 to 80.00)."]
 
 
+def test_of_reads_and_writes_together_the_sentence_has_their_sum_and_three_kinds_of_figures(tmp_path: Path) -> None:
+    path = tmp_path / "mix.csv"
+    path.write_text("read iops,write iops,iops,rate_bytes_per_s,latency_ns_p99\n700,300,1000,4096000,2000000\n")
+    assert render(open_run(path), "plain").splitlines()[2] == (
+        "● IOPS 1,000, rate 3.906 MiB/s and latency p99 2.000 ms."
+    )
+    path.write_text("read iops,write iops\n700,300\n")
+    assert render(open_run(path), "plain").splitlines()[2] == "● read IOPS 700.0 and write IOPS 300.0."
+
+
+def test_what_has_no_value_is_named_among_the_undecided(tmp_path: Path) -> None:
+    """Who asks for p99 has to read that there is none, not that two other metrics are undecided."""
+    path = tmp_path / "tails.csv"
+    path.write_text("setting,iops,latency_ns_p99\na,100,\na,130,\nb,101,5\nb,99,6\n")
+    (stated, *_) = [line for line in render(open_run(path), "markdown").splitlines() if line.startswith("- Undecided")]
+    assert "b in IOPS" in stated and stated.endswith("; without values of both: latency p99.")
+
+
 def test_one_round_names_only_figures_that_differ(tmp_path: Path) -> None:
     path = tmp_path / "same.csv"
     path.write_text("setting,iops,elapsed_s\na,100,2\nb,100,3\nc,100,2\n")

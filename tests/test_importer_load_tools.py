@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,90 @@ def test_the_table_of_bonnie_is_read_where_its_line_is_missing(tmp_path: Path) -
     }
     assert {key: value(run, "table", "bonnie++", key) for key in wanted} == pytest.approx(wanted)
     assert run.metrics.filter(key="rewrite/rate_bytes_per_s")["value"].to_list() == [None]
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_latencies_below_the_table_of_bonnie(tmp_path: Path, fast: bool) -> None:
+    """Both tables have six of them; with -f the first has four."""
+    path = tmp_path / "table.txt"
+    chars = "" if fast else "  475  24"
+    gap = " " * 12 if fast else ""
+    put, get = ("", "") if fast else ("9938us", "36921us")
+    path.write_text(
+        "Version 1.97        ------Sequential Output------ --Sequential Input- --Random-\n"
+        f"vm              64G {gap}{chars} 176411  19 90203  10 {gap}{chars} 231170  15 309.5   6\n"
+        f"Latency             {put}   632ms     743ms  {get}   282ms     166ms\n"
+        "Version 1.97        ------Sequential Create------ --------Random Create--------\n"
+        "                 16  4096  23 +++++ +++ 5000   9  4097  21 +++++ +++ 6000   9\n"
+        "Latency              8567us    2208us    1207us     201us      32us      79us\n"
+    )
+    run = open_run(path)
+    wanted = {
+        "put_block/latency_ns_max": 632e6,
+        "rewrite/latency_ns_max": 743e6,
+        "get_block/latency_ns_max": 282e6,
+        "seek/latency_ns_max": 166e6,
+        "seq_create/latency_ns_max": 8567e3,
+        "random_delete/latency_ns_max": 79e3,
+    }
+    wanted |= {} if fast else {"put_char/latency_ns_max": 9938e3, "get_char/latency_ns_max": 36921e3}
+    assert {key: value(run, "table", "bonnie++", key) for key in wanted} == pytest.approx(wanted)
+
+
+def test_lines_of_ior_that_somebody_shortened_are_rounds(tmp_path: Path) -> None:
+    path = tmp_path / "short.txt"
+    path.write_text(
+        "write  20052   ...\nread  19910  ...\nwrite  20022  1048576  ...\nread  19880  ...\n"
+        "Max Write: 19371.43 MiB/sec (20312.46 MB/sec)\n"
+    )
+    run = open_run(path)
+    assert [value(run, "short", "ior", "write.rate_bytes_per_s", round=number) for number in (0, 1)] == [
+        20052 * MIB,
+        20022 * MIB,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("  12   948   13.36 MB/sec  execute   8 sec  latency 270.377 ms", "dbench's progress"),
+        ("Jobs: 1 (f=1): [r(1)][40.0%][r=239MiB/s][r=61.3k IOPS][eta 00m:09s]", "fio's progress"),
+        ("[ 2s ] thds: 16 tps: 601.50 qps: 12030.00 lat (ms,95%): 31.37", "sysbench's progress"),
+        ("41 02:42:01.100352 fdatasync(7) = 0 <0.004120>", "system calls (strace)"),
+    ],
+)
+def test_what_goes_before_a_result_is_called_by_its_name(tmp_path: Path, line: str, what: str) -> None:
+    (tmp_path / "begun.txt").write_text(f"It stopped here:\n{line}\n{line}\n")
+    with pytest.raises(InputError, match=re.escape(what)):
+        open_run(tmp_path / "begun.txt")
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_the_busiest_report_of_a_night_is_named(tmp_path: Path, timed: bool) -> None:
+    """The mean over twelve hours hides the one in which the disk was full."""
+    busy = [22.0, 21.0, 23.0, 99.8, 22.5, 8.0]
+    if timed:
+        rows = [
+            f"0{hour}:10:01 AM  sdb  310.0  100.0  4100.0  13.5  0.4  {48.3 if at > 90 else 1.2}  {at}\n"
+            for hour, at in enumerate(busy, 1)
+        ]
+        header = "01:00:01 AM  DEV  tps  rkB/s  wkB/s  areq-sz  aqu-sz  await  %util\n"
+    else:
+        rows = [
+            f"Device  r/s  w/s  rkB/s  wkB/s  r_await  w_await  %util\nsdb  10  300  100  4100  2.5 "
+            f"{48.3 if at > 90 else 1.2} {at}\n\n"
+            for at in busy
+        ]
+        header = ""
+    (tmp_path / "night.txt").write_text(header + "".join(rows))
+    (problem, *_) = [one for one in open_run(tmp_path / "night.txt").problems if "busiest" in one]
+    # The first report of iostat, since the boot, is no part of the median.
+    if timed:
+        wanted = "sdb was busiest at 04:10:01 AM: 99.8 % of the time, 48.3 ms a request; in the median report 22.2 %"
+    else:
+        took = "99.8 % of the time, 2.5 ms a read, 48.3 ms a write"
+        wanted = f"sdb was busiest in report 4: {took}; in the median report 22.5 %"
+    assert problem.endswith(wanted)
 
 
 def test_lines_of_dd_are_rounds(tmp_path: Path) -> None:

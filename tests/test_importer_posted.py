@@ -278,9 +278,15 @@ def test_single_lines_of_fio_are_jobs_without_a_name(tmp_path: Path) -> None:
     assert value(run, "none", "fio", "latency_ns_mean") == pytest.approx(4280)
     assert value(run, "bfq", "fio", "read.iops") == pytest.approx(3998)
     assert value(run, "bfq", "fio", "write.iops") == pytest.approx(11)
-    (tmp_path / "short.txt").write_text("read: IOPS=4257, BW=16.6MiB/s\n")
+    # Shortened to the rates; with latencies below them, it is not known whose they are.
+    short = "read: IOPS=4257, BW=16.6MiB/s\n4k randwrite: IOPS=36.5k, BW=143MiB/s (149MB/s)\n"
+    (tmp_path / "short.txt").write_text(short)
+    run = open_run(tmp_path / "short.txt")
+    assert value(run, "short", "fio-lines", "read.iops") == 4257
+    assert value(run, "short", "fio-lines 4k randwrite", "rate_bytes_per_s") == 143 * 2**20
+    (tmp_path / "more.txt").write_text(short + "    clat (usec): min=45, max=12345, avg=705.32, stdev=234.56\n")
     with pytest.raises(InputError, match="single lines of fio's output"):
-        open_run(tmp_path / "short.txt")
+        open_run(tmp_path / "more.txt")
 
 
 OLD_SYSBENCH = """[  48s] threads: 256, tps: 5228.50, reads: 52233.96, writes: 0.00, errors: 0.00

@@ -60,6 +60,16 @@ INK_OF_THE_SECOND_LINE = """() => {
   for (let at = 0; at < pixels.length; at += 4) count += wanted.every((part, place) => pixels[at + place] === part);
   return count;
 }"""
+FIRST_COLUMN = """async () => {
+  const { changeColumns } = await import("./rows.js");
+  const metrics = { r: { id: 1, label: "rate" } };
+  const row = { title: "nightly", metric: "r", workload: "reads", benchmark: "b", hardware: "h" };
+  const rows = ["bfq", "none"].map((setting) => ({ ...row, setting }));
+  const named = { name: "benchmark", value: (row) => row.title, cell: (row) => row.title };
+  const shown = (column) => rows.map((row) => column.cell(row).flat().map((part) => part.textContent ?? part).join(""));
+  const [overview] = changeColumns(metrics, named), [benchmark] = changeColumns(metrics);
+  return { overview: shown(overview), benchmark: shown(benchmark), csv: overview.words(rows[0]) };
+}"""
 VERDICTS = """async (cases) => {
   const { verdictAt } = await import("./verdict.js");
   return cases.map(([one, margin]) => verdictAt(one, margin));
@@ -572,6 +582,12 @@ def test_it_fits_a_phone_and_the_margin_goes_along(browser: Browser, collection:
         browser.open("")
         said = browser.page.inner_text(".lead")
         assert re.fullmatch(r"No regression over time is known in [45] runs\.", said), "with that of the test before"
+        rows = browser.page.eval_on_selector_all(
+            "table", "all => all.map((one) => [...one.tBodies[0].rows].map((row) => row.cells[0].innerText))"
+        )
+        titles = [[text.partition("\n")[0] for text in one] for one in rows]
+        assert any(len(set(one)) < len(one) for one in titles), "one title on two machines"
+        assert all(len(set(text)) == len(text) for text in rows), "what is in sight tells any two rows apart"
         browser.open(f"r/{id_of(collection, 'night-1')}")
         assert browser.page.inner_text(".lead >> nth=0").startswith("fast is slower than plain in rate on 4 workloads")
         change = browser.page.locator("#s-verdicts ~ .table tbody tr >> nth=0").locator("td >> nth=1").bounding_box()
@@ -591,6 +607,19 @@ def test_it_fits_a_phone_and_the_margin_goes_along(browser: Browser, collection:
             assert browser.page.evaluate(BADGES_OUTSIDE) == []
     finally:
         browser.page.set_viewport_size({"width": 1200, "height": 900})
+    assert browser.said == []
+
+
+@pytest.mark.long
+def test_the_first_column_of_changes_tells_settings_apart(browser: Browser) -> None:
+    """On a phone it is the one that stays in sight."""
+    browser.open("")
+    found = browser.page.evaluate(FIRST_COLUMN)
+    assert found == {
+        "overview": ["nightlyrate, reads, bfq", "nightlyrate, reads, none"],
+        "benchmark": ["ratereads, bfq", "ratereads, none"],
+        "csv": "nightly: rate, reads, bfq",
+    }
     assert browser.said == []
 
 

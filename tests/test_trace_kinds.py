@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -267,7 +268,9 @@ def test_requests_that_failed_are_said_first_and_can_be_asked_for(
     assert (failed["operation"], failed["error"], failed["count"], failed["first_ns"]) == ("read", -5, 1, 1_000_000)
     (tmp_path / "eio.txt").write_text(FAILED)
     assert invoke(["trace", str(tmp_path / "eio.txt")]) == 0
-    assert "! 1 request failed: read, EIO (-5)" in capsys.readouterr().out.splitlines()[2]
+    shown = capsys.readouterr().out
+    assert re.match(r"● 1 of \d+ requests failed \(read, EIO \(-5\)\); ", shown)
+    assert "! 1 request failed: read, EIO (-5)" in shown
     assert invoke(["trace", str(tmp_path / "eio.txt"), "--failed", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["requests"]
     assert (row["sector"], row["error"]) == (8, -5)

@@ -36,14 +36,49 @@ RANGES = """(id) => Object.entries(document.getElementById(id)._fullLayout)
 def test_a_sentence_concludes_and_names_who_was_in_front() -> None:
     figures = study(trace_of([SAMPLE]))
     assert conclusion(figures) == (
-        "99 % of the time is in the device, 585.9 µs a request; the slowest 10 waited behind fio-27465."
+        "99 % of the time is in the device, 585.9 µs a request; 8 of the slowest 10 waited behind fio-27465."
     )
+    assert sum(bool(slow["ahead"]) for slow in figures["slowest"]) == 8
     assert [one.stage for one in shares(figures)] == ["queue", "scheduler", "device"]
     assert sum(one.share for one in shares(figures)) == pytest.approx(1)
     first = in_front(figures)[0]
     assert first.requests == sum(
         ahead["requests"] for slow in figures["slowest"] for ahead in slow["ahead"] if ahead["pid"] == 27465
     )
+
+
+QUEUED_BEHIND_A_WRITE = """\
+  8,0    0        1     0.000000000  501  Q   R 1000 + 8 [pg]
+  8,0    0        2     0.000002000  501  I   R 1000 + 8 [pg]
+  8,0    0        3     0.000003000  501  D   R 1000 + 8 [pg]
+  8,0    0        4     0.000503000    0  C   R 1000 + 8 [0]
+  8,0    0        5     0.001000000  502  Q   W 9000 + 1024 [cp]
+  8,0    0        6     0.001002000  502  I   W 9000 + 1024 [cp]
+  8,0    0        7     0.001003000  502  D   W 9000 + 1024 [cp]
+  8,0    0        8     0.001100000  501  Q   R 2000 + 8 [pg]
+  8,0    0        9     0.001102000  501  I   R 2000 + 8 [pg]
+  8,0    0       10     0.041102000    0  C   W 9000 + 1024 [0]
+  8,0    0       11     0.041103000    0  D   R 2000 + 8 [pg]
+  8,0    0       12     0.041603000    0  C   R 2000 + 8 [{}]
+"""
+
+
+def test_of_few_requests_the_sentence_is_about_the_slowest_alone(tmp_path: Path) -> None:
+    (tmp_path / "few.txt").write_text(QUEUED_BEHIND_A_WRITE.format(0))
+    found = conclusion(study(trace_of([tmp_path / "few.txt"])))
+    assert found.endswith("; the slowest took 40,503 µs, 99 % of it in the scheduler, behind cp-502.")
+    # Of the write and the first read alone, nothing was in flight when the write was.
+    lines = QUEUED_BEHIND_A_WRITE.splitlines(keepends=True)
+    (tmp_path / "fewer.txt").write_text("".join(lines[:7]) + lines[9].replace("10 ", " 8 ", 1))
+    found = conclusion(study(trace_of([tmp_path / "fewer.txt"])))
+    assert found.endswith("; the slowest took 40,102 µs, 100 % of it in the device, and nothing completed meanwhile.")
+
+
+def test_the_sentence_begins_with_what_failed(tmp_path: Path) -> None:
+    (tmp_path / "failed.txt").write_text(QUEUED_BEHIND_A_WRITE.format(-5))
+    found = conclusion(study(trace_of([tmp_path / "failed.txt"])))
+    assert found.startswith("1 of 3 requests failed (read, EIO (-5)); ")
+    assert "the slowest took 40,503 µs and failed (EIO (-5)), 99 % of it in the scheduler" in found
 
 
 def test_the_last_partial_interval_is_no_outage() -> None:
@@ -143,4 +178,4 @@ def test_a_request_that_has_much_of_all_time_is_named() -> None:
     whole["max"] = round(usual)
     whole["mean"] = 2 * usual / whole["count"]
     assert "; one request, at " in conclusion(figures)
-    assert "50 % of all the time; the slowest 10 waited" in conclusion(figures)
+    assert "50 % of all the time; 8 of the slowest 10 waited" in conclusion(figures)

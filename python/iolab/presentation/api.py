@@ -259,8 +259,7 @@ class Comparisons(Sequence["Comparison"]):
     def _repr_html_(self) -> str:
 
         return html(
-            *_lines(self.conditions),
-            verdicts(self._comparisons, swept=self.sweeps),
+            verdicts(self._comparisons, swept=self.sweeps, about=self.conditions),
             *_remarks([*self.problems, *self.doubts]),
         )
 

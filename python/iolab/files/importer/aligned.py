@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from iolab.files.importer.columns import OF_RESULT, unit_in
+from iolab.files.importer.columns import MEASURED, OF_RESULT, unit_in
 from iolab.files.importer.format import Format
+from iolab.files.importer.headings import of_lines
 from iolab.files.importer.markdown import add
 from iolab.files.importer.quantity_cell import quantities, without_spread
 from iolab.files.importer.results import Results
@@ -16,6 +17,8 @@ from iolab.files.importer.source import Line, Source
 from iolab.files.importer.text import ABSENT
 
 CONTEXT_LINES = 3
+HEADING_LINES_MAX = 2
+"""From the first line of a heading to the second, with a rule between."""
 ROWS_MIN = 2
 COLUMNS_MIN = 2
 _GAP = re.compile(r"\s{2,}+|\t+")
@@ -27,9 +30,33 @@ class _Found:
     """A table, while it is read."""
 
     line: int
+    text: str
     header: list[str]
     context: str
+    are_words: bool = False
+    """Whether single spaces part its columns."""
+    names: int = 1
+    """The columns of text before those of figures."""
     rows: list[list[str]] = field(default_factory=list)
+
+    def takes(self, text: str) -> bool:
+        """Whether the line is a row: as many columns as the heading has, parted by two spaces or more, or as many
+        words. The first row decides."""
+        cells, words, heading = _cells(text), text.split(), self.text.split()
+        if not self.rows and not self.header[0] and len(cells) == len(self.header) - 1:
+            self.header = self.header[1:]
+        if not self.rows and not COLUMNS_MIN <= len(cells) == len(self.header):
+            self.are_words = len(words) == len(heading) == len(set(heading)) > COLUMNS_MIN
+            self.header = heading if self.are_words else self.header
+        cells = words if self.are_words else cells
+        names = next((place for place, cell in enumerate(cells) if _figures([cell])), 0)
+        if not COLUMNS_MIN <= len(cells) == len(self.header) or not names or not _figures(cells[names:]):
+            return False
+        self.names = self.names if self.rows or self.are_words else names
+        if names != self.names:
+            return False
+        self.rows.append([*cells[:names], *map(without_spread, cells[names:])])
+        return True
 
 
 def _cells(text: str) -> list[str]:
@@ -48,15 +75,27 @@ def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
         cells = _cells(text)
         if text and _RULE.fullmatch(text):
             continue
-        if found is not None and len(cells) == len(found.header) and not _figures(cells[:1]) and _figures(cells[1:]):
-            found.rows.append([cells[0], *map(without_spread, cells[1:])])
+        if found is not None and found.takes(text):
             continue
         if found is not None and len(found.rows) >= ROWS_MIN:
             yield found
-        names = cells if line.text[:1].strip() else ["", *cells]
-        context = " ".join(above[-CONTEXT_LINES:])
-        is_header = len(cells) >= COLUMNS_MIN and not any(quantities(cell) for cell in cells)
-        found = _Found(line.number, names, context) if is_header else None
+        columns = max(len(cells), len(text.split()) - 1)
+        is_header = columns >= COLUMNS_MIN and not any(quantities(cell) or MEASURED.search(cell) for cell in cells)
+        if is_header:
+            names = cells if line.text[:1].strip() else ["", *cells]
+            goes_on = (
+                found is not None
+                and not found.rows
+                and len(_cells(found.text)) >= COLUMNS_MIN
+                and line.number - found.line <= HEADING_LINES_MAX
+            )
+            stacked = of_lines(found.text, line.text) if found is not None and goes_on else None
+            header = stacked or names
+            # Columns of one name are told apart by what stands above them, if it is sure what.
+            is_sure = len(set(header)) == len(header)
+            found = _Found(line.number, line.text, header, " ".join(above[-CONTEXT_LINES:])) if is_sure else None
+        else:
+            found = None
         if text:
             above.append(text)
     if found is not None and len(found.rows) >= ROWS_MIN:
@@ -64,7 +103,8 @@ def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
 
 
 def _of_results(found: _Found) -> bool:
-    return bool(any(map(OF_RESULT.search, found.header)) or OF_RESULT.search(found.context))
+    have_units = any(MEASURED.search(cell) for row in found.rows for cell in row[found.names :])
+    return bool(have_units or any(map(OF_RESULT.search, found.header)) or OF_RESULT.search(found.context))
 
 
 def _parse(source: Source, results: Results) -> None:
@@ -76,9 +116,17 @@ def _parse(source: Source, results: Results) -> None:
         add(results.table(found.line), header, found.rows, source, results)
 
 
+def _of_text(source: Source) -> Iterator[_Found]:
+    return _tables(Line(number, text) for number, text in enumerate(source.text_lines, 1))
+
+
 def _recognises(source: Source) -> bool:
-    numbered = (Line(number, text) for number, text in enumerate(source.text_lines, 1))
-    return any(map(_of_results, _tables(numbered)))
+    return any(map(_of_results, _of_text(source)))
+
+
+def without_metric(source: Source) -> tuple[int, int] | None:
+    """The first and the last line of a table of the text that does not say what its figures are."""
+    return next(((one.line, one.line + len(one.rows)) for one in _of_text(source) if not _of_results(one)), None)
 
 
 FORMAT = Format(

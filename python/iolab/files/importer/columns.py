@@ -12,11 +12,13 @@ OF_RESULT = re.compile(
     re.IGNORECASE,
 )
 """A metric of I/O, or its unit."""
+MEASURED = re.compile(r"\d ?(?:[kMG]?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|ops/s(?:ec)?)\b")
+"""A rate or a latency; seconds stand in many a sentence."""
 _UNIT = re.compile(r"\(?\[?\b(?P<unit>[kKMGT]?i?B/s(?:ec)?|[kM]?IOPS|[mnuµ]s(?:ec)?)\b\)?\]?")
 _CHANGE = re.compile(
     # A share of time is a figure of its own.
     r"(?!.*\b(?:cpu|util\w*|busy|iowait|idle|hits?|usr|user|sys\w*)\b)"
-    r"(?:\W*(?:delta|Δ|change|diff(?:erence)?|gain|improve\w*|regress\w*|speed-?up|ratio|vs\.?|percent)\b.*"
+    r"(?:\W*(?:delta|Δ|change|diff(?:erence)?|gain|improve\w*|regress\w*|reduction|speed-?up|ratio|vs\.?|percent)\b.*"
     r"|.*[ (](?:diff|delta|change|%)\)?\W*|%.*|Δ.*|.*\bvs\b.*)",
     re.IGNORECASE,
 )

@@ -75,6 +75,8 @@ class Rule:
     """Bytes and operations, as printed with three digits: the size of one, a power of two, is that of all rounds."""
     absent: str = "not in the source"
     """Why a figure is missing that the line has a place for."""
+    after: str | None = None
+    """The phase that the last line with figures has to be of."""
     counts: bool = False
     """It stands above the figures of a whole measurement, as dd's records do. Figures right above it, and not right
     below another, were of one in progress."""
@@ -82,7 +84,7 @@ class Rule:
 
 _OF_RULES = (
     *("begins", "opens", "ends", "closes", "names", "quotient"),
-    *("decimal_comma", "amount", "each", "absent", "counts"),
+    *("decimal_comma", "amount", "each", "absent", "after", "counts"),
 )
 
 
@@ -104,6 +106,8 @@ class _Reader:
         self.section = ""
         self.ended = False
         self.line = 0
+        self.last_phases: set[str] = set()
+        """Those of the last line with figures."""
         self.line_of: dict[tuple[str, str], int] = {}
         """The last line that a row has figures of."""
         self.counted_at = -1
@@ -121,7 +125,8 @@ class _Reader:
     def read(self) -> None:
         for line in self.source.lines(self.results.problem):
             for one in self.rules:
-                if found := one.pattern.match(line.text):
+                is_here = one.after is None or one.after in self.last_phases
+                if is_here and (found := one.pattern.match(line.text)):
                     self.results.lines_read.add(line.number)
                     self._take(one, found, line.number)
                     break
@@ -150,6 +155,7 @@ class _Reader:
             self._name_rows(self.table, " ".join((self.workload, self.section)))
         if not one.figures:
             return
+        self.last_phases = {figure.phase or phase for figure in one.figures.values()}
         named = groups.get("setting") or (groups.get("machine") if self.has_machines else None)
         setting = named or self.source.stem_without_round
         if not named:

@@ -11,6 +11,8 @@ from iolab.base.errors import InputError, unknown
 from iolab.base.plain_text import counted
 from iolab.files.importer.affinity import FORMAT as AFFINITY
 from iolab.files.importer.aligned import FORMAT as ALIGNED
+from iolab.files.importer.aligned import without_metric
+from iolab.files.importer.columns import MEASURED
 from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
 from iolab.files.importer.crystaldiskmark import FORMAT as CRYSTALDISKMARK
 from iolab.files.importer.csv_file import FORMAT as CSV_FILE
@@ -21,6 +23,7 @@ from iolab.files.importer.dstat import FORMAT as DSTAT
 from iolab.files.importer.elbencho_csv import FORMAT as ELBENCHO_CSV
 from iolab.files.importer.fio_hist_log import FORMAT as FIO_HIST_LOG
 from iolab.files.importer.fio_json import FORMAT as FIO_JSON
+from iolab.files.importer.fio_lines import FORMAT as FIO_LINES
 from iolab.files.importer.fio_log import FORMATS as FIO_LOGS
 from iolab.files.importer.fio_summary import FORMAT as FIO_SUMMARY
 from iolab.files.importer.fio_text import FORMAT as FIO_TEXT
@@ -73,6 +76,7 @@ FORMATS: dict[str, Format] = {
         FIO_JSON,
         FIO_TEXT,
         FIO_SUMMARY,
+        FIO_LINES,
         FIO_HIST_LOG,
         *FIO_LOGS,
         TIOBENCH,
@@ -134,9 +138,9 @@ SEEN_MAX = 60
 FIGURES_MIN = 3
 """So many figures make a row, where none has its unit."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_MEASURED = re.compile(r"\d ?(?:[kMG]?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|ops/s(?:ec)?)\b")
-"""A rate or a latency; seconds stand in many a sentence."""
 _WITH_UNIT = re.compile(r"\d ?(?:[kMG]?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]?s|m?sec(?:onds)?|ops/s(?:ec)?)\b|\d+m[\d.]+s\b")
+_UNIT = re.compile(r"\d ?([kMG]?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|ops/s(?:ec)?)\b")
+COLUMNS_MAX = 4
 NEAR = 0.5
 """The share of a format's typical words from which on a text is near to it."""
 BEGINNING_BYTES = 4096
@@ -172,18 +176,24 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if tables and not (tables[0] in OF_TEXT and CSV_FILE.resembles(source)):
         return tables
     _refuse(PARTS, source)
-    if not any(map(_MEASURED.search, source.text_lines)):
+    if not any(map(MEASURED.search, source.text_lines)):
         _refuse(INPUTS, source)
     if shape := shape_of(source.text_lines):
         raise InputError(f"unrecognised format: {shape.what}", where=source.name, remedy=shape.remedy)
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
         return meant
+    if lines := without_metric(source):
+        raise InputError(
+            f"unrecognised format: a table in lines {lines[0]} to {lines[1]} that says nowhere what its figures are",
+            where=source.name,
+            remedy="write it right above the table, such as 'IOPS:' or 'latency in ms:'",
+        )
     near = ", ".join(_nearest(text))
     raise InputError(
         f"unrecognised format{f'; nearest: {near}' if near else ''}{_seen(source.text_lines)}",
         where=source.name,
-        remedy="put its figures into a CSV file, a row per run, such as setting,round,iops; or name its format with "
-        "--from FORMAT",
+        remedy=f"put its figures into a CSV file, a row per run, such as {_csv_heading(source.text_lines)}; or name "
+        "its format with --from FORMAT",
     )
 
 
@@ -203,6 +213,22 @@ def _seen(lines: Sequence[str]) -> str:
     return f"; {counted(len(found), 'line')} with figures that no format reads, such as {_shown(*found[0])}"
 
 
+def _csv_heading(lines: Sequence[str]) -> str:
+    """The heading of such a file for the figures of this text, by the units that stand behind them."""
+    units = dict.fromkeys(unit for line in lines for unit in _UNIT.findall(line))
+    columns = dict.fromkeys(
+        "iops"
+        if unit.endswith("IOPS")
+        else unit
+        if unit.startswith("ops")
+        else f"rate ({unit.replace('/sec', '/s')})"
+        if "/" in unit
+        else f"latency ({unit})"
+        for unit in units
+    )
+    return ",".join(["setting,round", *(list(columns)[:COLUMNS_MAX] or ["iops"])])
+
+
 def _shown(number: int, line: str) -> str:
     return f"{number}: {line.strip()[:SEEN_MAX]!r}"
 
@@ -213,7 +239,7 @@ def state_unread(source: Source, formats: Sequence[Format], results: Results) ->
     if not all(one.marks for one in formats) or not source.is_short:
         return
     lines = [line for line in source.lines(lambda what, line: None) if line.number not in results.lines_read]
-    found = [line for line in lines if _MEASURED.search(line.text) and not command_of(line.text)]
+    found = [line for line in lines if MEASURED.search(line.text) and not command_of(line.text)]
     if found:
         of = counted(len(found), "line with figures is", "lines with figures are")
         such = ", such as" if len(found) > 1 else ":"

@@ -17,7 +17,7 @@ from iolab.domain.lead import OF_DEVICE
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.sysstat import Means, OutputReader, add_means, cpu_metric, decimal_point, sample
+from iolab.files.importer.sysstat import Means, OutputReader, add_means, cpu_metric, decimal_point, sample, state_peak
 from iolab.files.importer.text import is_number, numbers
 
 SECTOR, KIB, MIB, MS = 512.0, 1024.0, 1048576.0, 1e6
@@ -135,6 +135,7 @@ class Reports:
         for name in sorted(reports, key=lambda name: (name == CPU, *idleness(reports[name]))):
             row = table.row(source.stem_without_round, f"{self._workload} {name}")
             add_means(row, reports[name], interval_s=None)
+            state_peak(name, reports[name], results, first=2 if self._first else 1)
         if self._first and self._later:
             results.problem("the first report, averages since the boot, is left out")
 

@@ -7,11 +7,13 @@ import re
 from dataclasses import replace
 from typing import NamedTuple
 
+from iolab.base.plain_text import counted
 from iolab.files.importer.columns import OF_RESULT
 from iolab.files.importer.format import Format
 from iolab.files.importer.quantity_cell import LATENCY, Quantity, quantities
 from iolab.files.importer.results import Results
-from iolab.files.importer.source import Source
+from iolab.files.importer.source import Line, Source
+from iolab.files.importer.text import QUOTED_MAX
 
 LINES_MIN = 2
 OF_NO_NAME = "list"
@@ -83,9 +85,11 @@ def named(label: str, one: Quantity) -> Entry | None:
 def _parse(source: Source, results: Results) -> None:
     last = None
     table = None
+    unknown: list[Line] = []
     for line in source.lines(results.problem):
         found = entries(line.text)
         if not found:
+            unknown += [line] if _parts(line.text) else []
             continue
         results.lines_read.add(line.number)
         if None in _parts(line.text):
@@ -98,6 +102,10 @@ def _parse(source: Source, results: Results) -> None:
             row = next((row for row in known if (row.key(entry.metric, entry.op), "all") not in row.reported), None)
             row = row or table.row(source.stem_without_round, entry.name)
             row.add(entry.metric, entry.value, op=entry.op)
+    if unknown:
+        results.lines_read |= {line.number for line in unknown}
+        of = counted(len(unknown), "line has a figure", "lines have figures")
+        results.problem(f"{of} of no metric that iolab knows: left out, {unknown[0].text.strip()[:QUOTED_MAX]!r} first")
 
 
 FORMAT = Format(

@@ -44,6 +44,16 @@ _BONNIE_LATENCIES = {
     f"{phase}_latency": of("latency_ns_max", 1e9, phase=phase) for phase in (*BONNIE_BLOCKS, *BONNIE_FILES)
 }
 """The longest that one operation took (duration.h of bonnie++)."""
+_LATENCY_OF_BONNIE = r"(?P<{0}_latency>\d++[um]?s)"
+
+
+def _bonnie_latencies(*phases: str, after: str) -> Rule:
+    """The table's line below the phase `after`."""
+    cells = r"\s++".join(map(_LATENCY_OF_BONNIE.format, phases))
+    figures = {f"{phase}_latency": _BONNIE_LATENCIES[f"{phase}_latency"] for phase in phases}
+    return rule(rf"Latency\s++{cells}\s*+$", after=after, **figures)
+
+
 _CELLS = r"(?:0[kmg]?(?=\s++\+)|(?P<{0}>[\d.]++[kmg]?|\++))\s++(?P<{0}_cpu>\d++|\++)"
 """`0k +++` is too short to measure as well."""
 BONNIE = figures_format(
@@ -79,6 +89,10 @@ BONNIE = figures_format(
                 absent=TOO_SHORT,
                 **_BONNIE_FILES,
             ),
+            _bonnie_latencies(*BONNIE_BLOCKS, after="seek"),
+            # With -f.
+            _bonnie_latencies(*(phase for phase in BONNIE_BLOCKS if "char" not in phase), after="seek"),
+            _bonnie_latencies(*BONNIE_FILES, after="random_delete"),
         ],
     ),
 )
@@ -253,7 +267,7 @@ MDTEST = figures_format(
 IOR = figures_format(
     "ior",
     "IOR's table: rates of writes and reads; each iteration is a round",
-    recognised_by=r"access\s++bw\(MiB/s\)\s|remove\s++-\s++-\s++-\s",
+    recognised_by=r"access\s++bw\(MiB/s\)\s|remove\s++-\s++-\s++-\s|Max (?:Write|Read):\s++[\d.]++ MiB/sec",
     words=("access", "bw(MiB/s)", "block(KiB)", "wr/rd(s)", "Max Write"),
     titled=True,
     repeats=r"Max (?:Write|Read):|stonewalling pairs",
@@ -269,7 +283,8 @@ IOR = figures_format(
         ),
         *(
             rule(
-                rf"{op}\s++{_figure('rate')}(?:\s++[\d.]++){{6}}\s++\d++\s*+$",
+                # The rest of a line that somebody shortened.
+                rf"{op}\s++{_figure('rate')}(?:(?:\s++[\d.]++){{6}}\s++\d++\s*+$|(?:\s++[\d.]++){{0,6}}\s++\.{{3}}\s*+$)",
                 rate=of("rate_bytes_per_s", MIB, op),
             )
             for op in ("write", "read")

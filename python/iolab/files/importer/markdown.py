@@ -17,6 +17,7 @@ from iolab.files.importer.columns import OF_RESULT, settings_by_metric, settings
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import METRIC_COLUMN, ROUND, SETTING, WORKLOAD
 from iolab.files.importer.format import Format
+from iolab.files.importer.headings import of_cells
 from iolab.files.importer.listed import OF_NO_NAME as OF_ALL
 from iolab.files.importer.listed import Entry, named
 from iolab.files.importer.quantity_cell import (
@@ -41,6 +42,8 @@ _RULE = re.compile(
 """`|---|---|`; `------ | --- ---- | --- ----` as YABS has it."""
 _DRAWN = re.compile(r"\s*+\+?(?:[-=]{2,}+\+)++(?:[-=]{2,}+)?\s*+$")
 """`+------+------+`, above the header, below it and below the rows; `------+------` below the header."""
+_DASHES = re.compile(r"\s*+-{8,}+\s*+$")
+"""Above the heading, below it and below the rows, where columns are parted by bars alone."""
 _CROSSINGS = "┌┬┐├┼┤└┴┘┏┳┓┡╇┩┣╋┫┗┻┛╞╪╡╒╤╕╘╧╛╭╮╰╯╔╦╗╠╬╣╚╩╝"
 _BOX = str.maketrans(
     {**dict.fromkeys("│┃║", "|"), **dict.fromkeys("─━═╌", "-"), **dict.fromkeys(_CROSSINGS, "+")},
@@ -66,6 +69,8 @@ def _parse(source: Source, results: Results) -> None:
         results.problem("what follows ± in a cell is left out: it is a spread, and no round")
     header: list[str] = []
     before: list[str] = []
+    heading: list[list[str]] = []
+    """Lines of names since the last rule."""
     rows: list[list[str]] = []
     table: Table | None = None
     for line in source.lines(results.problem):
@@ -73,11 +78,12 @@ def _parse(source: Source, results: Results) -> None:
         if cells:
             results.lines_read.add(line.number)
         # A line below rows ends them, if it is drawn.
-        is_rule = _is_rule(line.text) and (not rows or table is None or bool(_RULE.match(line.text)))
+        is_drawn = _is_rule(line.text) or bool(_DASHES.match(line.text))
+        is_rule = _ends_heading(line.text, before) and (not rows or table is None or bool(_RULE.match(line.text)))
         if is_rule and len(before) > 1:
             if table is not None and len(rows) > 1:
                 add(table, header, rows[:-1], source, results)
-            header, rows, table = before, [], results.table(line.number)
+            header, rows, table = of_cells(heading) if len(heading) > 1 else before, [], results.table(line.number)
         elif table is not None and len(cells) == len(header):
             if rows and cells[0] == header[0] and cells != header:
                 # A header among the rows, as of YABS' second half.
@@ -95,9 +101,21 @@ def _parse(source: Source, results: Results) -> None:
                         f"{counted(len(cells), 'cell')}, and the header has {len(header)}: left out", line.number
                     )
             table = None
+        heading = [] if is_drawn else _heading(heading, before, cells)
         before = cells
     if table is not None:
         add(table, header, rows, source, results)
+
+
+def _ends_heading(text: str, above: list[str]) -> bool:
+    return _is_rule(text) or (len(above) > 2 and bool(_DASHES.match(text)))
+
+
+def _heading(known: list[list[str]], before: list[str], cells: list[str]) -> list[list[str]]:
+    """The lines of a heading with one more: below a rule, of as many cells, without figures."""
+    begins = not before and bool(cells)
+    goes_on = bool(known) and len(cells) == len(known[0])
+    return [*known, cells] if (begins or goes_on) and not any(map(quantities, cells)) else []
 
 
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
@@ -209,8 +227,12 @@ def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
         _OF_TEST.search(name) or _OF_VALUES.fullmatch(name) or _is_amount(name, [row[place] for row in rows])
         for place, name in enumerate(names, 1)
     )
-    one_kind = all(len(kind) < 2 for kind in kinds)
-    return one_kind and (has_unit or are_numbered or are_tests) and all(_is_text(row[0]) for row in rows)
+    one_kind = all(len(kind) < 2 for kind in kinds) and all(
+        any(map(quantities, column)) for column in list(zip(*rows, strict=True))[1:]
+    )
+    # Rows of sizes are what was done, under settings of one metric.
+    are_named = all(_is_text(row[0]) or parameter.SIZE.fullmatch(row[0]) for row in rows)
+    return one_kind and (has_unit or are_numbered or are_tests) and are_named
 
 
 def _add_columns(table: Table, header: list[str], rows: list[list[str]], source: Source) -> list[str]:
@@ -226,18 +248,22 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
         if are_rounds and not _NUMBERED.fullmatch(name):
             continue
         made: dict[str, Row] = {}
+        of_all = header[0] if are_tests and _may_be_setting(header[0]) else source.stem_without_round
+        setting = of_all if alone else name
         for row in rows:
             label = f"{name} {row[0]}" if are_tests else row[0]
             known = quantities_below(row[place], f"{label} {unit_in(label)}")
             left_out += _without_figure(row[place], known)
             for found in known:
                 bare = without_unit(label).strip() or label
+                if parameter.SIZE.fullmatch(bare):
+                    metric = found.metric_called(label) or (f"{NAMELESS}_ns" if found.metric else NAMELESS)
+                    table.row(setting, f"{OF_NO_NAME}[{header[0]}={bare}]").add(metric, found.value)
+                    continue
                 phase, op, plain = metric_of(bare)
                 metric = found.metric_called(label) or (f"{plain}_ns" if found.metric else plain)
                 said = named(bare, found) or Entry(bare, op, metric, found.value)
                 workload = OF_NO_NAME if said.name == OF_ALL else said.name
-                of_all = header[0] if are_tests and _may_be_setting(header[0]) else source.stem_without_round
-                setting = of_all if alone else name
                 one = made.get(workload) or made.setdefault(workload, table.row(setting, workload, phase))
                 if (one.key(said.metric, said.op), "all") in one.reported:
                     one = table.row(setting, bare, phase)
@@ -276,6 +302,10 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
         for place, name in enumerate(header)
         if place not in special and _is_amount(name, [row[place] for row in rows])
     ]
+    if setting is not None and round is None and len({row[setting] for row in rows}) < len(rows):
+        # A name that comes again is of other tests, if the next columns name these.
+        names = next((place for place in range(len(header)) if quantities(rows[0][place])), 0)
+        cases += [place for place in range(names) if place not in special and place not in cases]
     if special == {None} and not cases and _counts(header[0], [row[0] for row in rows]):
         cases = [0]
     for row in rows:
@@ -374,7 +404,9 @@ def _names_rows(cells: list[str], *, is_first: bool) -> bool:
 
 
 def _recognises(source: Source) -> bool:
-    return any(_is_rule(line) and len(_cells(above)) > 1 for above, line in pairwise(source.text_lines))
+    return any(
+        len(cells := _cells(above)) > 1 and _ends_heading(line, cells) for above, line in pairwise(source.text_lines)
+    )
 
 
 FORMAT = Format(

@@ -11,7 +11,7 @@ from iolab.files.importer.format import Format
 from iolab.files.importer.iostat import COLUMNS, SECTOR, idleness, in_kib
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.sysstat import AVERAGE, TIME, Means, OutputReader, add_means, sample
+from iolab.files.importer.sysstat import AVERAGE, TIME, Means, OutputReader, add_means, sample, state_peak
 from iolab.files.importer.text import numbers
 
 WORKLOAD = "sar"
@@ -42,6 +42,8 @@ class _Output:
         self.line = 1
         self.samples: dict[str, Means] = {}
         self.averages: dict[str, Means] = {}
+        self.times: dict[str, list[str]] = {}
+        """Of each device's reports."""
 
 
 class _Reader(OutputReader):
@@ -83,6 +85,8 @@ class _Reader(OutputReader):
             return False
         values = dict(zip(self.columns, cells, strict=True))
         is_average = found is not None and not any(map(str.isdigit, found["time"]))
+        if found is not None and not is_average:
+            self.output.times.setdefault(name, []).append(found["time"])
         means = (self.output.averages if is_average else self.output.samples).setdefault(name, {})
         for column, value in values.items():
             if value is not None and (known := (_TOGETHER if self.is_together else COLUMNS).get(column)):
@@ -99,6 +103,7 @@ def _parse(source: Source, results: Results) -> None:
         table, reports = results.table(output.line), output.samples or output.averages
         for name in sorted(reports, key=lambda name: (name == TOGETHER, *idleness(reports[name]))):
             add_means(table.row(source.stem_without_round, f"{WORKLOAD} {name}"), reports[name], interval_s=None)
+            state_peak(name, reports[name], results, output.times.get(name, ()))
 
 
 FORMAT = Format(

@@ -4,10 +4,13 @@ their outputs in one text."""
 from __future__ import annotations
 
 import re
+import statistics
 from abc import abstractmethod
+from collections.abc import Sequence
 
 from typing_extensions import override
 
+from iolab.domain.lead import OF_DEVICE
 from iolab.files.importer.format import TableReader
 from iolab.files.importer.results import Results, Row
 from iolab.files.importer.series import Series
@@ -15,6 +18,10 @@ from iolab.files.importer.source import Line, Source
 from iolab.files.importer.titles import may_name
 
 NS_PER_S = 1e9
+MS = 1e6
+PEAK_REPORTS_MIN = 4
+PEAK_MIN = 20
+"""By so many percent of the time, and twice as busy, the busiest report is far from the median one. Chosen."""
 CPU_STATES = {
     "usr": "user",
     "user": "user",
@@ -74,6 +81,24 @@ def add_means(row: Row, means: Means, interval_s: float | None) -> None:
         if interval_s and series.count > 1:
             for start, value in series.intervals():
                 row.interval(metric, start * interval_s * NS_PER_S, value, op=op, job=job)
+
+
+def state_peak(name: str, means: Means, results: Results, times: Sequence[str] = (), *, first: int = 1) -> None:
+    """Says when a device was busiest, if that was far from its usual state: a mean over a night hides its hour.
+    `times`: those of the reports, if they are known; `first`: the number of the first."""
+    series = means.get((OF_DEVICE, "all", "all"))
+    busy = dict(series.intervals()) if series is not None else {}
+    if len(busy) < PEAK_REPORTS_MIN:
+        return
+    usual, place = statistics.median(busy.values()), max(busy, key=lambda one: busy[one])
+    if busy[place] < max(2 * usual, usual + PEAK_MIN):
+        return
+    facts = [f"{busy[place]:.3g} % of the time"]
+    for (metric, op, _), one in means.items():
+        if metric == "latency_ns_mean" and (took := dict(one.intervals()).get(place)) is not None:
+            facts.append(f"{took / MS:.4g} ms a {'request' if op == 'all' else op}")
+    when = f"at {times[place]}" if place < len(times) else f"in report {place + first}"
+    results.problem(f"{name} was busiest {when}: {', '.join(facts)}; in the median report {usual:.3g} %")
 
 
 class OutputReader(TableReader):

@@ -40,7 +40,9 @@ _VERSIONED = re.compile(
 _RULER = re.compile(r"\s*+[-=~_]{3,}+\s*+")
 """Below a title, or between outputs."""
 _ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
-_OF_TOOL = re.compile(r"[#$|/]|(?:real|user|sys) +\d|Compare |Test(?: if)? |Non-[Ss]ync|Options?:|statement latencies ")
+_OF_TOOL = re.compile(
+    r"[#$|/]|(?:real|user|sys) +\d|Compare |Test (?:if|open_sync|\S+ with) |Non-[Ss]ync|Options?:|statement latencies "
+)
 """Lines of tools, of commands and of remarks that look like titles."""
 _COUNT = r"(?:\d+(?:st|nd|rd|th)?|first|second|third|fourth|fifth|last)"
 _ROUND = r"(?:round|run|iteration|iter|pass|attempt|trial|try|test|time|loop|repeat)"

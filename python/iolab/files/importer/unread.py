@@ -59,12 +59,25 @@ UNREAD = tuple(
         ),
         ("btt's report", r"^=+ All Devices =+", "read the trace itself with iolab trace"),
         ("a histogram of latencies", r"^\s*(?:\S+\s+: count\s+distribution|\[\d+\w?, \d+\w?\)\s+\d+ \|)", TRACE),
-        ("a trace of block events", r"\bblock_(?:rq|bio)_\w+: ", TRACE),
+        ("a trace of block events", r"\d: +(?:block:)?block_(?:rq|bio)_\w+: ", TRACE),
+        (
+            "a trace of block events without their times",
+            r"\bblock_(?:rq|bio)_\w+: ",
+            "give the lines as the kernel prints them, such as 'task-12 [001] 3.456789: block_rq_issue: ...'",
+        ),
+        ("benchstat's table", r"^.*│.*\bvs base\b.*│", "have it write CSV: benchstat -format csv"),
         (
             "a trace of biosnoop",
             r"^(?:#\s*)?\"?TIME[^\s,]*[\s,]+\"?COMM\"?[\s,]+\"?PID\"?[\s,]+\"?DISK"
             r"|^\d+\.\d+\s+\S.{0,30}\s\d+\s+\S+\s+[RWDFNEASM]{1,4}\s+\d+\s+\d+(?:\s+-?\d+\.\d+){1,2}\s*$",
             TRACE,
+        ),
+        (
+            "a trace of system calls (strace)",
+            r"^(?:\[?(?:pid )?\s*\d+\]? )?(?:[\d:.]+ )?"
+            r"(?:p?(?:read|write)v?2?(?:64)?|f(?:data)?sync|openat)\(.*\)\s+= -?\d",
+            "record the block I/Os themselves: iolab record; or put the times of calls into a CSV file, a row each, "
+            "such as setting,round,fsync latency (s)",
         ),
         ("a trace of blktrace", r"^\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]\s", TRACE),
         ("arcstat's report", r"^\s*time\s+(?:read|hits)\s.*\bmiss", INTO_CSV),
@@ -147,6 +160,21 @@ PARTS = tuple(
             "give the lines from 'Total time run' on, too",
         ),
         (
+            "dbench's progress, without its summary",
+            r"^\s*\d+\s+\d+\s+[\d.]+ MB/sec\s+(?:warmup|execute|cleanup)\s+\d+ sec\b",
+            "give the lines at its end too, from 'Operation Count AvgLat' on; if it failed, it has none",
+        ),
+        (
+            "fio's progress, without its results",
+            r"^\s*Jobs: \d+ \(f=\d+\)",
+            "give the lines at its end too; fio prints them at Ctrl-C as well",
+        ),
+        (
+            "sysbench's progress, without its results",
+            r"^\[ \d+s \] (?:thds|reads): ",
+            "give the lines at its end too, from 'SQL statistics' or 'File operations' on",
+        ),
+        (
             "db_bench's progress, without its results",
             r"\.\.\. thread \d+: \(\d+,\d+\) ops and",
             "give the lines at its end too, such as 'readrandom : 12.2 micros/op'",
@@ -178,6 +206,10 @@ INPUTS = tuple(
 """What was asked for, where no line of the text has a rate or a latency."""
 
 
+_BARE = re.compile(r"\s*+-?\d[\d.]*+(?:[\s,;]++-?\d[\d.]*+){2,}+\s*+$")
+_CELLS = re.compile(r"[^\s,;]+")
+ROWS_MIN = 3
+NAMES_ABOVE_MAX = 2
 _ROW_OF_BARS = re.compile(r"\s*(?:[|│].*\d.*[|│]\s*$|[|│][\s|│]*$|```)")
 
 
@@ -207,7 +239,23 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
         len(header) > 2 and _is_row(one, header) and _is_row(other, header) for header, one, other in _threes(cells)
     ):
         return _Shape("a table of Markdown without the rule below its header", "add it: a line such as |---|---|---|")
+    if _is_headless(lines):
+        return _Shape(
+            "rows of figures without a heading",
+            "write one above them that names each column, such as setting,round,iops; if each row is an I/O, name the "
+            "columns with iolab trace FILE --columns",
+        )
     return None
+
+
+def _is_headless(lines: Sequence[str]) -> bool:
+    """Whether there are rows of nothing but figures, and no line of as many names above the first."""
+    rows = [place for place, line in enumerate(lines) if _BARE.match(line)]
+    if len(rows) < ROWS_MIN:
+        return False
+    count = len(_CELLS.findall(lines[rows[0]]))
+    above = lines[max(rows[0] - NAMES_ABOVE_MAX, 0) : rows[0]]
+    return not any(len(_CELLS.findall(line)) >= count for line in above)
 
 
 def _threes(cells: Sequence[Sequence[str]]) -> Iterable[tuple[Sequence[str], Sequence[str], Sequence[str]]]:

@@ -25,7 +25,7 @@ from iolab.presentation.cli.options import (
     WorkloadColumn,
 )
 from iolab.presentation.cli.outcome import check_conditions, exit_if_met, refuse_without_comparison
-from iolab.presentation.cli.output import print_json, print_lines
+from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
     from iolab.presentation.side_by_side import ComparisonResult
@@ -88,9 +88,9 @@ def compare(
 
     Within a run, settings are compared within rounds. Each comparison shows both typical values, the change with its 95
     % interval, p, q (p adjusted for the number of comparisons), the verdict, and how many more rounds would decide. If
-    there are several runs or files, the first lines list what differs between them: machine, kernel, options. Their
-    rounds are not interleaved, so they are not paired, and drift is in the difference. Rates and times are faster or
-    slower, other metrics better or worse; those without a better direction are higher or lower.
+    there are several runs or files, lines below the conclusion list what differs between them: machine, kernel,
+    options. Their rounds are not interleaved, so they are not paired, and drift is in the difference. Rates and times
+    are faster or slower, other metrics better or worse; those without a better direction are higher or lower.
     """
     conditions = check_conditions(fail_on)
     margin = _share(same_within)
@@ -184,8 +184,7 @@ def _finish(
     else:
         from iolab.presentation.terminal import show
 
-        print_lines(lines)
-        show(verdicts(compared.comparisons, compared.remarks, compared.swept))
+        show(verdicts(compared.comparisons, compared.remarks, compared.swept, lines))
         _print_functions(runs or [])
         if not compared.comparisons:
             print("A comparison takes two settings, or two runs; iolab show prints one alone.")

@@ -129,4 +129,7 @@ def _as_input_error(error: BaseException) -> IolabError:
     format_message = getattr(error, "format_message", error.__str__)
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "iolab"
-    return InputError(format_message().rstrip("."), remedy=f"see {command} --help")
+    # A missing option's help, which states what to give.
+    help = getattr(getattr(error, "param", None), "help", None) if type(error).__name__ == "MissingParameter" else None
+    meant = f": {help[0].lower()}{help[1:].partition('. ')[0].rstrip('.')}" if help else ""
+    return InputError(format_message().rstrip(".") + meant, remedy=f"see {command} --help")

@@ -34,14 +34,16 @@ Parts = dict[tuple[str, str], list[tuple["Row", "Cell"]]]
 
 
 def alone(summary: Summary) -> list[str]:
-    """A sentence per workload: its first metrics, those that are zero last, as is how long it ran if a rate is known,
-    and from where to where its rounds reach. One line names the workloads without activity.
+    """A sentence per workload: its first metrics, those that are zero last, as is how long it ran if a rate is known
+    and reads and writes apart if both together are, and from where to where its rounds reach. One line names the
+    workloads without activity.
 
     Other tools' files have figures in the order in which they are printed: of these, syncs lead if there are some, then
     come rates and latencies; of devices that were watched, how busy they were leads. Each part of a workload (fio's
-    groups, dbench's operations) has a sentence, unless the whole has a rate.
+    groups, dbench's operations) has a sentence, unless the whole has a rate. Settings are named if there are several
+    and no two have the same measurement: nothing is compared.
     """
-    if len(summary.settings) != 1:
+    if any(row.comparisons for row in summary.rows):
         return []
     parts = _parts(summary)
     active = {place for (place, _), rows in parts.items() if any(cell.typical for _, cell in rows)}
@@ -55,11 +57,13 @@ def alone(summary: Summary) -> list[str]:
 def _parts(summary: Summary) -> Parts:
     is_imported = summary.machine.name == IMPORTED
     parts: Parts = {}
+    several = len(summary.settings) > 1
     for row in summary.rows:
-        cell = row.cells.get(summary.settings[0])
-        if cell is not None and cell.typical is not None:
-            phase = row.metric.rpartition("/")[0] if is_imported else ""
-            parts.setdefault((row.place, phase), []).append((row, cell))
+        for setting, cell in row.cells.items():
+            if cell.typical is not None:
+                phase = row.metric.rpartition("/")[0] if is_imported else ""
+                place = f"{row.place} under {setting}" if several else row.place
+                parts.setdefault((place, phase), []).append((row, cell))
     if not is_imported:
         return parts
     wholes = {place for (place, phase), rows in parts.items() if not phase and any(_is_rate(row) for row, _ in rows)}
@@ -87,7 +91,12 @@ def _sentences(parts: Parts, *, named: bool = False) -> list[str]:
 def _of_parts(parts: Parts) -> Iterator[tuple[str, str]]:
     for (place, phase), rows in parts.items():
         has_rate = any(_is_rate(row) for row, _ in rows)
-        used = [(row, cell) for row, cell in rows if cell.typical and not (has_rate and _is_length(row))]
+        wholes = {row.metric for row, _ in rows}
+        used = [
+            (row, cell)
+            for row, cell in rows
+            if cell.typical and not (has_rate and _is_length(row)) and _of_all(row.metric) not in wholes
+        ]
         rest = [one for one in rows if one not in used]
         shown = [*used, *rest][:FIGURES_MAX]
         levels = [_level(row, cell, label(row.metric.removeprefix(f"{phase}/"))) for row, cell in shown]
@@ -103,6 +112,13 @@ def _of_workloads(parts: Parts) -> Iterator[tuple[str, str]]:
         by_place.setdefault(place, []).append(_level(row, cell, label(row.metric)))
     for place, levels in by_place.items():
         yield place, listed(levels, PARTS_MAX)
+
+
+def _of_all(metric: str) -> str | None:
+    """Of reads or writes, the metric of both together; None for any other."""
+    phase, slash, name = metric.rpartition("/")
+    op, dot, of = name.partition(".")
+    return f"{phase}{slash}{of}" if dot and op in ("read", "write") else None
 
 
 def _is_rate(row: Row) -> bool:

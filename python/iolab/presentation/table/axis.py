@@ -165,7 +165,7 @@ def _of_line(line: Line, by_metric: dict[str, dict[str, Row]], throughput: str) 
 def _latency(
     points: list[Point], by_metric: dict[str, dict[str, Row]], line: Line, at: int, beside_at: int
 ) -> Iterator[str]:
-    """What the latency is at the point that the sentence is about, and how it differs at another."""
+    """What the latency is at the point that the sentence is about, and at another."""
     latency = main_metric(list(by_metric), LATENCIES)
     if latency is None:
         return
@@ -175,7 +175,7 @@ def _latency(
         yield f", at a {label(latency)} of {scale_for(unit_of(latency), [here]).with_unit(here)}"
     if here and there and at != beside_at:
         value = scale_for(unit_of(latency), [there]).with_unit(there)
-        yield f" ({change(there / here) if there > here else value} at {points[beside_at].text})"
+        yield f" ({value} at {points[beside_at].text})"
 
 
 def _cell(point: Point, rows: dict[str, Row], number: Callable[[float | None], str]) -> str:

@@ -154,7 +154,11 @@ def _of_undecided(found: Sequence[Comparison], of: int, *, several: bool) -> str
     places = [f"{setting} in {listed(_metrics(ones, several=several, changed=False))}" for setting, ones in shown]
     more = len(by_setting) - len(shown)
     rest = f"; and {counted(more, 'more setting')}" if more else ""
-    return f"{count}: {'; '.join(places)}{rest}."
+    without = [one for one in found if not one.judgement.n]
+    missing = (
+        f"; without values of both: {listed(_metrics(without, several=several, changed=False))}" if without else ""
+    )
+    return f"{count}: {'; '.join(places)}{rest}{missing}."
 
 
 def _further(one: Comparison) -> float:

@@ -37,12 +37,11 @@ def lines(
         yield f"The newest {MOST} are looked at."
     often = "one look" if looks == 1 else counted(looks, "look")
     share = f"{false_alarms * 100:.3g} % of histories without a change"
-    yield f"The limits are set for false alarms in {share}, in {often}."
     if not found:
         yield "No change was found."
     yield from _apart(history, unseen)
-    for one in found:
-        yield ""
+    for number, one in enumerate(found):
+        yield from [""] if number else []
         yield _change(history, one)
         if one.change.may_be_drift:
             yield "it may be drift: a level that wanders explains it as well"
@@ -53,6 +52,8 @@ def lines(
         yield _unchanged(hidden)
     if (more := len(unseen) - UNSEEN_MAX) > 0:
         yield f"and {more} more series without a change, in which smaller steps would be seen"
+    yield ""
+    yield f"The limits are set for false alarms in {share}, in {often}."
 
 
 def _apart(history: History, unseen: Sequence[UnchangedSeries]) -> Iterator[str]:

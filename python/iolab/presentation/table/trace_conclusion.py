@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted
-from iolab.presentation.table.trace import STAGES, device_name, microseconds, task
+from iolab.presentation.table.trace import STAGES, device_name, error_name, microseconds, task, total
 
 if TYPE_CHECKING:
     from iolab.domain import native_types as native
 
-WHOLE = "whole"
+WHOLE, DEVICE = "whole", "device"
 MOST = 0.5
 """Whoever has more than this share of the requests in front is named alone."""
 NAMED_MAX = 2
+TENTH = 10
 MUCH = 0.25
 """A request that has more than this share of all requests' time is named: the mean is about it. Chosen."""
 
@@ -51,10 +52,10 @@ def shares(figures: native.TraceFigures) -> list[Share]:
     return [Share(name, time / total, mean) for name, time, mean in known] if total else []
 
 
-def in_front(figures: native.TraceFigures) -> list[TaskInFront]:
-    """By task, those in front of most of the slowest first."""
+def in_front(figures: native.TraceFigures, few: Sequence[native.SlowRequest] | None = None) -> list[TaskInFront]:
+    """By task, those in front of most of the slowest first: of the `few`, or of all that the figures have."""
     found: dict[int, tuple[int, int, int]] = {}
-    for slow in figures["slowest"]:
+    for slow in figures["slowest"] if few is None else few:
         for ahead in slow["ahead"]:
             count, requests, size = found.get(ahead["pid"], (0, 0, 0))
             found[ahead["pid"]] = count + 1, requests + ahead["requests"], size + ahead["bytes"]
@@ -63,7 +64,8 @@ def in_front(figures: native.TraceFigures) -> list[TaskInFront]:
 
 
 def conclusion(figures: native.TraceFigures) -> str:
-    """`95 % of the time is in the device, 900 µs a request; the slowest 10 requests waited behind writer-12.`"""
+    """`95 % of the time is in the device, 900 µs a request; the slowest 10 waited behind writer-12.` What failed comes
+    first."""
     return "; ".join(_parts(figures)) + "."
 
 
@@ -90,6 +92,7 @@ def _of_longest(figures: native.TraceFigures) -> Iterator[str]:
 
 
 def _parts(figures: native.TraceFigures) -> Iterator[str]:
+    yield from _of_failed(figures)
     yield from _of_layers(figures)
     most = max(shares(figures), key=lambda one: one.share, default=None)
     if most is None:
@@ -100,16 +103,53 @@ def _parts(figures: native.TraceFigures) -> Iterator[str]:
         mean = microseconds(most.mean_ns)
         yield f"{most.share * 100:.0f} % of the time is in the {most.stage}, {mean} µs a request"
     yield from _of_longest(figures)
-    slowest = len(figures["slowest"])
-    if slowest:
-        rows = in_front(figures)
-        total = sum(one.requests for one in rows)
+    yield from _of_slowest(figures)
+
+
+def _of_failed(figures: native.TraceFigures) -> Iterator[str]:
+    """How many requests failed, and why most of them."""
+    if found := figures["failed"]:
+        whole = figures["all"]["count"]
+        most = max(found, key=lambda one: one["count"])
+        why = f"{most['operation']}, {error_name(most['error'])}" + (" most" if len(found) > 1 else "")
+        yield f"{sum(one['count'] for one in found):,} of {counted(whole, 'request')} failed ({why})"
+
+
+def _of_slowest(figures: native.TraceFigures) -> Iterator[str]:
+    """The slowest that the figures have, or a tenth of the requests if these are most of them, and whose requests were
+    in front."""
+    few = figures["slowest"]
+    if len(few) > MOST * figures["all"]["count"]:
+        few = few[: max(1, figures["all"]["count"] // TENTH)]
+    if len(few) == 1:
+        yield _of_one(few[0], in_front(figures, few))
+    elif few:
+        rows = in_front(figures, few)
+        behind = sum(bool(slow["ahead"]) for slow in few)
         if not rows:
-            which = f"the slowest {slowest} were" if slowest > 1 else "the slowest was"
-            yield f"nothing completed while {which} in flight"
-        elif rows[0].requests > MOST * total:
-            yield f"the slowest {slowest} waited behind {rows[0].task}"
-        else:
-            yield f"the slowest {slowest} waited behind {' and '.join(one.task for one in rows[:NAMED_MAX])}" + (
-                " most" if len(rows) > NAMED_MAX else ""
-            )
+            yield f"nothing completed while the slowest {len(few)} were in flight"
+            return
+        which = f"the slowest {len(few)}" if behind == len(few) else f"{behind} of the slowest {len(few)}"
+        yield f"{which} waited behind {_tasks(rows)}"
+
+
+def _of_one(slow: native.SlowRequest, rows: Sequence[TaskInFront]) -> str:
+    """What became of one request: `the slowest took 40,503 µs, 99 % of it in the scheduler, behind cp-502`. What
+    completed while it was in the device may have overtaken it."""
+    took = total(slow)
+    stages = [(value, name) for value, (_, name) in zip(slow["stages_ns"], STAGES, strict=True) if value is not None]
+    most, stage = max(((value, name) for value, name in stages if name != WHOLE), default=(0, ""))
+    share = f", {most / took * 100:.0f} % of it in the {stage}" if len(stages) > 1 and took else ""
+    error = f" and failed ({error_name(slow['error'])})" if slow["error"] else ""
+    behind = "and nothing completed meanwhile"
+    if rows:
+        others = counted(sum(one.requests for one in rows), "request")
+        behind = f"while {others} of {_tasks(rows)} completed" if stage in ("", DEVICE) else f"behind {_tasks(rows)}"
+    return f"the slowest took {microseconds(took)} µs{error}{share}, {behind}"
+
+
+def _tasks(rows: Sequence[TaskInFront]) -> str:
+    """Whoever was in front of most, or the first two."""
+    if rows[0].requests > MOST * sum(one.requests for one in rows):
+        return rows[0].task
+    return " and ".join(one.task for one in rows[:NAMED_MAX]) + (" most" if len(rows) > NAMED_MAX else "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from iolab.base.plain_text import counted, one_line
+from iolab.base.plain_text import counted, one_line, visible
 from iolab.base.quantity import ABSENT, Scale, scale_for
 from iolab.domain.validity import NOT_JUDGED
 from iolab.presentation.table.layout import Alternatives
@@ -33,11 +33,15 @@ NAMED_MAX = 3
 
 
 def verdicts(
-    comparisons: Sequence[Comparison], problems: Sequence[str] = (), swept: Sequence[str] = ()
+    comparisons: Sequence[Comparison],
+    problems: Sequence[str] = (),
+    swept: Sequence[str] = (),
+    about: Sequence[str] = (),
 ) -> RenderableType:
-    """What the sweeps (`swept`) and the comparisons come to, the `problems` to know of, and a table per
-    workload for people. Below each metric's name the baseline, then a line per candidate: its typical value, the
-    change, how sure, the verdict. Jobs that failed come first, and what has no value because of them is left out.
+    """What the sweeps (`swept`) and the comparisons come to, what else differs (`about`, a line each), the `problems`
+    to know of, and a table per workload for people. Below each metric's name the baseline, then a line per candidate:
+    its typical value, the change, how sure, the verdict. Jobs that failed come first, and what has no value because of
+    them is left out.
     """
     from rich.console import Group
     from rich.padding import Padding
@@ -52,6 +56,7 @@ def verdicts(
     if comparisons or not (swept or failed):
         parts.append(Text(f"{tally(comparisons).capitalize()}."))
     parts += [*stated(swept), *in_words(comparisons)]
+    parts += (Text(visible(line)) for line in about)
     others = (problem for problem in problems if problem not in failed)
     parts += (Text(f"! {one_line(problem)}", style="yellow") for problem in others)
     for place, found in groupby(comparisons, key=lambda comparison: comparison.place):

@@ -21,7 +21,7 @@ export function changesOverTime(page, none) {
   const rows = (page.changes || []).map((row) => ({ ...row, benchmark: page.id, hardware: page.hardware }));
   rows.sort((a, b) => (b.since_unix_ns || 0) - (a.since_unix_ns || 0));
   const others = rows.filter((row) => !row.regressed);
-  const columns = changeColumns(page.metrics, []);
+  const columns = changeColumns(page.metrics);
   return [
     section("Regressions over time", page.changes === null ? h("p", { class: "hint" }, "iolab is reading the history.") : table({ id: "a", caption: "Regressions over time", columns, rows: rows.filter((row) => row.regressed), empty: none })),
     others.length ? section("Other changes over time", table({ id: "o", caption: "Other changes over time", columns, rows: others })) : null,

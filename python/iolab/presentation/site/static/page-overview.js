@@ -14,7 +14,7 @@ export async function overviewPage(_, meta) {
   const page = await get("overview.json");
   const changes = page.changes.map((row) => ({ ...row, ...row.change })).filter(isBeyondMargin);
   const [regressed, others] = [changes.filter((row) => row.regressed), changes.filter((row) => !row.regressed)];
-  const placed = [{ name: "benchmark", value: (row) => row.title, cell: (row) => h("a", { href: address.to(`b/${row.benchmark}-${row.hardware}`), title: row.hardware_in_words }, short(row.title, 60)) }];
+  const placed = { name: "benchmark", value: (row) => row.title, cell: (row) => h("a", { href: address.to(`b/${row.benchmark}-${row.hardware}`), title: row.hardware_in_words }, short(row.title, 60)) };
   const columns = changeColumns(page.metrics, placed);
   const waiting = page.pending ? h("p", { class: "hint", role: "status" }, `iolab is reading the history of ${page.pending} more benchmarks.`) : null;
   return {
@@ -24,7 +24,7 @@ export async function overviewPage(_, meta) {
       !regressed.length && !page.pending ? null : section("Regressions over time", h("p", { class: "hint" }, "Benchmarks that became worse on one machine and have not recovered, the newest change first, with the 95 % interval of the change."),
         table({ id: "a", caption: "Regressions over time", columns, rows: regressed, empty: "None is known." }), waiting),
       section("Benchmarks", h("p", { class: "hint" }, "Runs with the same title and workloads on the same hardware. The line is the typical value over the last 60 runs, of the setting that moved if one did; its band is the spread of rounds, its height a fifth of the value or more."),
-        table({ id: "b", caption: "Benchmarks", columns: benchmarkColumns(page.metrics), rows: page.benchmarks, filter: true, empty: "There are no runs." }),
+        table({ id: "b", caption: "Benchmarks", columns: benchmarkColumns(page.metrics, page.benchmarks), rows: page.benchmarks, filter: true, empty: "There are no runs." }),
         page.benchmarks_total > page.benchmarks.length ? h("p", { class: "hint" }, `The newest ${page.benchmarks.length} of ${page.benchmarks_total}; the list of runs has all.`) : null),
       others.length ? section("Other changes over time", table({ id: "o", caption: "Other changes over time", columns, rows: others })) : null,
       page.trade_offs.length ? section("Trade-offs between settings", h("p", { class: "hint" }, "In the newest run of these benchmarks a setting is slower or worse than the baseline. This is a difference between settings, and no change over time."), table({ id: "l", caption: "Trade-offs between settings", columns: runColumns(), rows: page.trade_offs.map(asRow) })) : null,
@@ -51,10 +51,13 @@ function isBeyondMargin(row) {
   return margin === null || Math.abs(row.after - row.before) > margin * Math.abs(row.before);
 }
 
-function benchmarkColumns(metrics) {
+function benchmarkColumns(metrics, rows) {
+  // Of the same title: what tells them apart stands below it, as the other columns may be out of sight.
+  const twins = new Set(rows.map((row) => row.title).filter((title, place, all) => all.indexOf(title) !== place));
+  const apart = (row) => (twins.has(row.title) ? h("div", { class: "hint" }, [short(row.hardware_in_words, 48), row.spark?.workload].filter(Boolean).join("; ")) : null);
   const scaleOf = (row) => format.scale(metrics[row.spark.metric]?.unit || "", [last(row.spark.typical)]);
   return [
-    { name: "benchmark", value: (row) => row.title, cell: (row) => h("a", { href: address.to(`b/${row.id}-${row.hardware}`) }, short(row.title, 70)) },
+    { name: "benchmark", value: (row) => row.title, cell: (row) => [h("a", { href: address.to(`b/${row.id}-${row.hardware}`) }, short(row.title, 70)), apart(row)] },
     { name: "regressions", numeric: true, value: (row) => row.regressions, hint: "over time", cell: (row) => (row.regressions === null ? "..." : row.regressions ? h("b", { class: "slower" }, row.regressions) : "0") },
     { name: "over the runs", value: (row) => (row.spark ? trend(row.spark.typical) : null), cell: (row) => (row.spark ? spark(row.spark.typical, row.spark.spread, `${metrics[row.spark.metric]?.label} under ${row.spark.setting} over ${row.spark.typical.length} runs`) : ""), hint: "sorted by the last value over the first" },
     { name: "newest", numeric: true, value: (row) => (row.spark ? last(row.spark.typical) : null), cell: (row) => (row.spark && last(row.spark.typical) !== null ? h("a", { href: address.toNumber(row.newest.id, row.spark.workload, row.spark.setting, row.spark.metric) }, scaleOf(row).text(last(row.spark.typical))) : "") },

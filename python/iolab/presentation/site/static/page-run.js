@@ -22,7 +22,7 @@ export async function runPage([id], meta) {
       conclusions(page.sentences),
       links(page, meta),
       warnings([...page.problems, ...page.doubts]),
-      page.changes.length ? section("Changed over time with this run", table({ id: "o", caption: "Changed over time with this run", columns: changeColumns(page.metrics, []), rows: page.changes.map((row) => ({ ...row, benchmark: run.benchmark, hardware: run.hardware })) })) : null,
+      page.changes.length ? section("Changed over time with this run", table({ id: "o", caption: "Changed over time with this run", columns: changeColumns(page.metrics), rows: page.changes.map((row) => ({ ...row, benchmark: run.benchmark, hardware: run.hardware })) })) : null,
       section("Verdicts", page.judged.length ? [h("p", { class: "hint" }, `Between the settings of this run, against ${page.baseline}, and not over time; the mark is the ratio, the line its 95 % interval, the band the margin of same (${margin(page)}). A number opens its rounds and records.`), judgedTable(page.judged, page.metrics, page.same_within, { ours: run.id, theirs: run.id })] : h("p", {}, "There is nothing to compare.")),
       sweepSections(page),
       section("All numbers", table({ id: "n", caption: "All numbers", columns: measuredColumns(page), rows: page.measured, filter: true }),

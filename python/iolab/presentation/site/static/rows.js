@@ -48,15 +48,20 @@ export function short(text, most) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-/** The table's columns of changes in histories. */
-export function changeColumns(metrics, placed) {
+/** The table's columns of changes in histories. The first says what changed, down to the setting: on a phone the others
+ * may be out of sight. `benchmark`: the column of what it was measured by, if rows differ in it. */
+export function changeColumns(metrics, benchmark = null) {
+  const metric = (row) => metrics[row.metric]?.label || row.metric;
+  const link = (row) => h("a", { href: address.to(`b/${row.benchmark}-${row.hardware}/${metrics[row.metric]?.id}`), title: metrics[row.metric]?.help }, metric(row));
+  const where = (row) => `${row.workload}, ${row.setting}`;
+  const what = benchmark
+    ? { ...benchmark, words: (row) => `${benchmark.value(row)}: ${metric(row)}, ${where(row)}`, cell: (row) => [benchmark.cell(row), h("div", { class: "hint" }, link(row), `, ${where(row)}`)] }
+    : { name: "metric", value: metric, words: (row) => `${metric(row)}, ${where(row)}`, cell: (row) => [link(row), h("div", { class: "hint" }, where(row))], hint: "with workload and setting" };
   const scaleOf = (row) => format.scale(metrics[row.metric]?.unit || "", [row.before, row.after]);
   return [
+    what,
     { name: "verdict", value: (row) => severity(row.verdict), words: (row) => row.verdict, cell: (row) => [badge(row.verdict), row.stands ? null : h("span", { class: "hint" }, " undone since")] },
-    ...placed,
-    { name: "metric", value: (row) => metrics[row.metric]?.label || row.metric, cell: (row) => h("a", { href: address.to(`b/${row.benchmark}-${row.hardware}/${metrics[row.metric]?.id}`), title: metrics[row.metric]?.help }, metrics[row.metric]?.label || row.metric) },
     { name: "change", numeric: true, value: (row) => (row.before ? row.after / row.before - 1 : null), cell: shareOf, wrap: true },
-    { name: "where", value: (row) => `${row.workload}, ${row.setting}`, hint: "workload and setting" },
     { name: "changed there too", value: (row) => row.differs.map((one) => `${one.what}: ${one.before} -> ${one.after}`).join("; "), cell: (row) => row.differs.slice(0, 3).map((one) => h("div", { class: "hint" }, `${one.what}: ${short(one.before, 30)} → ${short(one.after, 30)}`)), hint: "what else differs between the runs on both sides" },
     { name: "since", value: (row) => format.date(row.since_unix_ns), cell: (row) => h("a", { href: address.to(`r/${row.since}`) }, format.date(row.since_unix_ns) || "the run") },
     { name: "before", numeric: true, value: (row) => row.before, cell: (row) => h("a", { href: address.to(`r/${row.earliest}`), title: "the earliest run that may be the first at the new level" }, scaleOf(row).text(row.before)) },

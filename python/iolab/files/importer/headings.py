@@ -1,0 +1,77 @@
+"""Headings of tables over several lines: names that go on below, units below names, and names of groups of columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+_CELL = re.compile(r"\S+(?: \S+)*+")
+
+
+class _Cell(NamedTuple):
+    start: int
+    end: int
+    text: str
+
+    def is_over(self, other: _Cell) -> bool:
+        """Whether they share a place in their lines."""
+        return self.start < other.end and other.start < self.end
+
+
+def of_lines(upper: str, lower: str) -> list[str] | None:
+    """The names of the columns below two lines of names, which two spaces or more part. None if it is not sure which of
+    the upper are over which of the lower.
+
+    The first column has no name where the lower line is indented and no name of the upper is over that place.
+    """
+    above, below = (
+        [_Cell(found.start(), found.end(), found[0].strip("-=|* ")) for found in _CELL.finditer(line.expandtabs())]
+        for line in (upper, lower)
+    )
+    above = [cell for cell in above if cell.text]
+    first = []
+    if lower[:1].isspace():
+        first = [above.pop(0).text] if above and above[0].end <= below[0].start else [""]
+    over = [[place for place, one in enumerate(below) if cell.is_over(one)] for cell in above]
+    if not over or not all(over):
+        return None
+    if grouped := _of_groups(above, below, over, has_first=bool(first)):
+        return [*first, *grouped]
+    if all(len(places) == 1 for places in over) and len({places[0] for places in over}) == len(over):
+        names = {places[0]: cell.text for places, cell in zip(over, above, strict=True)}
+        joined = [_joined([names.get(place, ""), one.text]) for place, one in enumerate(below)]
+        return [*first, *joined] if len(set(joined)) == len(joined) else None
+    return None
+
+
+def _of_groups(
+    above: Sequence[_Cell], below: Sequence[_Cell], over: Sequence[Sequence[int]], *, has_first: bool
+) -> list[str] | None:
+    """Each of the upper names is that of as many columns, which are called the same in each group or lie below it; the
+    first column may be in none."""
+    apart = len(below) % len(above)
+    size = len(below) // len(above)
+    if apart > (0 if has_first else 1) or size < 2:
+        return None
+    groups = [range(apart + size * place, apart + size * (place + 1)) for place in range(len(above))]
+    if any(not set(places) <= set(group) for places, group in zip(over, groups, strict=True)):
+        return None
+    are_same = len({tuple(below[place].text for place in group) for group in groups}) == 1
+    if not (are_same and len(groups) > 1) and any(len(places) < size for places in over):
+        return None
+    names = [below[0].text] if apart else []
+    names += [
+        _joined([cell.text, below[place].text]) for cell, group in zip(above, groups, strict=True) for place in group
+    ]
+    return names
+
+
+def of_cells(lines: Sequence[Sequence[str]]) -> list[str]:
+    """The names of the columns of a drawn table whose heading has several lines of cells."""
+    return [_joined(parts) for parts in zip_longest(*lines, fillvalue="")]
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return " ".join(part for part in parts if part)
