@@ -30,7 +30,7 @@ collect_ignore = [] if "IOLAB_TESTS_OF_HOST" in os.environ else ["host"]
 
 # A busy machine is no failure.
 settings.register_profile("others", deadline=None)
-settings.register_profile("the same", settings.get_profile("others"), derandomize=True, max_examples=40)
+settings.register_profile("the same", settings.get_profile("others"), derandomize=True, max_examples=20)
 settings.load_profile("others")
 
 # What no device is made of lies in memory: storing a run durably waits for a disk more than it computes.

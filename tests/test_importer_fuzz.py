@@ -41,7 +41,7 @@ EXTREMES = [
 ]
 
 MANY = settings(
-    max_examples=settings().max_examples // 4,
+    max_examples=settings().max_examples // 3,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

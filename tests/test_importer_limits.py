@@ -110,11 +110,14 @@ def test_a_whole_number_has_at_most_15_digits() -> None:
     assert [whole_number(word) for word in ("9" * 16, "-1", "1.0", "\u00b2", "\u0661", "")] == [None] * 6
 
 
-SAMPLE_OF = {one.name: sample for sample in SAMPLES for one in formats_of(Source(sample))}
 FILLERS = (" ", "1,", "a ")
 FILLERS_LONG = ("1", ".", "a", "1 ", ":", "(1", "Rate ")
 LINES_LOOKED_AT = 3
 PLACES_LOOKED_AT = 3
+
+
+def sample_of_each_format() -> dict[str, Path]:
+    return {one.name: sample for sample in SAMPLES for one in formats_of(Source(sample))}
 
 
 def spread_over(many: list[str], most: int) -> list[str]:
@@ -137,7 +140,7 @@ def stretched(text: str, filler: str, characters: int) -> str:
 )
 def test_patterns_take_linear_time(filler: str, tmp_path: Path) -> None:
     """Each line of each sample with one part of it stretched, to what is just short enough to be read."""
-    for name, sample in SAMPLE_OF.items():
+    for name, sample in sample_of_each_format().items():
         if sample.suffix == ".txt":
             text = sample.read_text()
 
@@ -197,7 +200,11 @@ def many_devices(n: int) -> str:
 @pytest.mark.parametrize(
     ("name", "make", "size"),
     [
-        *((name, make, 300) for name in FORMATS for make in (many_spaces, many_blank_lines)),
+        *(
+            pytest.param(name, make, 300, marks=pytest.mark.long)
+            for name in FORMATS
+            for make in (many_spaces, many_blank_lines)
+        ),
         *(("fio-json", make, 2000) for make in (many_unclosed_objects, many_braces)),
         ("fio-json", many_results, 300),
         ("iostest", many_facts, 500),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from copy import deepcopy
+from copy import copy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -66,17 +66,14 @@ def machines() -> list[dict[str, Any]]:
 
 def changed(machine: dict[str, Any], key: Key, value: float) -> dict[str, Any] | None:
     """The machine with the value in the first place that the key has there; None: it has no such table."""
-    machine = deepcopy(machine)
+    machine = dict(machine)
     at: Any = machine
     for part in key.path[:-1]:
-        if part == ELEMENT:
-            at = at[0] if at else None
-        elif part in IN_NO_MACHINE:
-            at = at.setdefault(part, deepcopy(IN_NO_MACHINE[part]))
-        else:
-            at = at.get(part)
-        if not at:
+        inner = at[0] if part == ELEMENT else at.get(part, IN_NO_MACHINE.get(part))
+        if not inner:
             return None
+        # What does not lie on the path is shared with the machine that is changed.
+        at[0 if part == ELEMENT else part] = at = copy(inner)
         if part in ("device", "filesystem") and (at["kind"] if at["kind"] in OWN_KEYS else None) != key.kind:
             return None
     if "offline" in key.path and "topology" not in machine["cpus"]:

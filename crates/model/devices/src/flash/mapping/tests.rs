@@ -202,9 +202,9 @@ fn a_start_in_the_steady_state_of_a_skew_is_as_good_as_a_long_run() {
         (Collector::Greedy, 0.9, zones(0.1, 0.9)),
         (Collector::CostBenefit, 0.8, zones(0.2, 0.8)),
         (Collector::Windowed, 0.8, zones(0.2, 0.8)),
-        (Collector::Greedy, 0.85, Skew::zipf(1.0, 146_227, 1, 5)),
+        (Collector::Greedy, 0.85, Skew::zipf(1.0, 73_113, 1, 5)),
     ] {
-        let sizes = die(672, 256, 1, fill, collector);
+        let sizes = die(336, 256, 1, fill, collector);
         let once = sizes.units;
         let mut written = Rehearsal::new(sizes, Start::InSequence { overwritten: false });
         write_skewed(&mut written, &skew, 6 * once, 1);
