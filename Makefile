@@ -21,7 +21,7 @@ PROPERTIES = PROPTEST_RNG_SEED=1
 # More processes than CPUs: many tests wait for devices and programs. tests/conftest.py says which are alone. Threads of
 # linear algebra would only spin beside them.
 TEST_PYTHON = OPENBLAS_NUM_THREADS=1 $(PYTHON) -m pytest -n $(TEST_PROCESSES) --dist worksteal --durations=40 $(ARGS)
-TEST_PROCESSES ?= $(shell echo $$(( $$(nproc) + 2 )))
+TEST_PROCESSES ?= $(shell echo $$(( $$(nproc) + 3 )))
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml $(wildcard Cargo.lock) pyproject.toml
 COUNTER_SOURCES := $(wildcard python/iolab/machines/guest/counter/*)
@@ -45,12 +45,12 @@ ifneq ($(filter test-all,$(MAKECMDGOALS)),)
 test-both: programs-kernels
 endif
 
-# Both, whatever the first says: one run reports everything. Rust is compiled and tested beside Python's tests, which wait
-# more than they compute, and reports at the end.
-test-both: $(VENV)/extension.stamp $(VENV)/dev.stamp programs-test
+# Both, whatever the first says: one run reports everything. Rust is compiled and tested beside the set-up of Python's
+# tests and these, which wait more than they compute, and reports at the end.
+test-both: $(VENV)/extension.stamp
 	@status=0; \
 	$(TEST_RUST) >target/rust-tests.txt 2>&1 & rust=$$!; \
-	$(TEST_PYTHON) || status=1; \
+	{ make --no-print-directory $(VENV)/dev.stamp programs-test && $(TEST_PYTHON); } || status=1; \
 	wait $$rust || status=1; \
 	grep -E '^(test result|error|failures|---- |thread )|panicked' target/rust-tests.txt; \
 	[ $$status = 0 ] || echo "details of Rust's tests: target/rust-tests.txt"; \

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import CommandLine
-from support.command_line import PROGRAM
+from support import prepared
 
 ASK = r"""
 source <(iolab --show-completion bash)
@@ -25,7 +25,11 @@ def completed(iolab: CommandLine, line: str) -> list[str]:
     done = subprocess.run(
         ["bash", "--norc", "-c", ASK, "bash", line],
         cwd=iolab.cwd,
-        env={**os.environ, "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}", "IOLAB_STATE_DIR": str(iolab.state_dir)},
+        env={
+            **os.environ,
+            "PATH": f"{prepared.program().parent}:{os.environ['PATH']}",
+            "IOLAB_STATE_DIR": str(iolab.state_dir),
+        },
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -33,8 +33,6 @@ def cases(document: Path) -> Iterator[ParameterSet]:
 def test_examples_work(chain: list[Example], tmp_path: Path, leftovers: None) -> None:
     for name in ("experiments", "docs", "machines", "published"):
         (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "programs").mkdir()
-    prepared.write_program(tmp_path / "programs" / "iolab")
     left_out = []
     for example in chain:
         if example.needs_root and os.geteuid() != 0:
@@ -75,7 +73,7 @@ TRY = {"console": try_console, "toml": try_experiment, "python": try_python}
 
 
 def run(command: list[str], example: Example, directory: Path) -> str:
-    programs = [directory / "programs", Path(sys.executable).parent]
+    programs = [prepared.program().parent, Path(sys.executable).parent]
     done = subprocess.run(
         command,
         cwd=directory,

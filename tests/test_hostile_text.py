@@ -15,9 +15,9 @@ from iolab.base.plain_text import LINE_MAX, escaped_for_json, no_formula, one_li
 from iolab.domain.executor import error_from_json, error_to_json
 from iolab.files.experiment import loads
 from iolab.presentation.report.plot import literal
-from support import terminal
+from support import prepared, terminal
 from support.browser import BROWSER, opened
-from support.command_line import PROGRAM, CommandLine
+from support.command_line import CommandLine
 
 SETTINGS = (
     "plain",
@@ -53,7 +53,7 @@ def on_a_terminal(iolab: CommandLine, *arguments: str) -> str:
     """What the command sends to a terminal, both its streams."""
     where = {**os.environ, "IOLAB_STATE_DIR": str(iolab.state_dir), "TERM": "xterm-256color", "COLUMNS": "200"}
     where.pop("NO_COLOR", None)
-    _, said = terminal.on_a_terminal([PROGRAM, *arguments], cwd=iolab.cwd, environment=where)
+    _, said = terminal.on_a_terminal([prepared.program(), *arguments], cwd=iolab.cwd, environment=where)
     return said.replace("\r\n", "\n")
 
 

@@ -17,6 +17,7 @@ import json
 import os
 import pkgutil
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -76,7 +77,7 @@ def _environment_of_tests() -> dict[str, str]:
 def _end(path: Path, lifeline: int) -> None:
     os.close(lifeline)
     path.unlink()
-    path.parent.rmdir()
+    shutil.rmtree(path.parent)
 
 
 @functools.cache
@@ -123,10 +124,14 @@ def run(
     return subprocess.CompletedProcess(arguments, status, *texts)
 
 
-def write_program(path: Path) -> None:
-    """A program for shells that has the prepared process run its command line."""
+@functools.cache
+def program() -> Path:
+    """A program called iolab for shells and terminals, which has the prepared process run its command line."""
+    path = address().parent / "programs" / "iolab"
+    path.parent.mkdir()
     path.write_text(PROGRAM.format(python=sys.executable, address=str(address())))
     path.chmod(0o755)
+    return path
 
 
 def _import_all() -> None:

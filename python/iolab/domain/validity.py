@@ -104,7 +104,7 @@ DOUBTS: dict[str, Doubt] = {
             f"copying took up to {_percent(share)} of the kernel's instructions, by functions that the kernel chooses "
             "by the processor's flags"
         ),
-        "memory_backed = 0 in drive_parameters if nothing reads the contents, or the changes function by function",
+        "the changes function by function, or, without a filesystem, memory_backed = 0 in drive_parameters",
     ),
     "string_bytes": Doubt(
         lambda count: (

@@ -86,7 +86,8 @@ mod tests {
         std::thread::sleep(Duration::from_millis(60));
         let found = running.stop().unwrap();
         let rows = found["series"]["all"]["at_ns"].as_array().unwrap().len();
-        assert!(rows > 1);
+        // The last reading makes one, even if the machine is so busy that the thread has not run before.
+        assert!(rows >= 1);
         assert_eq!(
             found["series"]["all"]["columns"]["interrupts_per_s"]
                 .as_array()

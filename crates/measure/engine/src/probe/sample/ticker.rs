@@ -99,9 +99,14 @@ fn nanoseconds(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
 
-    struct Count(u64);
+    /// How often it was read.
+    #[derive(Clone, Default)]
+    struct Count(Arc<AtomicU64>);
 
     struct Last(u64);
 
@@ -115,11 +120,10 @@ mod tests {
         type Reading = Last;
 
         fn read(&mut self) -> io::Result<Last> {
-            self.0 += 1;
-            if self.0 == 3 {
-                return Err(io::Error::other("once"));
+            match self.0.fetch_add(1, Ordering::Relaxed) + 1 {
+                3 => Err(io::Error::other("once")),
+                readings => Ok(Last(readings)),
             }
-            Ok(Last(self.0))
         }
 
         fn intervals_max(&self) -> usize {
@@ -129,28 +133,35 @@ mod tests {
 
     #[test]
     fn reads_from_start_to_stop_and_survives_a_failed_reading() {
-        let ticker = Ticker::start("count", Count(0), Duration::from_millis(1)).unwrap();
-        std::thread::sleep(Duration::from_millis(30));
+        let count = Count::default();
+        let ticker = Ticker::start("count", count.clone(), Duration::from_millis(1)).unwrap();
+        let started = Instant::now();
+        while count.0.load(Ordering::Relaxed) < 5 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let asked_ns = nanoseconds(started.elapsed());
         let observed = ticker.stop().unwrap();
         let intervals: Vec<_> = observed.series.intervals().collect();
         assert_eq!(intervals[0].before.0, 1);
-        assert_eq!(intervals.last().unwrap().after.0, observed.source.0);
-        assert_eq!(observed.times.readings, observed.source.0);
+        let readings = count.0.load(Ordering::Relaxed);
+        assert_eq!(intervals.last().unwrap().after.0, readings);
+        assert_eq!(observed.times.readings, readings);
         assert_eq!(observed.times.readings_failed, 1);
-        assert!(observed.times.elapsed_ns >= 30_000_000);
+        assert!(observed.times.elapsed_ns >= asked_ns);
         assert!(observed.times.cost_cpu_ns > Some(0));
     }
 
     #[test]
     fn stops_without_waiting_for_the_interval() {
         let started = Instant::now();
-        let ticker = Ticker::start("count", Count(9), Duration::from_secs(3600)).unwrap();
+        let ticker = Ticker::start("count", Count::default(), Duration::from_secs(3600)).unwrap();
         assert_eq!(ticker.stop().unwrap().times.readings, 2);
         assert!(started.elapsed() < Duration::from_secs(600));
     }
 
     #[test]
     fn the_first_error_is_that_of_the_start() {
-        assert!(Ticker::start("count", Count(2), Duration::from_millis(1)).is_err());
+        let count = Count(Arc::new(AtomicU64::new(2)));
+        assert!(Ticker::start("count", count, Duration::from_millis(1)).is_err());
     }
 }
