@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -150,3 +151,26 @@ def test_standard_output_that_is_full_or_closed_is_one_clear_line(iolab: Command
         )
         assert done.returncode == status, (arguments, done.stderr)
         assert "Traceback" not in done.stderr and len(done.stderr.splitlines()) == (1 if status else 0), done.stderr
+
+
+def test_the_program_ends_soon_and_not_before_others_have_said_their_last_words() -> None:
+    """What is registered with atexit while a command runs is called, all is written, and the exit status is its own."""
+    text = """
+import atexit, os, sys
+import iolab.presentation.cli.invoke as command
+
+def invoke(arguments, mask):
+    print("said")
+    if os.fork() == 0:
+        sys.exit(5)
+    print(os.waitstatus_to_exitcode(os.wait()[1]))
+    atexit.register(print, "last words")
+    return 3
+
+command.invoke = invoke
+from iolab.presentation.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert done.stdout.splitlines()[-2:] == ["5", "last words"]
