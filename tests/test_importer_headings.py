@@ -185,7 +185,7 @@ def test_a_table_without_a_metric_is_refused_by_its_lines(tmp_path: Path) -> Non
     said = refusal(
         tmp_path, "Numbers of today\n\n          before   after\nrun a     120.3    130.2\nrun b     121.3    131.2\n"
     )
-    assert "a table in lines 3 to 5 that says nowhere what its figures are" in said and "'IOPS:'" in said
+    assert "nothing states what the figures of the table in lines 3 to 5 are" in said and "'IOPS:'" in said
 
 
 def test_rows_of_figures_without_names_are_called_so(tmp_path: Path) -> None:

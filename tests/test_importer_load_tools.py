@@ -207,9 +207,9 @@ def test_the_busiest_report_of_a_night_is_named(tmp_path: Path, timed: bool) -> 
     (problem, *_) = [one for one in open_run(tmp_path / "night.txt").problems if "busiest" in one]
     # The first report of iostat, since the boot, is no part of the median.
     if timed:
-        wanted = "sdb was busiest at 04:10:01 AM: 99.8 % of the time, 48.3 ms a request; in the median report 22.2 %"
+        wanted = "sdb was busiest at 04:10:01 AM: 99.8 % of the time, 48.30 ms a request; in the median report 22.2 %"
     else:
-        took = "99.8 % of the time, 2.5 ms a read, 48.3 ms a write"
+        took = "99.8 % of the time, 2.500 ms a read, 48.30 ms a write"
         wanted = f"sdb was busiest in report 4: {took}; in the median report 22.5 %"
     assert problem.endswith(wanted)
 

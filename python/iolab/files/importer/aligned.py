@@ -39,6 +39,11 @@ class _Found:
     """The columns of text before those of figures."""
     rows: list[list[str]] = field(default_factory=list)
 
+    def may_go_on(self, line: Line) -> bool:
+        """Whether the line may be the second of its heading."""
+        is_near = line.number - self.line <= HEADING_LINES_MAX
+        return not self.rows and is_near and len(_cells(self.text)) >= COLUMNS_MIN
+
     def takes(self, text: str) -> bool:
         """Whether the line is a row: as many columns as the heading has, parted by two spaces or more, or as many
         words. The first row decides."""
@@ -72,34 +77,31 @@ def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
     found: _Found | None = None
     for line in lines:
         text = line.text.strip()
-        cells = _cells(text)
         if text and _RULE.fullmatch(text):
             continue
         if found is not None and found.takes(text):
             continue
         if found is not None and len(found.rows) >= ROWS_MIN:
             yield found
-        columns = max(len(cells), len(text.split()) - 1)
-        is_header = columns >= COLUMNS_MIN and not any(quantities(cell) or MEASURED.search(cell) for cell in cells)
-        if is_header:
-            names = cells if line.text[:1].strip() else ["", *cells]
-            goes_on = (
-                found is not None
-                and not found.rows
-                and len(_cells(found.text)) >= COLUMNS_MIN
-                and line.number - found.line <= HEADING_LINES_MAX
-            )
-            stacked = of_lines(found.text, line.text) if found is not None and goes_on else None
-            header = stacked or names
-            # Columns of one name are told apart by what stands above them, if it is sure what.
-            is_sure = len(set(header)) == len(header)
-            found = _Found(line.number, line.text, header, " ".join(above[-CONTEXT_LINES:])) if is_sure else None
-        else:
-            found = None
+        header = _header(line, found)
+        found = _Found(line.number, line.text, header, " ".join(above[-CONTEXT_LINES:])) if header else None
         if text:
             above.append(text)
     if found is not None and len(found.rows) >= ROWS_MIN:
         yield found
+
+
+def _header(line: Line, above: _Found | None) -> list[str]:
+    """The names in a line that begins a table, or that ends the heading begun `above`; none if it is no such line."""
+    cells = _cells(line.text)
+    columns = max(len(cells), len(line.text.split()) - 1)
+    if columns < COLUMNS_MIN or any(quantities(cell) or MEASURED.search(cell) for cell in cells):
+        return []
+    names = cells if line.text[:1].strip() else ["", *cells]
+    if above is not None and above.may_go_on(line):
+        names = of_lines(above.text, line.text) or names
+    # Columns of one name are told apart by what stands above them, if it is sure what.
+    return names if len(set(names)) == len(names) else []
 
 
 def _of_results(found: _Found) -> bool:

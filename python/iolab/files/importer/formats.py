@@ -184,7 +184,7 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
         return meant
     if lines := without_metric(source):
         raise InputError(
-            f"unrecognised format: a table in lines {lines[0]} to {lines[1]} that says nowhere what its figures are",
+            f"unrecognised format: nothing states what the figures of the table in lines {lines[0]} to {lines[1]} are",
             where=source.name,
             remedy="write it right above the table, such as 'IOPS:' or 'latency in ms:'",
         )
@@ -215,18 +215,16 @@ def _seen(lines: Sequence[str]) -> str:
 
 def _csv_heading(lines: Sequence[str]) -> str:
     """The heading of such a file for the figures of this text, by the units that stand behind them."""
-    units = dict.fromkeys(unit for line in lines for unit in _UNIT.findall(line))
-    columns = dict.fromkeys(
-        "iops"
-        if unit.endswith("IOPS")
-        else unit
-        if unit.startswith("ops")
-        else f"rate ({unit.replace('/sec', '/s')})"
-        if "/" in unit
-        else f"latency ({unit})"
-        for unit in units
-    )
+    columns = dict.fromkeys(_column_in(unit) for line in lines for unit in _UNIT.findall(line))
     return ",".join(["setting,round", *(list(columns)[:COLUMNS_MAX] or ["iops"])])
+
+
+def _column_in(unit: str) -> str:
+    if unit.endswith("IOPS"):
+        return "iops"
+    if unit.startswith("ops"):
+        return unit
+    return f"rate ({unit.replace('/sec', '/s')})" if "/" in unit else f"latency ({unit})"
 
 
 def _shown(number: int, line: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
+from iolab.base.quantity import scale_for
 from iolab.domain.lead import OF_DEVICE
 from iolab.files.importer.format import TableReader
 from iolab.files.importer.results import Results, Row
@@ -18,7 +19,6 @@ from iolab.files.importer.source import Line, Source
 from iolab.files.importer.titles import may_name
 
 NS_PER_S = 1e9
-MS = 1e6
 PEAK_REPORTS_MIN = 4
 PEAK_MIN = 20
 """By so many percent of the time, and twice as busy, the busiest report is far from the median one. Chosen."""
@@ -96,7 +96,7 @@ def state_peak(name: str, means: Means, results: Results, times: Sequence[str] =
     facts = [f"{busy[place]:.3g} % of the time"]
     for (metric, op, _), one in means.items():
         if metric == "latency_ns_mean" and (took := dict(one.intervals()).get(place)) is not None:
-            facts.append(f"{took / MS:.4g} ms a {'request' if op == 'all' else op}")
+            facts.append(f"{scale_for('ns', [took]).with_unit(took)} a {'request' if op == 'all' else op}")
     when = f"at {times[place]}" if place < len(times) else f"in report {place + first}"
     results.problem(f"{name} was busiest {when}: {', '.join(facts)}; in the median report {usual:.3g} %")
 

@@ -15,7 +15,7 @@ def main() -> None:
     status, process = 1, os.getpid()
 
     def leave() -> None:
-        # Freeing the modules one by one takes a sixth of a short command's CPU time.
+        # Freeing the modules one by one takes a quarter of a short command's CPU time.
         if os.getpid() == process and _is_all_written():
             os._exit(status)
 

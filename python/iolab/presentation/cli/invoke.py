@@ -129,7 +129,12 @@ def _as_input_error(error: BaseException) -> IolabError:
     format_message = getattr(error, "format_message", error.__str__)
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "iolab"
-    # A missing option's help, which states what to give.
-    help = getattr(getattr(error, "param", None), "help", None) if type(error).__name__ == "MissingParameter" else None
-    meant = f": {help[0].lower()}{help[1:].partition('. ')[0].rstrip('.')}" if help else ""
-    return InputError(format_message().rstrip(".") + meant, remedy=f"see {command} --help")
+    return InputError(format_message().rstrip(".") + _what_is_missing(error), remedy=f"see {command} --help")
+
+
+def _what_is_missing(error: BaseException) -> str:
+    """The first sentence of a missing option's help, which states what to give."""
+    if type(error).__name__ != "MissingParameter":
+        return ""
+    sentence = (getattr(getattr(error, "param", None), "help", None) or "").partition(". ")[0].rstrip(".")
+    return f": {sentence[0].lower()}{sentence[1:]}" if sentence else ""
