@@ -45,6 +45,7 @@ os.environ.pop("COLUMNS", None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # Until all tests are collected: none of them is garbage, and looking takes a third of the time.
     # A shell starts what runs in its background with SIGINT ignored, and what tests start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # As in the Makefile: with the long tests, property tests draw other cases each time, and more of them.
@@ -63,9 +64,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    # Five thousand tests are a heap that every full collection would walk, here and in each process that is forked.
+    # Seven thousand tests are a heap that every full collection would walk, here and in each process that is forked.
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def _order(item: pytest.Item) -> int:
