@@ -20,6 +20,14 @@ pub struct HardwareRules {
 }
 
 impl HardwareRules {
+    /// Sets of the device's tags.
+    pub(super) fn tag_sets(&self) -> usize {
+        match self.shared_tags {
+            true => 1,
+            false => usize::from(self.map.queues()),
+        }
+    }
+
     /// One queue without a limit of its own: devices before blk-mq.
     pub const SINGLE: HardwareRules = HardwareRules {
         map: QueueMap::SINGLE,
@@ -46,10 +54,9 @@ pub(super) struct HardwareQueues {
 impl HardwareQueues {
     pub(super) fn new(rules: HardwareRules) -> HardwareQueues {
         let queues = usize::from(rules.map.queues());
-        let tag_sets = if rules.shared_tags { 1 } else { queues };
         HardwareQueues {
+            in_use: vec![0; rules.tag_sets()],
             rules,
-            in_use: vec![0; tag_sets],
             held: vec![VecDeque::new(); queues],
             turn: 0,
         }
@@ -105,9 +112,8 @@ impl HardwareQueues {
         has_tag
     }
 
-    /// How many queues there are.
-    pub(super) fn count(&self) -> u16 {
-        self.rules.map.queues()
+    pub(super) fn tag_sets(&self) -> usize {
+        self.in_use.len()
     }
 
     /// Which set of tags a request of that CPU has its own from.

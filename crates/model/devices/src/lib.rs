@@ -24,7 +24,7 @@ use block_layer::{Direction, Sector};
 use events::station::Violation;
 use events::time::Time;
 use flash::{FlashSpace, ProgrammedUnits};
-pub use spec::DeviceSpec;
+pub use spec::{DeviceSpec, Identity};
 
 /// What is sent to a device. `tag` comes back with the completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,17 +60,6 @@ pub trait Device: Send {
     /// Commands that it takes at once, or each of its queues does.
     fn queue_depth(&self) -> u32;
 
-    /// Whether each of its queues takes this many, as with NVMe; otherwise all together, as with a SCSI device, whose
-    /// depth is the device's whatever its adapter has (`scsi_device::queue_depth`).
-    fn has_depth_by_queue(&self) -> bool {
-        false
-    }
-
-    /// Whether its interrupts are spread over CPUs by the kernel, as those of PCI devices.
-    fn manages_interrupts(&self) -> bool {
-        true
-    }
-
     /// Takes a command. The caller keeps within `queue_depth` and `sectors`.
     fn submit(&mut self, now: Time, command: Command);
 
@@ -93,16 +82,6 @@ pub trait Device: Send {
 
     /// Does what is due up to `now`, and appends what has completed, in order of completion.
     fn advance(&mut self, now: Time, completed: &mut Vec<Completion>);
-
-    /// Seeks cost time: the kernel's `rotational` flag.
-    fn rotational(&self) -> bool {
-        true
-    }
-
-    /// It acknowledges writes from a cache that forgets without power: the kernel's `write_cache`.
-    fn has_volatile_cache(&self) -> bool {
-        false
-    }
 
     /// Acknowledged data that are not on the medium yet.
     fn dirty_sectors(&self) -> u64 {

@@ -61,14 +61,6 @@ impl Device for Null {
         self.spec.queue_depth
     }
 
-    fn has_depth_by_queue(&self) -> bool {
-        true
-    }
-
-    fn manages_interrupts(&self) -> bool {
-        false
-    }
-
     fn submit(&mut self, now: Time, command: Command) {
         self.completing.put(now + self.spec.latency_ns, command.tag);
     }
@@ -79,10 +71,6 @@ impl Device for Null {
 
     fn advance(&mut self, now: Time, completed: &mut Vec<Completion>) {
         self.completing.take_due(now, completed);
-    }
-
-    fn rotational(&self) -> bool {
-        false
     }
 }
 

@@ -8,7 +8,26 @@ use crate::disk::{Disk, DiskSpec};
 use crate::flash::{Flash, FlashSpec};
 use crate::lun::{Lun, LunSpec};
 use crate::null::{Null, NullSpec};
+use block_layer::{SECTOR_BYTES, Sector};
 use events::SpecError;
+
+/// What a device says of itself before the first command.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity {
+    /// Size of the device, in sectors of 512 bytes.
+    pub sectors: Sector,
+    /// Commands that it takes at once, or each of its queues does.
+    pub queue_depth: u32,
+    /// Each of its queues takes this many, as with NVMe; otherwise all together, as with a SCSI device, whose depth is
+    /// the device's whatever its adapter has (`scsi_device::queue_depth`).
+    pub depth_by_queue: bool,
+    /// The kernel spreads its interrupts over CPUs, as those of PCI devices.
+    pub manages_interrupts: bool,
+    /// Seeks cost time: the kernel's `rotational` flag.
+    pub rotational: bool,
+    /// It acknowledges writes from a cache that forgets without power: the kernel's `write_cache`.
+    pub volatile_cache: bool,
+}
 
 /// A device of a machine file: its `kind` and that kind's keys.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
@@ -37,6 +56,42 @@ impl DeviceSpec {
             DeviceSpec::Array(spec) => spec.check(),
             DeviceSpec::Flash(spec) => spec.check(),
         }
+    }
+
+    /// Found without building the device, whose tables take milliseconds. The error is that of `check`.
+    pub fn identity(&self) -> Result<Identity, SpecError> {
+        self.check()?;
+        let scsi_disk = |sectors, queue_depth| Identity {
+            sectors,
+            queue_depth,
+            depth_by_queue: false,
+            manages_interrupts: true,
+            rotational: true,
+            volatile_cache: false,
+        };
+        Ok(match self {
+            DeviceSpec::Null(spec) => Identity {
+                depth_by_queue: true,
+                manages_interrupts: false,
+                rotational: false,
+                ..scsi_disk(spec.capacity_bytes / SECTOR_BYTES, spec.queue_depth)
+            },
+            DeviceSpec::Disk(spec) => Identity {
+                volatile_cache: spec.cache.write_back,
+                ..scsi_disk(spec.sectors(), spec.queue.depth)
+            },
+            DeviceSpec::Lun(spec) => Identity {
+                volatile_cache: spec.flush_ns.is_some(),
+                ..scsi_disk(spec.capacity_bytes / SECTOR_BYTES, spec.queue_depth)
+            },
+            DeviceSpec::Array(spec) => scsi_disk(spec.sectors(), spec.queue_depth),
+            DeviceSpec::Flash(spec) => Identity {
+                depth_by_queue: true,
+                rotational: false,
+                volatile_cache: spec.firmware.reports_write_cache(),
+                ..scsi_disk(spec.sectors(), spec.queue_depth)
+            },
+        })
     }
 
     /// The device, idle. The error is that of `check`.

@@ -13,10 +13,14 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../machines/devices")
 }
 
-fn device(name: &str) -> Box<dyn Device> {
+fn spec(name: &str) -> DeviceSpec {
     let text = std::fs::read_to_string(folder().join(format!("{name}.toml"))).expect(name);
-    let spec: DeviceSpec = toml::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-    spec.build()
+    toml::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn device(name: &str) -> Box<dyn Device> {
+    spec(name)
+        .build()
         .unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
@@ -30,6 +34,9 @@ fn every_file_names_its_source_and_gives_a_device() {
         let name = path.file_stem().unwrap().to_str().unwrap();
         let device = device(name);
         assert!(device.sectors() >= 1 << 20, "{name}");
+        let identity = spec(name).identity().unwrap();
+        assert_eq!(identity.sectors, device.sectors(), "{name}");
+        assert_eq!(identity.queue_depth, device.queue_depth(), "{name}");
         count += 1;
     }
     assert!(count >= 13);

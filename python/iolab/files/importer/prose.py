@@ -27,6 +27,8 @@ _CHANGE = re.compile(
     rf"|(?P<first>{_FIGURE})\s*(?:-{{1,2}}>|=>|→)\s*)(?P<after>{_FIGURE})",
     re.IGNORECASE,
 )
+_SIGN = re.compile(r"\bfrom\s|->|=>|→", re.IGNORECASE)
+"""Each change has one, and most paragraphs have none, which is found out sooner."""
 _FILLER = re.compile(
     r"\b(?:the|up|down|an?|is|are|was|were|be|been|has|have|can|will|by|in|of|on|for|this|that|it|its|which|and|we|i|see|saw|patch"
     r"|commit|change|with|performance|results?|shows?|showed|about|significantly|slightly|also|now|then)\b",
@@ -61,7 +63,8 @@ def _changes(lines: Iterable[Line]) -> Iterator[_Change]:
     above = ""
     for number, text in _paragraphs(lines):
         plain = _BULLET.sub("", text, count=1)
-        found = [one for match in _CHANGE.finditer(plain) if (one := _change(number, match, above)) is not None]
+        matches = _CHANGE.finditer(plain) if _SIGN.search(plain) else ()
+        found = [one for match in matches if (one := _change(number, match, above)) is not None]
         yield from found
         if not found:
             above = plain.strip(" :*_`")[-NAME_MAX:]

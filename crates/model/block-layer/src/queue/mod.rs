@@ -103,11 +103,8 @@ impl RequestQueue {
 
     /// In front of hardware queues with tags, as blk-mq has them.
     pub fn with_hardware(mut self, rules: HardwareRules) -> RequestQueue {
-        let sets = match rules.shared_tags {
-            true => 1,
-            false => usize::from(rules.map.queues()),
-        };
-        self.pools = vec![pool(&self.rules, self.scheduler.as_ref()); sets.max(2)];
+        let pools = rules.tag_sets().max(2);
+        self.pools = vec![pool(&self.rules, self.scheduler.as_ref()); pools];
         self.hardware = HardwareQueues::new(rules);
         self
     }
@@ -167,9 +164,9 @@ impl RequestQueue {
         self.hooks
     }
 
-    /// Hardware queues in front of the device.
-    pub fn hardware_queues(&self) -> u16 {
-        self.hardware.count()
+    /// Sets of the device's tags that its hardware queues draw from.
+    pub fn tag_sets(&self) -> usize {
+        self.hardware.tag_sets()
     }
 
     /// Takes a bio in, if there is a request for it.

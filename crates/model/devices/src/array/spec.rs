@@ -6,7 +6,7 @@ use crate::array::layout::{Layout, LayoutSpec};
 use crate::disk::DiskSpec;
 use crate::limits::{QUEUE_DEPTH_MAX, WORK_NS_MAX, queue_depth, rate, whole_sectors};
 use crate::watermarks::check_marks;
-use block_layer::SECTOR_BYTES;
+use block_layer::{SECTOR_BYTES, Sector};
 use events::SpecError;
 use events::spec_error::{RATE, within};
 
@@ -116,11 +116,16 @@ impl ArraySpec {
             ));
         }
         self.disk.check().map_err(|error| error.within("disk"))?;
-        if Layout::new(&self.layout, self.disk.sectors()).sectors() == 0 {
+        if self.sectors() == 0 {
             let what = "the disks are too small for one extent of stripes";
             return Err(SpecError::of("layout.extent_stripes", what));
         }
         Ok(())
+    }
+
+    /// The array's size.
+    pub(crate) fn sectors(&self) -> Sector {
+        Layout::new(&self.layout, self.disk.sectors()).sectors()
     }
 }
 

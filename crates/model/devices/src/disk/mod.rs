@@ -416,10 +416,6 @@ impl Device for Disk {
         true
     }
 
-    fn has_volatile_cache(&self) -> bool {
-        self.spec.cache.write_back
-    }
-
     fn dirty_sectors(&self) -> u64 {
         self.write_cache.sectors()
     }

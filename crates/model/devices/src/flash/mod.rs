@@ -406,10 +406,6 @@ impl Device for Flash {
         self.spec.queue_depth
     }
 
-    fn has_depth_by_queue(&self) -> bool {
-        true
-    }
-
     fn submit(&mut self, now: Time, command: Command) {
         self.catch_up(now);
         let id = self.inside.enter(now, command);
@@ -454,10 +450,6 @@ impl Device for Flash {
         }
     }
 
-    fn rotational(&self) -> bool {
-        false
-    }
-
     fn flush(&mut self, now: Time, tag: u32) -> bool {
         self.catch_up(now);
         let firmware = self.spec.firmware;
@@ -495,10 +487,6 @@ impl Device for Flash {
         self.events.put(at, Event::Ended(tag));
         self.drain(now);
         true
-    }
-
-    fn has_volatile_cache(&self) -> bool {
-        self.spec.firmware.reports_write_cache()
     }
 
     fn programmed(&mut self, now: Time) -> ProgrammedUnits {

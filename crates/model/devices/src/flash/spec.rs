@@ -9,6 +9,7 @@ use crate::flash::skew::SkewSpec;
 use crate::flash::steady_law::SteadyLaw;
 use crate::flash::thermal::Thermal;
 use crate::limits::{QUEUE_DEPTH_MAX, WORK_NS_MAX, queue_depth, rate, whole_sectors};
+use block_layer::{SECTOR_BYTES, Sector};
 use events::SpecError;
 use events::spec_error::{RATE, within};
 
@@ -336,6 +337,11 @@ impl FlashSpec {
     }
 
     /// The specification has passed `check`.
+    /// The device's size.
+    pub(crate) fn sectors(&self) -> Sector {
+        u64::from(self.sizes().units) * u64::from(self.firmware.unit_bytes) / SECTOR_BYTES
+    }
+
     pub(super) fn sizes(&self) -> Sizes {
         let geometry = &self.geometry;
         let page_units = geometry.page_bytes / self.firmware.unit_bytes;
@@ -510,7 +516,7 @@ impl Firmware {
         self.power_loss_protection.unwrap_or(false)
     }
 
-    pub(super) fn reports_write_cache(&self) -> bool {
+    pub(crate) fn reports_write_cache(&self) -> bool {
         self.reports_write_cache.unwrap_or(!self.is_protected())
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::DeviceSpec;
 use crate::trial::{
     command, mixture, random, run, run_from, run_streams, run_until_idle, sequential,
 };
@@ -248,11 +249,11 @@ fn force_unit_access_waits_for_nothing_where_capacitors_hold_the_buffer() {
 #[test]
 fn a_device_reports_a_volatile_cache_unless_it_is_protected_or_says_otherwise() {
     let reports = |protection, reported| {
-        with(|spec| {
-            spec.firmware.power_loss_protection = protection;
-            spec.firmware.reports_write_cache = reported;
-        })
-        .has_volatile_cache()
+        let mut spec = spec();
+        spec.firmware.power_loss_protection = protection;
+        spec.firmware.reports_write_cache = reported;
+        let identity = DeviceSpec::Flash(spec).identity();
+        identity.unwrap().volatile_cache
     };
     assert!(reports(None, None));
     assert!(!reports(Some(true), None));

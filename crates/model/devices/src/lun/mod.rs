@@ -299,10 +299,6 @@ impl Device for Lun {
         true
     }
 
-    fn has_volatile_cache(&self) -> bool {
-        self.spec.flush_ns.is_some()
-    }
-
     fn dirty_sectors(&self) -> u64 {
         self.held_lines() * self.spec.cache.line_bytes / SECTOR_BYTES
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::DeviceSpec;
 use crate::trial::{command, mixture, random, run, run_from, run_until_idle, sequential};
 use events::time::{MICROSECOND, MILLISECOND};
 use proptest::prelude::*;
@@ -131,7 +132,8 @@ fn an_access_that_holds_its_server_takes_its_time_and_that_of_its_bytes() {
         assert!((found / each_ns - 1.0).abs() < 0.03, "{found} {each_ns}");
     }
     let mut lun = Lun::new(&spec).unwrap();
-    assert!(lun.has_volatile_cache() && lun.flush(0, 7) && lun.flush(0, 8));
+    assert!(DeviceSpec::Lun(spec).identity().unwrap().volatile_cache);
+    assert!(lun.flush(0, 7) && lun.flush(0, 8));
     let mut completed = Vec::new();
     lun.advance(3_000_000, &mut completed);
     assert_eq!(completed.len(), 1);

@@ -15,7 +15,7 @@ use block_layer::completion::{Affinity, RequestAffinity};
 use block_layer::scheduler::hooks::Hooks;
 use block_layer::scheduler::spec::SchedulerSpec;
 use block_layer::{HardwareRules, QueueMap, SECTOR_BYTES, Sector, WbtRules};
-use devices::{Device, DeviceSpec};
+use devices::{DeviceSpec, Identity};
 use events::SpecError;
 use events::smp::Topology;
 use events::spec_error::within;
@@ -124,7 +124,7 @@ impl DriveSpec {
     ) -> Result<DrivePlan, SpecError> {
         let device_spec = device_of(self.device)?;
         let device = device_spec
-            .build()
+            .identity()
             .map_err(|error| error.within("device"))?;
         self.queue
             .check(kernel, topology.cpus() as u16)
@@ -133,12 +133,12 @@ impl DriveSpec {
         let mut scheduler = scheduler_of(self.scheduler, kernel, hz, queues)?;
         let (xfs, table) = match self.filesystem {
             Some(table) if table.get("kind").and_then(Value::as_str) == Some("xfs") => {
-                (Some(xfs_of(table, kernel, device.as_ref())?), None)
+                (Some(xfs_of(table, kernel, &device)?), None)
             }
             other => (None, other),
         };
         let filesystem = table
-            .map(|table| filesystem_of(table, kernel, device.as_ref()))
+            .map(|table| filesystem_of(table, kernel, &device))
             .transpose()?;
         let is_ext = filesystem.is_some_and(|spec| spec.kind != Kind::Contiguous);
         if self.metadata.is_some() && !is_ext {
@@ -154,10 +154,10 @@ impl DriveSpec {
             })
             .map_err(|error| error.within("metadata"))?;
         let rotational = match self.queue.rotational {
-            None => device.rotational(),
+            None => device.rotational,
             Some(seeks) => seeks == 1,
         };
-        let mut of_device = kernel.queue_rules(rotational, device.queue_depth());
+        let mut of_device = kernel.queue_rules(rotational, device.queue_depth);
         if let Some(requests) = scheduler.pool_requests() {
             of_device.pool.requests = requests;
         }
@@ -165,13 +165,13 @@ impl DriveSpec {
         let hardware = match scheduler.is_multi_queue() {
             true => {
                 let map = QueueMap::new(
-                    kernel.queue_spread(device.manages_interrupts()),
+                    kernel.queue_spread(device.manages_interrupts),
                     topology,
                     queues,
                 );
                 let hardware = self
                     .queue
-                    .hardware(map, device.as_ref(), &scheduler, kernel)
+                    .hardware(map, &device, &scheduler, kernel)
                     .map_err(|error| error.within("queue"))?;
                 let tags = self.queue.tags(&hardware, &scheduler);
                 if self.queue.nr_requests.is_some() && kernel.limits_by_former_requests() {
@@ -184,15 +184,15 @@ impl DriveSpec {
         };
         let wbt = self
             .queue
-            .wbt(kernel, &scheduler, device.as_ref(), rotational)
+            .wbt(kernel, &scheduler, &device, rotational)
             .map_err(|error| error.within("queue"))?;
         let polling = self
             .queue
-            .polling(kernel, &scheduler, device.as_ref())
+            .polling(kernel, &scheduler, &device)
             .map_err(|error| error.within("queue"))?;
         Ok(DrivePlan {
             device: device_spec,
-            sectors: device.sectors(),
+            sectors: device.sectors,
             scheduler,
             filesystem,
             xfs,
@@ -204,7 +204,7 @@ impl DriveSpec {
             rotational,
             wbt,
             polling,
-            flushes: self.queue.has_write_cache(device.as_ref()),
+            flushes: self.queue.has_write_cache(&device),
             cpus: DriveCpuKeys {
                 interrupt_cpu: self.interrupt_cpu,
                 affinity: self.affinity,
@@ -338,7 +338,7 @@ fn scheduler_of(
 fn filesystem_of(
     mut table: Table,
     kernel: &Kernel,
-    device: &dyn Device,
+    device: &Identity,
 ) -> Result<FilesystemSpec, SpecError> {
     let kind = table.get("kind").and_then(Value::as_str).unwrap_or("");
     if kind == "ext4" && !kernel.has_ext4() {
@@ -354,7 +354,7 @@ fn filesystem_of(
             table.insert("kind".to_owned(), "ext3_windows".into());
         }
     }
-    let blocks = device.sectors() * SECTOR_BYTES / BLOCK_BYTES;
+    let blocks = device.sectors * SECTOR_BYTES / BLOCK_BYTES;
     table.entry("blocks").or_insert(blocks.into());
     let spec: FilesystemSpec = read("filesystem", Value::Object(table))?;
     spec.check().map_err(|error| error.within("filesystem"))?;
@@ -363,7 +363,7 @@ fn filesystem_of(
 }
 
 /// `blocks` are filled in.
-fn xfs_of(mut table: Table, kernel: &Kernel, device: &dyn Device) -> Result<XfsSpec, SpecError> {
+fn xfs_of(mut table: Table, kernel: &Kernel, device: &Identity) -> Result<XfsSpec, SpecError> {
     if !kernel.xfs_delays_log() {
         let what = format!(
             "kernel {} has no delayed log, which the model's XFS has",
@@ -372,7 +372,7 @@ fn xfs_of(mut table: Table, kernel: &Kernel, device: &dyn Device) -> Result<XfsS
         return Err(SpecError::of("filesystem.kind", what));
     }
     table.remove("kind");
-    let blocks = device.sectors() * SECTOR_BYTES / BLOCK_BYTES;
+    let blocks = device.sectors * SECTOR_BYTES / BLOCK_BYTES;
     table.entry("blocks").or_insert(blocks.into());
     let spec: XfsSpec = read("filesystem", Value::Object(table))?;
     spec.check().map_err(|error| error.within("filesystem"))?;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::world::{PollDelay, PollRules};
 use block_layer::scheduler::spec::SchedulerSpec;
 use block_layer::{HardwareRules, QueueMap, WbtRules};
-use devices::Device;
+use devices::Identity;
 use events::SpecError;
 use events::spec_error::within;
 use events::time::MICROSECOND;
@@ -143,9 +143,9 @@ impl QueueSpec {
     }
 
     /// Whether it takes the device's cache for one that forgets without power.
-    pub(super) fn has_write_cache(&self, device: &dyn Device) -> bool {
+    pub(super) fn has_write_cache(&self, device: &Identity) -> bool {
         match self.write_cache {
-            None => device.has_volatile_cache(),
+            None => device.volatile_cache,
             Some(words) => words == WriteCache::Back,
         }
     }
@@ -155,7 +155,7 @@ impl QueueSpec {
         &self,
         kernel: &Kernel,
         scheduler: &SchedulerSpec,
-        device: &dyn Device,
+        device: &Identity,
         rotational: bool,
     ) -> Result<Option<WbtRules>, SpecError> {
         let has = scheduler.is_multi_queue() && kernel.throttles_writeback();
@@ -169,9 +169,9 @@ impl QueueSpec {
             None => 0,
         };
         let write_cache = self.has_write_cache(device);
-        Ok((target_ns > 0).then(|| WbtRules {
+        Ok((target_ns > 0).then_some(WbtRules {
             target_ns,
-            queue_depth: device.queue_depth(),
+            queue_depth: device.queue_depth,
             write_cache,
         }))
     }
@@ -181,7 +181,7 @@ impl QueueSpec {
         &self,
         kernel: &Kernel,
         scheduler: &SchedulerSpec,
-        device: &dyn Device,
+        device: &Identity,
     ) -> Result<Option<PollRules>, SpecError> {
         let delay = self.io_poll_delay.unwrap_or(-1);
         if !(-1..=POLL_DELAY_USEC_MAX).contains(&delay) {
@@ -195,7 +195,7 @@ impl QueueSpec {
         if self.io_poll.unwrap_or(0) == 0 {
             return Ok(None);
         }
-        if !kernel.polls() || !scheduler.is_multi_queue() || !device.has_depth_by_queue() {
+        if !kernel.polls() || !scheduler.is_multi_queue() || !device.depth_by_queue {
             let what = "only flash and null devices under blk-mq of kernels from 4.4 on have it";
             return Err(SpecError::of("io_poll", what));
         }
@@ -208,11 +208,11 @@ impl QueueSpec {
     pub(super) fn hardware(
         &self,
         map: QueueMap,
-        device: &dyn Device,
+        device: &Identity,
         scheduler: &SchedulerSpec,
         kernel: &Kernel,
     ) -> Result<HardwareRules, SpecError> {
-        let mut depth = device.queue_depth();
+        let mut depth = device.queue_depth;
         if let Some(requests) = self.nr_requests {
             let most = match scheduler.has_own_tags() {
                 true => SCHEDULER_TAGS_MAX,
@@ -224,10 +224,10 @@ impl QueueSpec {
             }
         }
         Ok(HardwareRules {
-            shared_tags: map.queues() == 1 || !device.has_depth_by_queue(),
+            shared_tags: map.queues() == 1 || !device.depth_by_queue,
             map,
             depth,
-            runs: kernel.queue_runs(!device.has_depth_by_queue()),
+            runs: kernel.queue_runs(!device.depth_by_queue),
         })
     }
 

@@ -153,11 +153,7 @@ impl Component for Drive {
 impl Drive {
     /// `cpus_complete`: CPUs have to do something with a request before it is completed.
     pub(super) fn new(number: usize, parts: DriveParts, cpus_complete: bool) -> Drive {
-        let queues = match parts.device.has_depth_by_queue() {
-            true => u32::from(parts.queue.hardware_queues()),
-            false => 1,
-        };
-        let depth = parts.device.queue_depth() * queues;
+        let depth = parts.device.queue_depth() * parts.queue.tag_sets() as u32;
         let bio_sectors_max = BIO_SECTORS_MAX.min(parts.queue.bio_sectors_max());
         Drive {
             number,
