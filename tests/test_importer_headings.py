@@ -121,8 +121,8 @@ def test_sizes_are_what_was_done_under_settings_in_columns(tmp_path: Path, first
     text = f"| {first} | Before | After | Reduction |\n|---|---|---|---|\n"
     text += "| 4k | 100.5ms | 50ms | 50.2% |\n| 64k | 200ms | 150ms | 25% |\n"
     wanted = {
-        ("Before", f"table[{first}=4k]", "value_ns"): 100.5e6,
-        ("After", f"table[{first}=64k]", "value_ns"): 150e6,
+        ("Before", f"table[{first}=4k]", "time_ns"): 100.5e6,
+        ("After", f"table[{first}=64k]", "time_ns"): 150e6,
     }
     problems = figures(tmp_path, text, wanted)
     assert any("columns of changes are left out" in problem for problem in problems)

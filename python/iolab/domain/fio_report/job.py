@@ -63,7 +63,11 @@ class Job:
         """By operation: what the job did there; those that it did not do are left out."""
         found = {op: _side(table(self.raw, way)) for way, op in WAYS.items()}
         # fio prints no number of syncs for some engines, and their latency.
-        found = {op: side for op, side in found.items() if side.ops > 0 or (op == "sync" and side.latency is not None)}
+        found = {
+            op: side
+            for op, side in found.items()
+            if side.ops > 0 or side.bytes > 0 or (op == "sync" and side.latency is not None)
+        }
         mixed = _side(table(self.raw, MIXED))
         return found if found.keys() & set(TRANSFERS) or not mixed.ops else {**found, MIXED: mixed}
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from iolab.files.importer.columns import MEASURED, OF_RESULT, unit_in
+from iolab.files.importer.columns import MEASURED, OF_RESULT, RATIO, stated_in, states_time
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_lines
 from iolab.files.importer.markdown import add
@@ -106,15 +106,16 @@ def _header(line: Line, above: _Found | None) -> list[str]:
 
 def _of_results(found: _Found) -> bool:
     have_units = any(MEASURED.search(cell) for row in found.rows for cell in row[found.names :])
-    return bool(have_units or any(map(OF_RESULT.search, found.header)) or OF_RESULT.search(found.context))
+    is_stated = OF_RESULT.search(found.context) or states_time(found.context)
+    return bool(have_units or any(map(OF_RESULT.search, found.header)) or is_stated)
 
 
 def _parse(source: Source, results: Results) -> None:
     for found in filter(_of_results, _tables(source.lines(results.problem))):
         header = found.header
         if not any(map(OF_RESULT.search, header)):
-            unit = unit_in(found.context)
-            header = [header[0], *(f"{name} {unit}".strip() for name in header[1:])]
+            what = stated_in(found.context)
+            header = [header[0], *(f"{name} {what}".strip() for name in header[1:])]
         add(results.table(found.line), header, found.rows, source, results)
 
 
@@ -126,9 +127,14 @@ def _recognises(source: Source) -> bool:
     return any(map(_of_results, _of_text(source)))
 
 
-def without_metric(source: Source) -> tuple[int, int] | None:
-    """The first and the last line of a table of the text that does not say what its figures are."""
-    return next(((one.line, one.line + len(one.rows)) for one in _of_text(source) if not _of_results(one)), None)
+def without_metric(source: Source) -> tuple[int, int, bool] | None:
+    """The first and the last line of a table of the text that does not say what its figures are, and whether they are
+    ratios."""
+    found = next((one for one in _of_text(source) if not _of_results(one)), None)
+    if found is None:
+        return None
+    are_ratios = all(map(RATIO.fullmatch, (cell for row in found.rows for cell in row[1:])))
+    return found.line, found.line + len(found.rows), are_ratios
 
 
 FORMAT = Format(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from iolab.files.importer.quantity_cell import LATENCY, quantity
+from iolab.domain import parameter
+from iolab.files.importer.quantity_cell import LATENCY, quantity, unit_of
 
 OF_RESULT = re.compile(
     r"\biops\b|bandwidth|\bbw\b|throughput|\b[kmg]i?b(?:ytes)?/s|\blatency\b|\bc?lat\b|\bp9\d|\b(?:ops|req|tx|obj)/s",
@@ -28,6 +29,15 @@ _CHANGED = re.compile(
     re.IGNORECASE,
 )
 """A cell of such a column, whatever it is called."""
+RATIO = re.compile(r"[-+\u2212~≈]?[\d.,]{1,12}\s?[%x\u00d7]")
+_TIME = re.compile(r"time \(\w{1,12}\)", re.IGNORECASE)
+_TIME_STATED = re.compile(
+    r"(?:\bin\s|(?<!\S)[(\[])(?P<unit>[mnuµ]s(?:ec)?|s|sec|(?:milli|micro|nano)?seconds)(?:[)\]]|\b(?! of\b))"
+)
+"""What took seconds states no unit: `ran for 30 seconds`."""
+_LATENCY_STATED = re.compile(
+    r"(?:\b(p\d\d(?:\.9+)?|max|min|median)\s(?:\w+\s)?)?(?:\b\w+\s)?\b(c?latency|c?lat)\b", re.IGNORECASE
+)
 _WORD_OF_METRIC = re.compile(r"p\d\d(?:\.\d+)?|avg|mean|max|min|\([^()]*\)|\[[^\[\]]*\]", re.IGNORECASE).fullmatch
 _WORD = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|[^\s()\[\]]+")
 
@@ -45,6 +55,26 @@ def without_changes(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tup
     return [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 
+def with_amounts(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with the columns right of the first that state how much was done in the names of its rows:
+    `4 KiB[QD=32]`."""
+    end = 1
+    while end < len(header) - 1 and is_amount(header[end], [row[end] for row in rows]):
+        end += 1
+    if end == 1:
+        return list(header), [list(row) for row in rows]
+    named = [",".join(f"{header[place]}={row[place]}" for place in range(1, end)) for row in rows]
+    joined = [[f"{row[0]}[{amounts}]", *row[end:]] for row, amounts in zip(rows, named, strict=True)]
+    return [header[0], *header[end:]], joined
+
+
+def is_amount(name: str, entries: Sequence[str]) -> bool:
+    """Whether the column states how much was done: `Threads`, `bs`."""
+    return parameter.plain(name) in parameter.AMOUNTS and all(
+        entry.isdecimal() or parameter.SIZE.fullmatch(entry) for entry in entries
+    )
+
+
 def settings_of(header: Sequence[str]) -> tuple[list[str], str] | None:
     """Columns that are called by a setting and by the metric of all: `Base IOPS`, `Patched IOPS` -> the settings, and
     `IOPS`. None if any has another metric, or no name of its own."""
@@ -54,7 +84,7 @@ def settings_of(header: Sequence[str]) -> tuple[list[str], str] | None:
     shared = [word for word in words[0] if all(word in other for other in words)]
     metric = " ".join(shared)
     names = [" ".join(word for word in one if word not in shared) for one in words]
-    is_metric = OF_RESULT.search(metric) or LATENCY.search(metric)
+    is_metric = OF_RESULT.search(metric) or LATENCY.search(metric) or _TIME.fullmatch(metric)
     if not is_metric or not all(names) or len(set(names)) < len(names):
         return None
     # `read IOPS` beside `write IOPS`, `p50 lat` beside `p99 lat` are of one setting.
@@ -63,15 +93,26 @@ def settings_of(header: Sequence[str]) -> tuple[list[str], str] | None:
 
 def settings_by_metric(header: Sequence[str]) -> dict[str, dict[int, str]] | None:
     """Columns that are called by a setting and one of several metrics: `old IOPS`, `old BW`, `new IOPS`, `new BW` ->
-    for each metric, the settings by place. None unless two settings or more have all metrics."""
+    for each metric, the settings by place. None unless two settings or more have all metrics. A setting may be the
+    first word of each name, if one of the metrics is known: `old IOPS`, `old CPU ns/op`."""
+    names = [_WORD.findall(name) for name in header[1:]]
+    known = [[word for word in words if _is_of_metric(word)] for words in names]
+    apart = [([word for word in words if not _is_of_metric(word)], of) for words, of in zip(names, known, strict=True)]
+    first = [(words[:1], words[1:]) for words in names]
+    return _by_metric(apart) or (_by_metric(first) if any(map(any, known)) else None)
+
+
+def _is_of_metric(word: str) -> bool:
+    return bool(OF_RESULT.search(word) or LATENCY.search(word) or _WORD_OF_METRIC(word))
+
+
+def _by_metric(columns: Sequence[tuple[list[str], list[str]]]) -> dict[str, dict[int, str]] | None:
+    """By the words of each column's setting and metric; None if they are no such table."""
     found: dict[str, dict[int, str]] = {}
-    for place, name in enumerate(header[1:], 1):
-        words = _WORD.findall(name)
-        of_metric = [word for word in words if OF_RESULT.search(word) or LATENCY.search(word) or _WORD_OF_METRIC(word)]
-        setting = " ".join(word for word in words if word not in of_metric)
-        if not setting or not of_metric or _says_what(setting):
+    for place, (setting, of_metric) in enumerate(columns, 1):
+        if not setting or not of_metric or _says_what(" ".join(setting)):
             return None
-        found.setdefault(" ".join(of_metric), {})[place] = setting
+        found.setdefault(" ".join(of_metric), {})[place] = " ".join(setting)
     settings = [set(places.values()) for places in found.values()]
     same = len(found) > 1 and len(settings[0]) > 1 and all(one == settings[0] for one in settings)
     return found if same and sum(map(len, found.values())) == len(found) * len(settings[0]) else None
@@ -80,12 +121,30 @@ def settings_by_metric(header: Sequence[str]) -> dict[str, dict[int, str]] | Non
 def _says_what(name: str) -> bool:
     return bool(
         re.search(
-            r"\b(?:read|write|rand\w*|seq\w*|p\d\d|avg|mean|max|min|median|std\w*|total|r|w|\d+(?:th|%))\b"
+            r"\b(?:read|write|rand\w*|seq\w*|p\d\d|avg|mean|max|min|median|std\w*|total|r|w|real|user|sys(?:tem)?|cpu|wall|elapsed|\d+(?:th|%))\b"
             r"|^\d+ ?[kmg]i?b?$",
             name,
             re.IGNORECASE,
         )
     )
+
+
+def stated_in(text: str) -> str:
+    """What a text states that figures are, as a header has it: `(IOPS)`, `p99 latency (us)`, `time (ms)`; empty if it
+    states none."""
+    unit = unit_in(text)
+    if (found := _TIME_STATED.search(text)) and quantity(f"1 {found['unit']}"):
+        unit = f"({found['unit']})"
+    one = unit_of(unit) if unit else None
+    if one is None or one[1].metric != "ns":
+        return unit
+    latency = _LATENCY_STATED.search(text)
+    return f"{' '.join(filter(None, latency.groups())) if latency else 'time'} {unit}"
+
+
+def states_time(text: str) -> bool:
+    """Whether the text says that figures are times: `times in ms`, `latency [us]`."""
+    return bool(_TIME_STATED.search(text))
 
 
 def unit_in(text: str) -> str:

@@ -70,6 +70,11 @@ class _Reader(OutputReader):
         if not any(self.places):
             return False
         self.columns = [column for _, column in columns]
+        unread = dict.fromkeys(
+            name for (_, name), place in zip(columns, self.places, strict=True) if place is None and name != "time"
+        )
+        if unread and not self.first:
+            self.results.problem(f"columns that are not read: {', '.join(unread)}")
         self.table = self.results.table(line.number)
         if not self.first:
             self.line = line.number

@@ -104,6 +104,8 @@ class _Reader:
         self.rows: dict[tuple[str, str], Row] = {}
         self.phase = MAIN
         self.section = ""
+        self.machine = ""
+        """Of the last line that names one and has no figures."""
         self.ended = False
         self.line = 0
         self.last_phases: set[str] = set()
@@ -150,13 +152,13 @@ class _Reader:
         if one.opens:
             self.phase = phase
         if one.names or not one.figures:
-            self.section = groups.get("workload") or ""
+            self.section, self.machine = groups.get("workload") or "", groups.get("machine") or ""
         if one.names:
             self._name_rows(self.table, " ".join((self.workload, self.section)))
         if not one.figures:
             return
         self.last_phases = {figure.phase or phase for figure in one.figures.values()}
-        named = groups.get("setting") or (groups.get("machine") if self.has_machines else None)
+        named = groups.get("setting") or ((groups.get("machine") or self.machine) if self.has_machines else None)
         setting = named or self.source.stem_without_round
         if not named:
             goes_on = bool(self.in_progress) and self.in_progress[-1][0] == line - 1

@@ -31,6 +31,7 @@ OPTIONS_OF_NO_EFFECT = ("name", "description", "output", "output-format", "group
 OF_NO_SETTING = ("fio_version", "device", "write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log")
 ALL_CLIENTS = "All clients"
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+FEWER_THAN_PRINTED = "below one a second, and printed without decimals"
 NO_QUANTILE = "quantiles of jobs don't make one of all; run fio with --output-format=json+"
 WRONG_DATA = "a block was not what had been written"
 """What fio means by EILSEQ."""
@@ -210,10 +211,11 @@ def _add_rates(row: Row, sides: list[Side], op: str, job: str = "all") -> None:
         row.add("rate_bytes_per_s", size / seconds if seconds else None, op=op, job=job, absent="no I/O")
         if job == "all":
             row.add("bytes", size, op=op)
+    known = ops if ops or not any(side.bytes for side in sides) else None
     if seconds:
-        row.add("iops", ops / seconds, op=op, job=job)
+        row.add("iops", None if known is None else known / seconds, op=op, job=job, absent=FEWER_THAN_PRINTED)
     if job == "all":
-        row.add("ops", None if op == "sync" and not ops else ops, op=op)
+        row.add("ops", None if op == "sync" and not ops else known, op=op, absent=FEWER_THAN_PRINTED)
 
 
 def _add_latency(row: Row, latencies: list[Latency], op: str, name: str = "all") -> None:

@@ -41,7 +41,7 @@ class Heading:
             or short.endswith(",")
             or len(short) > (TITLE_MAX if is_tagged else HEADING_MAX)
             or _OF_FIO.match(text)
-            or not short.strip(_DECORATION)
+            or not re.search(r"\w", short)
         ):
             return
         is_title = is_tagged or short.endswith(":") or short[0] in "#=*" or (short[0] == "(" and short[-1] == ")")

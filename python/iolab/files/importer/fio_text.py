@@ -67,6 +67,9 @@ _SYNC_ALONE = re.compile(r"\s*+fsync/fdatasync/sync_file_range:\s*+$")
 """What etcd asks for: nothing but the latencies of syncs."""
 _NAMELESS = ": (groupid=0, jobs=1): err= 0"
 """The line above a job, after its name, if a text has its rates alone."""
+_NO_NAME = "fio"
+_OPTION = re.compile(r"\s--?([a-z_]{1,40})=(\S{1,80})")
+"""What a command says of the rates below it, if no job is named there."""
 _OF_TEST = re.compile(r"read|write|seq|rand|trim", re.IGNORECASE)
 """What a label has that names a job, and no setting."""
 _FIGURE = r"\s*+(?P<{}>[\d.]++[kKMG]?)\s*+"
@@ -255,6 +258,8 @@ class _Reader:
             self.runs.close(None)
             if sets(command):
                 self.heading.name(command)
+            else:
+                self.banners[_NO_NAME] = {name: value for name, value in _OPTION.findall(command) if name != "name"}
         elif found := _FAILED.match(text):
             self.failure = f"a job failed with error {found['error']} ({found['why'].strip()})"
         elif found := _DISK.match(text):
@@ -270,7 +275,7 @@ class _Reader:
         if found is None or (self.job is not None and not self.is_nameless):
             return None
         goes_on = self.job is not None and found["way"] not in self.job.raw and not self.heading.is_given
-        name = self.label if _OF_TEST.search(self.label) else "fio"
+        name = self.label if _OF_TEST.search(self.label) else _NO_NAME
         return None if goes_on else _JOB.match(name.replace("(", "[") + _NAMELESS)
 
     def finish_job(self) -> None:

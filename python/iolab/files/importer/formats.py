@@ -182,11 +182,17 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
         raise InputError(f"unrecognised format: {shape.what}", where=source.name, remedy=shape.remedy)
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
         return meant
-    if lines := without_metric(source):
+    if found := without_metric(source):
+        first, last, are_ratios = found
+        lines = f"the table in lines {first} to {last}"
         raise InputError(
-            f"unrecognised format: nothing states what the figures of the table in lines {lines[0]} to {lines[1]} are",
+            f"unrecognised format: {lines} has ratios alone, and not the figures that they were computed from"
+            if are_ratios
+            else f"unrecognised format: nothing states what the figures of {lines} are",
             where=source.name,
-            remedy="write it right above the table, such as 'IOPS:' or 'latency in ms:'",
+            remedy="give these figures, before and after"
+            if are_ratios
+            else "write it right above the table, such as 'IOPS:' or 'latency in ms:'",
         )
     near = ", ".join(_nearest(text))
     raise InputError(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from iolab.base.plain_text import counted
 from iolab.files.importer.columns import OF_RESULT
+from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.format import Format
 from iolab.files.importer.quantity_cell import LATENCY, Quantity, quantities
 from iolab.files.importer.results import Results
@@ -34,6 +35,11 @@ _METRIC_WORDS = re.compile(
 _OF_TIME = re.compile(
     r"(?:\b|_)(?:duration|elapsed|run[ _]?time|(?:total|wall|real|execution)[ _]time)(?:\b|_)", re.IGNORECASE
 )
+_OF_SETTING = re.compile(
+    r"time-?outs?|interval|delay|period|sleep|budget|target|limit|threshold|slice|window|every|frequency|step|expire",
+    re.IGNORECASE,
+)
+"""Times that were asked for."""
 _EMPTY = re.compile(r"\(\s*\)")
 _AMONG = re.compile(r",\s+| and ")
 """What parts the figures behind one label."""
@@ -61,7 +67,18 @@ def _parts(text: str) -> list[Entry | None]:
         return []
     label = found["label"].strip()
     parts = (quantities(part.strip()) or (None,) for part in _AMONG.split(found["figure"]))
-    return [None if one is None else named(label, one) for of_part in parts for one in of_part]
+    figures = [one for of_part in parts for one in of_part]
+    entries = [None if one is None else named(label, one) for one in figures]
+    return [_time(label, figures[0])] if entries == [None] and figures[0] is not None else entries
+
+
+def _time(label: str, one: Quantity) -> Entry | None:
+    """What took less than a second, by its label: `per-sector: 12 us`."""
+    is_named = bool(_METRIC_WORDS.sub(" ", label).strip(" -,()"))
+    if one.metric != "ns" or one.value >= 1e9 or not is_named or _OF_SETTING.search(label):
+        return None
+    _, op, plain = metric_of(label)
+    return Entry(OF_NO_NAME, op, f"{plain}_ns", one.value)
 
 
 def named(label: str, one: Quantity) -> Entry | None:

@@ -266,7 +266,7 @@ MDTEST = figures_format(
 
 IOR = figures_format(
     "ior",
-    "IOR's table: rates of writes and reads; each iteration is a round",
+    "IOR's table: rates of writes and reads; each iteration is a round, or its summary alone, the means over them",
     recognised_by=r"access\s++bw\(MiB/s\)\s|remove\s++-\s++-\s++-\s|Max (?:Write|Read):\s++[\d.]++ MiB/sec",
     words=("access", "bw(MiB/s)", "block(KiB)", "wr/rd(s)", "Max Write"),
     titled=True,
@@ -290,6 +290,21 @@ IOR = figures_format(
             for op in ("write", "read")
         ),
     ],
+    # Versions before 3.3 state no operations.
+    otherwise=(
+        r"Operation\s++Max\(MiB\)\s",
+        [
+            rule(
+                rf"(?:\d++: )?{op}(?:\s++\d++\.\d\d){{2}}\s++{_figure('rate')}\s++\d++\.\d\d{ops}\s++{_figure('time')}"
+                r"(?:\s++[\d.A-Z]++){8}",
+                rate=of("rate_bytes_per_s", MIB, op),
+                time=of("elapsed_s", op=op),
+                **({"count": of("operations_per_s", op=op)} if ops else {}),
+            )
+            for op in ("write", "read")
+            for ops in (rf"(?:\s++\d++\.\d\d){{2}}\s++{_figure('count')}\s++\d++\.\d\d", "")
+        ],
+    ),
 )
 
 _LAST = rf"{NUMBER}\s++"
@@ -400,7 +415,7 @@ IOPING = figures_format(
             count=of("ops"),
             iops=of("iops"),
         ),
-        rule(r"--- .{1,200}? ioping statistics ---", begins=True),
+        rule(r"--- (?P<machine>\S{1,120})(?: .{1,80}?)? ioping statistics ---", begins=True),
         # Versions 0.6 to 0.9.
         rule(
             rf"{_figure('count')}\srequests completed in {NUMBER} (?:{_TIME}), "

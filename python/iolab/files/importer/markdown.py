@@ -13,7 +13,15 @@ from itertools import pairwise
 from iolab.base.plain_text import counted
 from iolab.domain import parameter
 from iolab.domain.definition import NAMELESS
-from iolab.files.importer.columns import OF_RESULT, settings_by_metric, settings_of, unit_in, without_changes
+from iolab.files.importer.columns import (
+    OF_RESULT,
+    is_amount,
+    settings_by_metric,
+    settings_of,
+    unit_in,
+    with_amounts,
+    without_changes,
+)
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import METRIC_COLUMN, ROUND, SETTING, WORKLOAD
 from iolab.files.importer.format import Format
@@ -35,6 +43,7 @@ from iolab.files.importer.source import Source
 from iolab.files.importer.text import ABSENT, QUOTED_MAX
 
 OF_NO_NAME = "table"
+TIME = "time_ns"
 _RULE = re.compile(
     r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)++(?:\s*+:?-{2,}+:?\s*+)?$"
     r"|\s*+-{3,}+\s*+(?:\|\s*+-{3,}+ ++-{3,}+\s*+)++$"
@@ -125,12 +134,13 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
     header, rows = without_changes(header, rows)
     if len(header) < whole:
         results.problem("columns of changes are left out: they are computed anew", table.line)
-    if split := settings_of(header):
-        left_out = _add_settings(table, *split, rows, source)
-    elif by_metric := settings_by_metric(header):
+    names, named_rows = with_amounts(header, rows)
+    if split := settings_of(names):
+        left_out = _add_settings(table, *split, named_rows, source)
+    elif by_metric := settings_by_metric(names):
         left_out = []
         for metric, places in by_metric.items():
-            part = [[row[0], *(row[place] for place in places)] for row in rows]
+            part = [[row[0], *(row[place] for place in places)] for row in named_rows]
             left_out += _add_settings(table, list(places.values()), metric, part, source)
     elif _rows_are_metrics(header, rows) or _columns_are_settings(header, rows):
         left_out = _add_columns(table, header, rows, source)
@@ -224,7 +234,7 @@ def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
     has_unit = any(kind - {frozenset((None,))} for kind in kinds)
     are_numbered = any(map(_NUMBERED.fullmatch, names))
     are_tests = all(_OF_TEST.search(row[0]) for row in rows) and not any(
-        _OF_TEST.search(name) or _OF_VALUES.fullmatch(name) or _is_amount(name, [row[place] for row in rows])
+        _OF_TEST.search(name) or _OF_VALUES.fullmatch(name) or is_amount(name, [row[place] for row in rows])
         for place, name in enumerate(names, 1)
     )
     one_kind = all(len(kind) < 2 for kind in kinds) and all(
@@ -257,7 +267,7 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
             for found in known:
                 bare = without_unit(label).strip() or label
                 if parameter.SIZE.fullmatch(bare):
-                    metric = found.metric_called(label) or (f"{NAMELESS}_ns" if found.metric else NAMELESS)
+                    metric = found.metric_called(label) or _nameless(found)
                     table.row(setting, f"{OF_NO_NAME}[{header[0]}={bare}]").add(metric, found.value)
                     continue
                 phase, op, plain = metric_of(bare)
@@ -271,6 +281,11 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
     return left_out
 
 
+def _nameless(found: Quantity) -> str:
+    """The metric of a figure without a name, by its unit."""
+    return TIME if found.metric == "ns" else NAMELESS
+
+
 def _add_rounds(table: Table, names: list[str], rows: list[list[str]]) -> list[str]:
     """A row is a setting whose metric has no name, a numbered column a round. Returns the cells without a figure."""
     left_out: list[str] = []
@@ -279,7 +294,7 @@ def _add_rounds(table: Table, names: list[str], rows: list[list[str]]) -> list[s
             known = quantities(row[place])
             left_out += _without_figure(row[place], known)
             for found in known:
-                table.row(row[0], OF_NO_NAME).add(found.metric_called(row[0]) or NAMELESS, found.value)
+                table.row(row[0], OF_NO_NAME).add(found.metric_called(row[0]) or _nameless(found), found.value)
     return left_out
 
 
@@ -300,7 +315,7 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
     cases = [
         place
         for place, name in enumerate(header)
-        if place not in special and _is_amount(name, [row[place] for row in rows])
+        if place not in special and is_amount(name, [row[place] for row in rows])
     ]
     if setting is not None and round is None and len({row[setting] for row in rows}) < len(rows):
         # A name that comes again is of other tests, if the next columns name these.
@@ -327,16 +342,9 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
                 _, op, metric = metric_of(name)
                 if found is not None and found.metric is not None:
                     op = next((way for way in ("read", "write") if way in name.lower()), op)
-                    metric = found.metric_called(name) or f"{metric}_ns"
+                    metric = found.metric_called(name) or (TIME if _OF_VALUES.fullmatch(name) else f"{metric}_ns")
                 made.add(metric, None if found is None else found.value, op=op, absent="empty in the table")
     return left_out
-
-
-def _is_amount(name: str, entries: list[str]) -> bool:
-    """Whether the column states how much was done: `Threads`, `bs`."""
-    return parameter.plain(name) in parameter.AMOUNTS and all(
-        entry.isdecimal() or parameter.SIZE.fullmatch(entry) for entry in entries
-    )
 
 
 def _counts(name: str, entries: list[str]) -> bool:

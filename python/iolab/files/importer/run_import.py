@@ -161,16 +161,16 @@ def _read_directory(path: Path, results: Results) -> list[tuple[str, str]]:
 
 def _nothing(results: Results, used: Sequence[tuple[str, str]]) -> InputError:
     if results.problems:
-        return InputError(f"no figures: {results.problems[-1]}")
+        return InputError(f"no figures: {results.problems[-1]}", remedy=f"{BY_HAND}; else {HOW_TO_FORCE}")
     names = ", ".join(name for _, name in used)
     return InputError(
         f"its header looks like {names}, and no figures were found below it",
         where=", ".join(path for path, _ in used),
-        remedy="if a mail wrapped its lines, join them; if they were changed by hand, put their figures into a CSV "
-        f"file, a row per run; else {HOW_TO_FORCE}",
+        remedy=f"if a mail wrapped its lines, join them; if they were changed by hand, {BY_HAND}; else {HOW_TO_FORCE}",
     )
 
 
+BY_HAND = "put their figures into a CSV file, a row per run"
 HOW_TO_FORCE = "name the format with --from; docs/reference/importers.md lists them"
 
 __all__ = ["import_files", "import_groups", "open_files", "open_run"]

@@ -1,7 +1,7 @@
 """More reports of lines with figures: those of file servers, clusters, object stores and rented machines.
 
-filebench, vdbench, rbd bench, ceph osd perf, SPDK's perf, warp, pveperf, bench.sh, nench.sh, and the summary of the
-container image dbench.
+cockroach workload, cryptsetup benchmark, filebench, vdbench, rbd bench, ceph osd perf, SPDK's perf, warp, pveperf,
+bench.sh, nench.sh, the summary of the container image dbench, and percentiles in a line.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ TOO_SHORT = "below the decimals that are printed"
 
 def _figure(name: str) -> str:
     return rf"(?P<{name}>{NUMBER})"
+
+
+def _span(name: str) -> str:
+    return rf"{_figure(name)}(?P<{name}_unit>[num]?s)"
 
 
 def _positive(name: str) -> str:
@@ -292,4 +296,85 @@ DBENCH_SUMMARY = figures_format(
     ],
 )
 
-FORMATS = (IO_URING, FILEBENCH, VDBENCH, RBD, OSD_PERF, SPDK_PERF, WARP, PVEPERF, BENCH_SH, DBENCH_SUMMARY)
+_COCKROACH_LATENCIES = {name: of(f"latency_ns_{name}", MS) for name in ("mean", "p50", "p90", "p95", "p99", "max")}
+COCKROACH = figures_format(
+    "cockroach",
+    "cockroach workload's results: rate and latencies of each operation, and of all together; tpmC of its TPC-C",
+    recognised_by=r"_elapsed_++(?:errors_++ops\(total\)|tpmC)_",
+    words=("_elapsed___errors", "ops/sec(cum)", "pMax(ms)", "tpmC"),
+    titled=True,
+    rules=[
+        rule(
+            rf"[\d.]++s\s++\d++\s++{_figure('count')}\s++{_figure('rate')}\s++"
+            + r"\s++".join(map(_figure, ("mean", "p50", "p95", "p99", "max")))
+            + r"(?:\s++(?P<phase>[\w-]++))?\s*+$",
+            count=of("ops"),
+            rate=of("operations_per_s"),
+            **{name: _COCKROACH_LATENCIES[name] for name in ("mean", "p50", "p95", "p99", "max")},
+        ),
+        rule(
+            rf"[\d.]++s\s++{_figure('orders')}\s++[\d.]++%\s++"
+            + r"\s++".join(map(_figure, _COCKROACH_LATENCIES))
+            + r"\s*+$",
+            orders=of("new_orders_per_min", phase="tpcc"),
+            **{name: figure._replace(phase="tpcc") for name, figure in _COCKROACH_LATENCIES.items()},
+        ),
+    ],
+)
+
+CRYPTSETUP = figures_format(
+    "cryptsetup",
+    "cryptsetup benchmark: rates of encryption and decryption in memory",
+    recognised_by=r"#\s++Algorithm \|\s++Key \|\s++Encryption \|",
+    words=("cryptsetup benchmark", "Algorithm", "Encryption", "Decryption"),
+    titled=True,
+    repeats=r"argon2id?\s",
+    rules=[
+        rule(r"# Tests are approximate", begins=True),
+        rule(
+            rf"(?P<workload>[a-z][\w,-]{{1,40}}+\s++\d++b)\s++(?:{_figure('into')} MiB/s|N/A)"
+            rf"\s++(?:{_figure('back')} MiB/s|N/A)",
+            absent="not available, says cryptsetup",
+            into=of("rate_bytes_per_s", MIB, phase="encryption"),
+            back=of("rate_bytes_per_s", MIB, phase="decryption"),
+        ),
+        rule(
+            rf"(?P<workload>PBKDF2-\w++)\s++{_figure('rate')} iterations per second",
+            rate=of("operations_per_s"),
+        ),
+    ],
+)
+
+_PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p999", "p9999")
+IOLATPCTS = figures_format(
+    "iolatpcts",
+    "lines of latency percentiles: read p50=4.1ms p75=5.2ms p90=7.0ms",
+    recognised_by=r"(?:\S++\s++)?p50=[\d.]++[num]?s p75=",
+    words=("p50=", "p75=", "p99="),
+    titled=True,
+    rules=[
+        rule(
+            r"(?:(?P<phase>[\w./-]{1,40}):?\s++)?p50="
+            + _span("p50")
+            + "".join(rf"(?:\s++{name}={_span(name)})?" for name in _PERCENTILES[1:])
+            + r"(?:\s|$)",
+            **{name: of(f"latency_ns_{name}") for name in _PERCENTILES},
+        ),
+    ],
+)
+
+FORMATS = (
+    COCKROACH,
+    CRYPTSETUP,
+    IOLATPCTS,
+    IO_URING,
+    FILEBENCH,
+    VDBENCH,
+    RBD,
+    OSD_PERF,
+    SPDK_PERF,
+    WARP,
+    PVEPERF,
+    BENCH_SH,
+    DBENCH_SUMMARY,
+)

@@ -90,7 +90,6 @@ UNREAD = tuple(
             r"^\s*PID\s+COMM\s+D\s+MAJ\s+MIN\s+DISK",
             "record the I/Os themselves: iolab record, or biosnoop",
         ),
-        ("iolatpcts' report", r"^(?:\S+\s+)?p50=[\d.]+\w*s p75=", INTO_CSV),
         ("cargo bench's report", r"^test \S+ +\.\.\. bench: ", INTO_CSV),
         ("DTrace's distribution", r"^\s*value  -+ Distribution -+ count", INTO_CSV),
         ("juicefs bench's progress", r"^\s*(?:Write|Read) (?:big|small) blocks: \d+/\d+ ", "give the table at its end"),
@@ -111,11 +110,6 @@ UNREAD = tuple(
         ),
         ("Criterion's report", r"^\s*\S.*\s(?:time|thrpt):\s+\[[\d.]+ \S+ [\d.]+ ", INTO_CSV),
         (
-            "IOR's summary",
-            r"^\s*Operation\s+Max\(MiB\)\s+Min\(MiB\)",
-            "give the lines above it too: each iteration is one",
-        ),
-        (
             "Google Benchmark's report",
             r"^Benchmark\s+Time\s+CPU\s+Iterations",
             "have it write CSV: --benchmark_format=csv",
@@ -131,6 +125,7 @@ UNREAD = tuple(
         ("ezFio's table", r"^-+\s*Sustained Multi-Threaded|^ezFio test parameters", "give the CSV file that it writes"),
         ("winsat's report", r"^(?:> )?Disk\s+(?:Random|Sequential) [\d.]+ (?:Read|Write)\s", INTO_CSV),
         ("iperf's report", r"^\[ *(?:ID|SUM)\] Interval\s+Transfer", INTO_CSV),
+        ("a histogram of Prometheus", r"^\w+_bucket\{[^}]*\ble=\"[^}]*\} \d", TRACE),
         ("a page of Prometheus' metrics", r"^# TYPE \w+ (?:histogram|counter|gauge|summary)\s*$", INTO_CSV),
         ("an I/O profile of juicefs stats", r"^-+usage-+ -+fuse-+", INTO_CSV),
     )
@@ -168,6 +163,11 @@ PARTS = tuple(
             "fio's progress, without its results",
             r"^\s*Jobs: \d+ \(f=\d+\)",
             "give the lines at its end too; fio prints them at Ctrl-C as well",
+        ),
+        (
+            "the progress of cockroach workload, without its results",
+            r"^_elapsed_+errors_+ops/sec\(inst\)_",
+            "give the lines at its end too, from '_elapsed___errors_____ops(total)' on",
         ),
         (
             "sysbench's progress, without its results",

@@ -26,15 +26,15 @@ def lines(
     false_alarms: float,
     looks: int,
 ) -> Iterator[str]:
-    """The history in a sentence, then each change, then what could hide in series without one."""
+    """Each change, what could hide in series without one, then what the history is of."""
     moments = history.moments
     text = f"{counted(len(moments), 'run')} in the order of their {history.ordered_by}, {moments[0]} to {moments[-1]}"
-    yield f"{text}; {len(history.series)} series."
+    newest = f" The newest {MOST} are looked at." if len(moments) > MOST else ""
+    text = f"{text}; {len(history.series)} series.{newest}"
     if len(moments) < FEWEST:
-        yield f"Too few to show a change: it takes {FEWEST} runs."
+        yield f"Too few runs to show a change: it takes {FEWEST}."
+        yield text
         return
-    if len(moments) > MOST:
-        yield f"The newest {MOST} are looked at."
     often = "one look" if looks == 1 else counted(looks, "look")
     share = f"{false_alarms * 100:.3g} % of histories without a change"
     if not found:
@@ -53,6 +53,7 @@ def lines(
     if (more := len(unseen) - UNSEEN_MAX) > 0:
         yield f"and {more} more series without a change, in which smaller steps would be seen"
     yield ""
+    yield text
     yield f"The limits are set for false alarms in {share}, in {often}."
 
 

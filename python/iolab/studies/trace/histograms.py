@@ -1,10 +1,12 @@
-"""Histograms of latency as text: of biolatency (bcc, libbpf-tools, bpftrace) and of iolatency (perf-tools).
+"""Histograms of latency as text: of biolatency (bcc, libbpf-tools, bpftrace), of iolatency (perf-tools), and those that
+Prometheus collects.
 
 They hold no request, so that nothing but the distribution is known.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +22,18 @@ _NAME = re.compile(r"\s*((?!avg\b)[a-z]\w{0,30})\s*=\s*(\S.*?)\s*$")
 """`disk = 'sda'`, `flags = Read`, `operation = write`: what the next histogram counts."""
 _RANGE = re.compile(r"\s*(\d+)\s*(?:->\s*(\d+)\s*)?:\s*(\d+)\s*\|")
 _RANGE_OF_BPFTRACE = re.compile(r"\[(\d+)([kKMGT]?)(?:, (\d+)([kKMGT]?))?[)\]]\s+(\d+)\s*\|")
+_BUCKET_OF_PROMETHEUS = re.compile(
+    r"(?P<name>\w{1,120})_(?P<unit>seconds|milliseconds|microseconds|nanoseconds|secs|ms|us|ns)_(?:bucket|(?P<all>count))"
+    r"(?:\{(?P<labels>[^}]{0,400})\})? (?P<count>[\d.]{1,20}(?:e\+?\d{1,2})?)\s*(?:\d{1,20})?$"
+)
+"""`etcd_disk_wal_fsync_duration_seconds_bucket{le="0.002"} 113120`: how many took that long at most."""
+_BOUND = re.compile(r',?\s*\ble="(?P<bound>\+Inf|[\d.]{1,20}(?:e[-+]?\d{1,2})?)"')
+_UNITS_OF_PROMETHEUS = {
+    **dict.fromkeys(("seconds", "secs"), 1e9),
+    **dict.fromkeys(("milliseconds", "ms"), 1e6),
+    **dict.fromkeys(("microseconds", "us"), 1e3),
+    **dict.fromkeys(("nanoseconds", "ns"), 1.0),
+}
 _TITLE = re.compile(r"(?:#+ *|[*=]+ *)?([A-Za-z][^@:=|\[\]]{0,60}?)\s*(?:[*=]+|:)\s*$|#+ +([^@:=|\[\]]{1,60}?)\s*$")
 """`before:`, `== before ==`, `## before`: what the histograms below it are called, by whoever put them together."""
 _QUOTE = "'"
@@ -76,13 +90,43 @@ def histograms_of(paths: Sequence[Path]) -> list[Histogram]:
     try:
         with paths[0].open("rb") as file:
             start = file.read(_BYTES_LOOKED_AT)
-            if b"\0" in start or not any(map(_unit, start.decode(errors="replace").splitlines())):
+            lines = start.decode(errors="replace").splitlines()
+            if b"\0" in start or not any(_unit(line) or _bound(line) for line in lines):
                 return []
-            text = (start + file.read(_BYTES_MAX)).decode(errors="replace")
+            lines = (start + file.read(_BYTES_MAX)).decode(errors="replace").splitlines()
     except OSError:
         # Whoever reads it as a trace states why it can't be read.
         return []
-    return list(_histograms(text.splitlines()))
+    return [*_histograms(lines), *_of_prometheus(lines)]
+
+
+def _of_prometheus(lines: Sequence[str]) -> Iterator[Histogram]:
+    """Each bucket counts what is in the ones below it too, and `_count` all. Of several readings the last counts."""
+    bounds: dict[str, dict[float, int]] = {}
+    for name, at, count in filter(None, map(_bound, lines)):
+        bounds.setdefault(name, {})[at] = count
+    for name, of_name in bounds.items():
+        places = sorted(of_name)
+        if len(places) < 2:
+            continue
+        last = places[-1]
+        histogram = Histogram(name if math.isinf(last) else f"{name}, those of at most {last / 1e9:g} s", 1)
+        for low, high in zip([0.0, *places], places, strict=False):
+            limits = round(low), IMPOSSIBLE_NS if math.isinf(high) else round(high)
+            histogram.counts[limits] = max(of_name[high] - of_name.get(low, 0), 0)
+        if histogram.count:
+            yield histogram
+
+
+def _bound(line: str) -> tuple[str, float, int] | None:
+    """What a line of Prometheus counts, up to how many nanoseconds, and how many there are; None of any other line."""
+    found = _BUCKET_OF_PROMETHEUS.match(line)
+    bound = _BOUND.search(found["labels"] or "") if found else None
+    if found is None or (bound is None and not found["all"]):
+        return None
+    labels = _BOUND.sub("", found["labels"] or "").strip(", ")
+    at = float(bound["bound"]) * _UNITS_OF_PROMETHEUS[found["unit"]] if bound else math.inf
+    return (f"{found['name']}{{{labels}}}" if labels else found["name"]), at, round(float(found["count"]))
 
 
 def _histograms(lines: Sequence[str]) -> Iterator[Histogram]:

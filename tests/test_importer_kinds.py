@@ -1,0 +1,188 @@
+"""Kinds of texts that people post: summaries and percentiles, tables whose caption states the unit, lists of times."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from iolab.base.errors import InputError
+from iolab.files.importer.run_import import open_run
+from iolab.presentation.cli.invoke import invoke
+from test_importer import value
+
+MIB = 2**20
+MS, US = 1e6, 1e3
+IOR = (
+    "Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)   Min(OPs)  Mean(OPs)     StdDev    Mean(s)"
+    " Stonewall(s) Stonewall(MiB) Test# #Tasks tPN reps fPP reord reordoff reordrand seed segcnt   blksiz    xsize"
+    " aggs(MiB)   API RefNum\n"
+    "7: write     210.00     190.00     200.00       8.00     105.00      95.00     100.00       4.00    5.12000"
+    "         NA            NA     0      4   4    3   0     0        1         0    0      1 268435456  2097152"
+    "    1024.0 POSIX      0\n"
+)
+OLD_IOR = (
+    "Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev    Mean(s) Test# #Tasks tPN reps fPP reord reordoff reordrand"
+    " seed segcnt blksiz xsize aggsize API RefNum\n"
+    "read         310.00     290.00     300.00       8.00    3.41333     0 4 4 3 0 1 1 0 0 1 268435456 2097152"
+    " 1073741824 POSIX 0\n"
+)
+COCKROACH = """_elapsed___errors_____ops(total)___ops/sec(cum)__avg(ms)__p50(ms)__p95(ms)__p99(ms)_pMax(ms)__total
+   60.0s        0         120000         2000.0      4.0      3.5      9.4     15.2    101.0  read
+
+_elapsed___errors_____ops(total)___ops/sec(cum)__avg(ms)__p50(ms)__p95(ms)__p99(ms)_pMax(ms)__result
+   60.0s        0         180000         3000.0      5.0      4.5     10.4     16.2    111.0
+"""
+TPCC = """_elapsed_______tpmC____efc__avg(ms)__p50(ms)__p90(ms)__p95(ms)__p99(ms)_pMax(ms)
+   60.0s     1234.5  95.9%     31.0     29.4     39.8     44.0     67.1    130.0
+"""
+CRYPTSETUP = """# Tests are approximate using memory only (no storage IO).
+PBKDF2-sha256     500000 iterations per second for 256-bit key
+#     Algorithm |       Key |      Encryption |      Decryption
+        aes-xts        256b       400.0 MiB/s       410.5 MiB/s
+    serpent-xts        256b               N/A        90.0 MiB/s
+"""
+PERCENTILES = "read   p50=4.0ms p75=5.0ms p90=7.0ms p99=12.0ms\nwrite: p50=900us p75=2.0ms p90=3.0ms p99=8.0ms\n"
+IOPING = """On the file system (`ioping -c4 /`)
+--- / (ext4 /dev/sda1) ioping statistics ---
+4 requests completed in 3.00 s, 2.50 k iops, 9.77 MiB/s
+min/avg/max/mdev = 300 us / 400 us / 700 us / 100 us
+
+On the device (`ioping -c4 /dev/sda`)
+--- /dev/sda (block device 10 GiB) ioping statistics ---
+4 requests completed in 3.05 s, 80 iops, 320.0 KiB/s
+min/avg/max/mdev = 8.00 ms / 12.5 ms / 20.0 ms / 4.00 ms
+"""
+FIO = """Writes:
+$ fio --ioengine=libaio --direct=1 --name=a --bs=4m --rw=write
+....
+    write: IOPS=40, BW=160MiB/s (168MB/s)(1600MiB/10000msec); 0 zone resets
+
+$ fio --ioengine=libaio --direct=1 --name=a --bs=1g --rw=write
+....
+    write: IOPS=0, BW=150MiB/s (157MB/s)(1500MiB/10000msec); 0 zone resets
+"""
+CHANGES = """| Block | QD | Old IOPS | New IOPS | IOPS change | Old CPU ns/op | New CPU ns/op |
+|---|---:|---:|---:|---:|---:|---:|
+| 4 KiB | 32 | 6,000 | 6,600 | +10.0% | 3,500 | 3,100 |
+| 4 KiB | 64 | 9,000 | 9,900 | +10.0% | 3,400 | 3,000 |
+"""
+MILLISECONDS = (
+    "Times of the patch in {unit}:\n\n            old     new\nopen        1.20    1.10\nfsync       8.50    4.20\n"
+)
+LATENCIES = "p99 latency (us) by scheduler:\n\n          ext4    xfs\nnone      120     90\nbfq       240     180\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "setting", "workload", "metric", "expected"),
+    [
+        (IOR, "run", "ior", "write.rate_bytes_per_s", 200 * MIB),
+        (IOR, "run", "ior", "write.operations_per_s", 100),
+        (IOR, "run", "ior", "write.elapsed_s", 5.12),
+        (OLD_IOR, "run", "ior", "read.rate_bytes_per_s", 300 * MIB),
+        (OLD_IOR, "run", "ior", "read.elapsed_s", 3.41333),
+        (COCKROACH, "run", "cockroach", "read/operations_per_s", 2000),
+        (COCKROACH, "run", "cockroach", "operations_per_s", 3000),
+        (COCKROACH, "run", "cockroach", "latency_ns_p99", 16.2 * MS),
+        (TPCC, "run", "cockroach", "tpcc/new_orders_per_min", 1234.5),
+        (TPCC, "run", "cockroach", "tpcc/latency_ns_p90", 39.8 * MS),
+        (CRYPTSETUP, "run", "cryptsetup aes-xts 256b", "decryption/rate_bytes_per_s", 410.5 * MIB),
+        (CRYPTSETUP, "run", "cryptsetup serpent-xts 256b", "encryption/rate_bytes_per_s", None),
+        (PERCENTILES, "run", "iolatpcts", "read/latency_ns_p99", 12 * MS),
+        (PERCENTILES, "run", "iolatpcts", "write/latency_ns_p50", 900 * US),
+        (IOPING, "/", "ioping", "iops", 2500),
+        (IOPING, "/dev/sda", "ioping", "latency_ns_mean", 12.5 * MS),
+        (FIO, "Writes bs=4m", "fio", "write.iops", 40),
+        (FIO, "Writes bs=1g", "fio", "write.rate_bytes_per_s", 150 * MIB),
+        (FIO, "Writes bs=1g", "fio", "write.iops", None),
+        (CHANGES, "Old", "4 KiB[QD=64]", "iops", 9000),
+        (CHANGES, "New", "4 KiB[QD=32]", "CPU ns_per_op", 3100),
+        (MILLISECONDS.format(unit="ms"), "new", "fsync", "time_ns", 4.2 * MS),
+        (MILLISECONDS.format(unit="seconds"), "old", "open", "time_ns", 1.2e9),
+        (LATENCIES, "xfs", "bfq", "latency_ns_p99", 180 * US),
+        ("| step | run 1 | run 2 |\n|---|---|---|\n| sync | 8 ms | 4 ms |\n", "sync", "table", "time_ns", 8 * MS),
+        ("Cost:\n\nper-sector: 12 us\nper-request: 40 us\n", "run", "list", "per-sector_ns", 12 * US),
+    ],
+)
+def test_the_figures(
+    tmp_path: Path, text: str, setting: str, workload: str, metric: str, expected: float | None
+) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text(text)
+    found = value(open_run(path), setting, workload, metric)
+    assert found == (expected if expected is None else pytest.approx(expected))
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "remedy"),
+    [
+        (
+            "test        vs base   faster\nrandread    1.20x     20%\nrandwrite   1.05x     5%\n",
+            "ratios alone",
+            "before and after",
+        ),
+        (
+            COCKROACH.replace("ops(total)___ops/sec(cum)__avg(ms)", "ops/sec(inst)___ops/sec(cum)"),
+            "progress of cockroach",
+            "lines at its end",
+        ),
+        (
+            "The run took long in all 30 seconds.\n\n      old   new\na     1     2\nb     3     4\n",
+            "states what",
+            "ms",
+        ),
+        ('x_seconds_bucket{le="0.001"} 10\nx_seconds_bucket{le="0.002"} 20\n', "Prometheus", "iolab trace"),
+        ("| a | b |\n|---|---|\n| x | 1.5 / 2.5 ±0.1 / 3.5 ms |\n| y | 1 / 2 / 3 |\n", "single figure", "CSV file"),
+        ("poll interval: 10 ms\nI/O timeout: 30 ms\n", "unrecognised", "CSV file"),
+    ],
+)
+def test_what_is_refused_says_why_and_the_way_out(tmp_path: Path, text: str, what: str, remedy: str) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text(text)
+    with pytest.raises(InputError) as error:
+        open_run(path)
+    assert what in error.value.what
+    assert remedy in (error.value.remedy or "")
+
+
+def test_a_whole_output_of_ior_counts_its_iterations_alone(tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text((Path(__file__).parent / "imported/ior.txt").read_text() + "\nSummary of all tests:\n" + IOR)
+    run = open_run(path)
+    assert value(run, "run", "ior", "write.rate_bytes_per_s") == 2189.82 * MIB
+    assert "write.operations_per_s" not in set(run.metrics["key"])
+
+
+def test_columns_of_dstat_that_are_not_read_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text(
+        "--dsk/sda-- ---load-avg---\n read  writ| 1m   5m  15m \n  10k   20k|0.10 0.20 0.30\n  30k   40k|0.10 0.20 0.30\n"
+    )
+    run = open_run(path)
+    assert value(run, "run", "dstat sda", "read.rate_bytes_per_s") == 30 * 1024
+    assert any("not read: 1m, 5m, 15m" in one for one in run.problems)
+
+
+def test_a_histogram_of_prometheus_is_a_distribution(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "metrics.txt"
+    path.write_text(
+        'wal_fsync_seconds_bucket{job="a",le="0.001"} 10\n'
+        'wal_fsync_seconds_bucket{job="a",le="0.002"} 4.0e+01\n'
+        'wal_fsync_seconds_count{job="a"} 50\n'
+        'io_ms_bucket{le="1"} 7\nio_ms_bucket{le="2"} 9\n'
+    )
+    assert invoke(["trace", str(path), "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["histograms"]
+    assert (first["name"], first["count"]) == ('wal_fsync{job="a"}', 50)
+    assert [tuple(one) for one in first["histogram_ns"]][:2] == [(0, 1_000_000, 10), (1_000_000, 2_000_000, 30)]
+    assert first["histogram_ns"][2][0::2] == [2_000_000, 10]
+    assert (second["name"], second["count"]) == ("io, those of at most 0.002 s", 9)
+
+
+def test_the_answer_of_a_history_stands_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "nights.csv"
+    lines = [f"2026-01-{day:02},{100 + day % 3}" for day in range(1, 31)]
+    for count, first in ((8, "Too few runs to show a change"), (30, "No change was found.")):
+        path.write_text("\n".join(["date,iops", *lines[:count]]) + "\n")
+        assert invoke(["history", str(path)]) == 0
+        assert capsys.readouterr().out.startswith(first)
