@@ -357,10 +357,6 @@ def test_of_a_change_what_is_there_after_it(tmp_path: Path) -> None:
         ("Actual DISK READ:       0.00 B/s | Actual DISK WRITE:      11.86 M/s\n", "iotop's report"),
         ("test rdb::create ... bench:       8,779 ns/iter (+/- 1,905)\n", "cargo bench's report"),
         ("host_bytes_written              :   0%       sectors: 0\n", "nvme's log"),
-        (
-            "Summary latency data for PCIE (0000:00:09.0)    from core 0:\n 50.00000% :  6.623us\n",
-            "SPDK's distribution",
-        ),
         (" Logical core: 0\n NVMe0n1    :  103938.83 IO/s     406.01 MB/s\n", "bdevperf's report of old"),
         ('# TYPE wal_fsync_seconds histogram\nwal_fsync_seconds_bucket{le="0.001"} 0\n', "Prometheus"),
         ("- Write speed: 77 Mb/s\n- Read speed: 97 Mb/s\n", "rates in Mb/s"),

@@ -22,8 +22,8 @@ IOR = (
     "    1024.0 POSIX      0\n"
 )
 OLD_IOR = (
-    "Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev    Mean(s) Test# #Tasks tPN reps fPP reord reordoff reordrand"
-    " seed segcnt blksiz xsize aggsize API RefNum\n"
+    "Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev    Mean(s) Test# #Tasks tPN reps fPP reord reordoff"
+    " reordrand seed segcnt blksiz xsize aggsize API RefNum\n"
     "read         310.00     290.00     300.00       8.00    3.41333     0 4 4 3 0 1 1 0 0 1 268435456 2097152"
     " 1073741824 POSIX 0\n"
 )
@@ -70,6 +70,46 @@ CHANGES = """| Block | QD | Old IOPS | New IOPS | IOPS change | Old CPU ns/op | 
 MILLISECONDS = (
     "Times of the patch in {unit}:\n\n            old     new\nopen        1.20    1.10\nfsync       8.50    4.20\n"
 )
+HEY = """Summary:
+  Total:	10.5000 secs.
+  Slowest:	0.0600 secs.
+  Average:	0.0030 secs.
+  Requests/sec:	400.5000
+
+Latency distribution:
+  50% in 0.0025 secs.
+  99% in 0.0200 secs.
+  99.9% in 0.0450 secs.
+"""
+SPDK = """Summary latency data for PCIE (0000:01:00.0) NSID 1 from core 0:
+=================================================================
+ 10.00000% :     6.100us
+ 50.00000% :     7.200us
+ 99.00000% :    12.500us
+ 99.90000% :    30.000us
+"""
+REQUESTS = "`off`:\n\nInsert RPS: 9000.5\nSelect RPS: 70000\n\n`lz4`:\n\nInsert RPS: 9500.5\nSelect RPS: 60000\n"
+WAYS = """Size | BS | Mode | IOP/s (R) | IOP/s (W) | BW (R) | BW (W)
+--- | --- | --- | --- | --- | --- | ---
+1G | 4K | sync | 6000 | 2500 | 24.5MB | 10.5MB
+1G | 8K | sync | 7000 | 3000 | 57MB | 24MB
+"""
+SHORT_ROW = "change | load [s] | OK?\n--- | --- | ---\nbaseline | 6.5 |\nlarger records | 7.25 | :+1:\n"
+THOUSANDS = """--- /dev/sda (device 10.0 GiB) ioping statistics ---
+2.2 k requests completed in 3.0 s, 738 iops, 2.5 MiB/s
+min/avg/max/mdev = 200 us / 1.5 ms / 30.0 ms / 3.0 ms
+"""
+BIOTOP = """08:00:01 loadavg: 1.48 0.87 0.45 1/287 14547
+
+PID    COMM             D MAJ MIN DISK       I/O  Kbytes  AVGms
+81     writer           W 8   0   sda         10    40.0   2.00
+82     writer           W 8   0   sda         30   120.0   4.00
+0                       R 8   0   sda          1     4.0   0.50
+08:00:02 loadavg: 1.48 0.87 0.45 1/287 14547
+
+PID    COMM             D MAJ MIN DISK       I/O  Kbytes  AVGms
+81     writer           W 8   0   sda         20    80.0   3.00
+"""
 LATENCIES = "p99 latency (us) by scheduler:\n\n          ext4    xfs\nnone      120     90\nbfq       240     180\n"
 
 
@@ -101,6 +141,22 @@ LATENCIES = "p99 latency (us) by scheduler:\n\n          ext4    xfs\nnone      
         (MILLISECONDS.format(unit="seconds"), "old", "open", "time_ns", 1.2e9),
         (LATENCIES, "xfs", "bfq", "latency_ns_p99", 180 * US),
         ("| step | run 1 | run 2 |\n|---|---|---|\n| sync | 8 ms | 4 ms |\n", "sync", "table", "time_ns", 8 * MS),
+        (HEY, "run", "hey", "operations_per_s", 400.5),
+        (HEY, "run", "hey", "latency_ns_p999", 45 * MS),
+        (HEY, "run", "hey", "latency_ns_max", 60 * MS),
+        (SPDK, "run", "spdk-perf", "pcie_0000_01_00_0_nsid_1_from_core_0/latency_ns_p99", 12.5 * US),
+        (REQUESTS, "lz4", "Insert", "operations_per_s", 9500.5),
+        (REQUESTS, "off", "Select", "operations_per_s", 70000),
+        (BIOTOP, "run", "biotop writer sda", "write.ops", 40),
+        (BIOTOP, "run", "biotop writer sda", "write.bytes", 160 * 1024),
+        (BIOTOP, "run", "biotop writer sda", "write.latency_ns_mean", 3.5 * MS),
+        (BIOTOP, "run", "biotop without a name sda", "read.latency_ns_mean", 0.5 * MS),
+        (WAYS, "sync", "table[Size=1G,BS=8K]", "read.iops", 7000),
+        (WAYS, "sync", "table[Size=1G,BS=4K]", "write.rate_bytes_per_s", 10.5e6),
+        (SHORT_ROW, "baseline", "table", "load_ns", 6.5e9),
+        (SHORT_ROW, "larger records", "table", "load_ns", 7.25e9),
+        (THOUSANDS, "run", "ioping", "iops", 738),
+        (THOUSANDS, "run", "ioping", "rate_bytes_per_s", 2.5 * MIB),
         ("Cost:\n\nper-sector: 12 us\nper-request: 40 us\n", "run", "list", "per-sector_ns", 12 * US),
     ],
 )
@@ -133,6 +189,12 @@ def test_the_figures(
         ),
         ('x_seconds_bucket{le="0.001"} 10\nx_seconds_bucket{le="0.002"} 20\n', "Prometheus", "iolab trace"),
         ("| a | b |\n|---|---|\n| x | 1.5 / 2.5 ±0.1 / 3.5 ms |\n| y | 1 / 2 / 3 |\n", "single figure", "CSV file"),
+        (
+            "| rate (MiB/s) | | |\n|---|---|---|\n| size | 10 | 50 |\n| a | 1.5 | 2.5 |\n",
+            "2 columns of figures without a name",
+            "CSV file",
+        ),
+        ("TIME(s)  COMM      PID  FILE   LATms\n1.2000   postgres  812  fsync  2.31\n", "slow file", "ext4dist"),
         ("poll interval: 10 ms\nI/O timeout: 30 ms\n", "unrecognised", "CSV file"),
     ],
 )
@@ -156,7 +218,8 @@ def test_a_whole_output_of_ior_counts_its_iterations_alone(tmp_path: Path) -> No
 def test_columns_of_dstat_that_are_not_read_are_named(tmp_path: Path) -> None:
     path = tmp_path / "run.txt"
     path.write_text(
-        "--dsk/sda-- ---load-avg---\n read  writ| 1m   5m  15m \n  10k   20k|0.10 0.20 0.30\n  30k   40k|0.10 0.20 0.30\n"
+        "--dsk/sda-- ---load-avg---\n read  writ| 1m   5m  15m \n"
+        "  10k   20k|0.10 0.20 0.30\n  30k   40k|0.10 0.20 0.30\n"
     )
     run = open_run(path)
     assert value(run, "run", "dstat sda", "read.rate_bytes_per_s") == 30 * 1024
@@ -177,6 +240,29 @@ def test_a_histogram_of_prometheus_is_a_distribution(tmp_path: Path, capsys: pyt
     assert [tuple(one) for one in first["histogram_ns"]][:2] == [(0, 1_000_000, 10), (1_000_000, 2_000_000, 30)]
     assert first["histogram_ns"][2][0::2] == [2_000_000, 10]
     assert (second["name"], second["count"]) == ("io, those of at most 0.002 s", 9)
+
+
+def test_the_unit_of_a_map_of_bpftrace_may_stand_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "maps.txt"
+    path.write_text("@usec_hist: \n[1]       3 |@@  |\n[2, 4)    5 |@@@@|\n\n@lat_us_of[sda]:\n[8, 16)   2 |@@@@|\n")
+    assert invoke(["trace", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["histograms"]
+    assert [(one["name"], one["count"]) for one in found] == [("hist", 8), ("lat_of[sda]", 2)]
+    assert [tuple(one) for one in found[0]["histogram_ns"]] == [(1_000, 2_000, 3), (2_000, 4_000, 5)]
+
+
+def test_devices_are_named_before_processors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "sar.txt"
+    path.write_text(
+        "Linux 6.1.0 (host) \t11/01/2026 \t_x86_64_\t(8 CPU)\n\n"
+        "10:00:01 AM     CPU     %user     %nice   %system   %iowait    %steal     %idle\n"
+        "10:10:01 AM     all      2.00      0.00      1.00     40.00      0.00     57.00\n\n"
+        "10:00:01 AM       DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util\n"
+        "10:10:01 AM       sdb    120.00   1000.00   2000.00      0.00     25.00      3.30     27.50     99.00\n"
+    )
+    assert invoke(["show", str(path)]) == 0
+    first = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("●"))
+    assert first.startswith("● sar sdb: device busy percent 99.00%")
 
 
 def test_the_answer_of_a_history_stands_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from iolab.base.plain_text import counted
 from iolab.files.importer.affinity import FORMAT as AFFINITY
 from iolab.files.importer.aligned import FORMAT as ALIGNED
 from iolab.files.importer.aligned import without_metric
+from iolab.files.importer.biotop import FORMAT as BIOTOP
 from iolab.files.importer.columns import MEASURED
 from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
 from iolab.files.importer.crystaldiskmark import FORMAT as CRYSTALDISKMARK
@@ -104,6 +105,7 @@ FORMATS: dict[str, Format] = {
         VMSTAT_DISKS,
         PIDSTAT,
         IOSNOOP,
+        BIOTOP,
         RADOS_JSON,
         *LOAD_TOOLS,
         *SERVER_TOOLS,

@@ -23,7 +23,8 @@ _LINE = re.compile(
     r"(?P<figure>~?\d[^:=|*_`]{0,40}?)[*_`]{0,2}(?:\s+[^\w\s(]{1,2})?(?:\s+\([^()]{1,80}\))?[.,;]?\s*+$"
 )
 _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
-_OF_RATE = r"iops|i/os? per second|bandwidth|bw|throughput|rate|speed|average|avg|mean"
+_COUNTS_REQUESTS = re.compile(r"\b(?:rps|qps|tps)\b", re.IGNORECASE)
+_OF_RATE = r"iops|rps|qps|tps|i/os? per second|bandwidth|bw|throughput|rate|speed|average|avg|mean"
 _RATE_WORDS = re.compile(rf"\b(?:{_OF_RATE})\b|\b[kmg]?i?b/s(?:ec)?\b", re.IGNORECASE)
 """The least and the greatest rate are no rounds of the mean."""
 _METRIC_WORDS = re.compile(
@@ -88,7 +89,11 @@ def named(label: str, one: Quantity) -> Entry | None:
         metric, one = "elapsed_s", replace(one, metric="elapsed_s", value=one.value / 1e9)
     if metric is None and _COUNTS_OPERATIONS.search(label) and one.metric in (None, "operations_per_s"):
         metric = "iops"
-    is_of_something = metric is not None and (metric != "operations_per_s" or OF_RESULT.search(label))
+    if metric is None and one.metric is None and _COUNTS_REQUESTS.search(label):
+        metric = "operations_per_s"
+    is_of_something = metric is not None and (
+        metric != "operations_per_s" or OF_RESULT.search(label) or _COUNTS_REQUESTS.search(label)
+    )
     if metric is None or not is_of_something or (one.metric == "ns" and not LATENCY.search(label)):
         return None
     lower = label.lower()

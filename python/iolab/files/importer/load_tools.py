@@ -418,7 +418,7 @@ IOPING = figures_format(
         rule(r"--- (?P<machine>\S{1,120})(?: .{1,80}?)? ioping statistics ---", begins=True),
         # Versions 0.6 to 0.9.
         rule(
-            rf"{_figure('count')}\srequests completed in {NUMBER} (?:{_TIME}), "
+            rf"{_figure('count')}\s(?:(?P<count_unit>[kM]) )?requests completed in {NUMBER} (?:{_TIME}), "
             rf"{_figure('iops')} (?:(?P<iops_unit>[kM]) )?iops, {_figure('rate')} (?P<rate_unit>{_SIZE})/s",
             count=of("ops"),
             iops=of("iops"),

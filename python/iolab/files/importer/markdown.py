@@ -70,6 +70,7 @@ _OF_TEST = re.compile(r"seq|rand|rnd|read|write|\bmixed\b|^total$|\b\d+ ?[km]i?b
 _OF_VALUES = re.compile(r"values?|results?|scores?|measured|figures?", re.IGNORECASE)
 """How the only column of figures is called, where it has no name of its own."""
 _BOTH_WAYS = re.compile(r"\s*\(?\b(?:read|r) ?/ ?(?:write|w)\b\)?", re.IGNORECASE)
+_WAY = re.compile(r"(?P<what>\S.{0,40}?)\s*[(\[](?P<way>[RWrw])[)\]]")
 _SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
 
 
@@ -93,7 +94,9 @@ def _parse(source: Source, results: Results) -> None:
             if table is not None and len(rows) > 1:
                 add(table, header, rows[:-1], source, results)
             header, rows, table = of_cells(heading) if len(heading) > 1 else before, [], results.table(line.number)
-        elif table is not None and len(cells) == len(header):
+        elif table is not None and len(cells) in (len(header), len(header) - 1 if len(header) > 2 else 0):
+            # A last cell that is empty may be left out.
+            cells = [*cells, ""][: len(header)]
             if rows and cells[0] == header[0] and cells != header:
                 # A header among the rows, as of YABS' second half.
                 add(table, header, rows, source, results)
@@ -129,11 +132,14 @@ def _heading(known: list[list[str]], before: list[str], cells: list[str]) -> lis
 
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     """Adds a table of text: names of columns, and cells below them."""
-    header, rows = _with_units(*_by_way(header, rows))
+    header, rows = _with_units(*_by_way(_spelled_out(header), rows))
     whole = len(header)
     header, rows = without_changes(header, rows)
     if len(header) < whole:
         results.problem("columns of changes are left out: they are computed anew", table.line)
+    nameless = [place for place, name in enumerate(header) if place and not name]
+    if any(quantities(row[place]) for row in rows for place in nameless):
+        results.problem(f"{counted(len(nameless), 'column')} of figures without a name: left out", table.line)
     names, named_rows = with_amounts(header, rows)
     if split := settings_of(names):
         left_out = _add_settings(table, *split, named_rows, source)
@@ -150,6 +156,18 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         results.problem(
             f"{counted(len(left_out), 'cell')} without a single figure, such as {left_out[0]}: left out", table.line
         )
+
+
+def _spelled_out(header: list[str]) -> list[str]:
+    """The names of columns, with what `IOP/s (R)` beside `IOP/s (W)` stand for."""
+    ways = [_WAY.fullmatch(name) for name in header]
+    if len({found["way"] for found in ways if found}) < 2:
+        return header
+    full = {"r": "read", "w": "write"}
+    return [
+        f"{full[found['way'].lower()]} {re.sub(r'IOP/s', 'IOPS', found['what'])}" if found else name
+        for found, name in zip(ways, header, strict=True)
+    ]
 
 
 def _by_way(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:

@@ -27,6 +27,9 @@ AS_ROUNDED = 0.03
 _APART = re.compile(r"(?<=[kKM]) (?=IOPS)", re.IGNORECASE)
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "G": 1e9}
 _BYTES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
+_OF_RATE = re.compile(r"\b(?:bw|bandwidth|throughput)\b", re.IGNORECASE)
+_AMOUNT = re.compile(r"[\d.,]{1,20} ?[kKMGT]i?B")
+"""`25.4MB` below `BW` is a rate."""
 _LONG = (("nano", "ns"), ("micro", "us"), ("milli", "ms"), ("", "s"))
 _TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3, "ms": 1e6, "msec": 1e6, "s": 1e9, "sec": 1e9}
 _TIMES |= {f"{word}second{end}": _TIMES[unit] for word, unit in _LONG for end in ("", "s")}
@@ -121,6 +124,8 @@ def quantities_below(cell: str, header: str) -> list[Quantity]:
     if found is not None and found["inside"]:
         inside = with_unit(found["inside"], header)
         return quantities(f"{found['first']} ({inside})")
+    if _OF_RATE.search(header) and _AMOUNT.fullmatch(cell.strip()):
+        return quantities(f"{cell.strip()}/s")
     return quantities(with_unit(cell, header))
 
 

@@ -1,7 +1,7 @@
 """More reports of lines with figures: those of file servers, clusters, object stores and rented machines.
 
-cockroach workload, cryptsetup benchmark, filebench, vdbench, rbd bench, ceph osd perf, SPDK's perf, warp, pveperf,
-bench.sh, nench.sh, the summary of the container image dbench, and percentiles in a line.
+etcd's benchmark, cockroach workload, cryptsetup benchmark, filebench, vdbench, rbd bench, ceph osd perf, SPDK's perf,
+warp, pveperf, bench.sh, nench.sh, the summary of the container image dbench, and percentiles in a line.
 """
 
 from __future__ import annotations
@@ -166,14 +166,26 @@ _SPDK_FIGURES = {
 }
 SPDK_PERF = figures_format(
     "spdk-perf",
-    "SPDK's spdk_nvme_perf: IOPS, rate and latency of each device and in total",
-    recognised_by=r"Device Information\s++:\s++IOPS\s++Mi?B/s\s++Average",
+    "SPDK's spdk_nvme_perf: IOPS, rate and latency of each device and in total, percentiles",
+    recognised_by=r"Device Information\s++:\s++IOPS\s++Mi?B/s\s++Average|Summary latency data for ",
     words=("Device Information", "IOPS", "MiB/s", "Average", "from core"),
     titled=True,
+    repeats=r"\d++\.\d++% :",
     rules=[
         rule(r"Device Information\s++:", begins=True),
         rule(r"Total\s++" + _SPDK, **_SPDK_FIGURES),
         rule(r"(?P<phase>\S.{0,100}?from core\s++\d++)" + _SPDK, **_SPDK_FIGURES),
+        rule(r"Summary latency data for (?P<phase>\S.{0,100}?from core\s++\d++):", opens=True),
+        *(
+            rule(rf"{percent}0*% :\s*+{_figure('at')}us", at=of(f"latency_ns_{name}", US))
+            for percent, name in (
+                ("50\\.", "p50"),
+                ("90\\.", "p90"),
+                ("95\\.", "p95"),
+                ("99\\.", "p99"),
+                ("99\\.9", "p999"),
+            )
+        ),
     ],
 )
 
@@ -345,6 +357,27 @@ CRYPTSETUP = figures_format(
     ],
 )
 
+HEY = figures_format(
+    "hey",
+    "etcd's benchmark, and hey: requests per second, latencies and their distribution",
+    recognised_by=r"Requests/sec:\s++[\d.]++\s*+$",
+    words=("Requests/sec", "Slowest", "Fastest", "Latency distribution"),
+    titled=True,
+    rules=[
+        rule(r"Summary:", begins=True),
+        rule(rf"Total:\s++{_figure('time')} secs", time=of("elapsed_s")),
+        *(
+            rule(rf"{word}:\s++{_figure('at')} secs", at=of(f"latency_ns_{name}", 1e9))
+            for word, name in (("Slowest", "max"), ("Fastest", "min"), ("Average", "mean"), ("Stddev", "stddev"))
+        ),
+        rule(rf"Requests/sec:\s++{_figure('rate')}\s*+$", rate=of("operations_per_s")),
+        *(
+            rule(rf"{percent}%{{1,2}} in {_figure('at')} secs", at=of(f"latency_ns_{name}", 1e9))
+            for percent, name in (("50", "p50"), ("90", "p90"), ("95", "p95"), ("99", "p99"), ("99\\.9", "p999"))
+        ),
+    ],
+)
+
 _PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p999", "p9999")
 IOLATPCTS = figures_format(
     "iolatpcts",
@@ -364,6 +397,7 @@ IOLATPCTS = figures_format(
 )
 
 FORMATS = (
+    HEY,
     COCKROACH,
     CRYPTSETUP,
     IOLATPCTS,

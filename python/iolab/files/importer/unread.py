@@ -58,7 +58,11 @@ UNREAD = tuple(
             OF_DRIVE,
         ),
         ("btt's report", r"^=+ All Devices =+", "read the trace itself with iolab trace"),
-        ("a histogram of latencies", r"^\s*(?:\S+\s+: count\s+distribution|\[\d+\w?, \d+\w?\)\s+\d+ \|)", TRACE),
+        (
+            "a histogram of latencies",
+            r"^\s*(?:\S+\s+: count\s+distribution|\[\d+\w?, \d+\w?\)\s+\d+ \|)",
+            f"{TRACE}; the name of a bpftrace map states its unit, such as @usecs",
+        ),
         ("a trace of block events", r"\d: +(?:block:)?block_(?:rq|bio)_\w+: ", TRACE),
         (
             "a trace of block events without their times",
@@ -73,6 +77,12 @@ UNREAD = tuple(
             TRACE,
         ),
         (
+            "a list of slow file operations (fsyncsnoop, ext4slower, fileslower)",
+            r"^\s*TIME(?:\(\w+\))?\s+COMM\s+[PT]ID\s.*\bLAT(?:\(\w+\)|\w{0,2})",
+            "ext4dist, xfsdist and the like count all of them, which iolab trace reads; or put the times into a CSV "
+            "file, a row each, such as setting,round,fsync latency (ms)",
+        ),
+        (
             "a trace of system calls (strace)",
             r"^(?:\[?(?:pid )?\s*\d+\]? )?(?:[\d:.]+ )?"
             r"(?:p?(?:read|write)v?2?(?:64)?|f(?:data)?sync|openat)\(.*\)\s+= -?\d",
@@ -85,19 +95,9 @@ UNREAD = tuple(
         ("Kafka's performance test", r"^\s*\d+ records sent, [\d.]+ records/sec", INTO_CSV),
         ("YCSB's report", r"^\s*\[OVERALL\], (?:RunTime|Throughput)", INTO_CSV),
         ("a result file of Phoronix", r"<PhoronixTestSuite>", "phoronix-test-suite result-file-to-csv NAME"),
-        (
-            "biotop's report",
-            r"^\s*PID\s+COMM\s+D\s+MAJ\s+MIN\s+DISK",
-            "record the I/Os themselves: iolab record, or biosnoop",
-        ),
         ("cargo bench's report", r"^test \S+ +\.\.\. bench: ", INTO_CSV),
         ("DTrace's distribution", r"^\s*value  -+ Distribution -+ count", INTO_CSV),
         ("juicefs bench's progress", r"^\s*(?:Write|Read) (?:big|small) blocks: \d+/\d+ ", "give the table at its end"),
-        (
-            "SPDK's distribution of latencies",
-            r"^Summary latency data for ",
-            "give the lines above it, 'Device Information'",
-        ),
         (
             "bdevperf's report of old",
             r"^\s*\S+\s+: *[\d.]+ IO/s\s+[\d.]+ MB/s",

@@ -39,9 +39,9 @@ def alone(summary: Summary) -> list[str]:
     workloads without activity.
 
     Other tools' files have figures in the order in which they are printed: of these, syncs lead if there are some, then
-    come rates and latencies; of devices that were watched, how busy they were leads. Each part of a workload (fio's
-    groups, dbench's operations) has a sentence, unless the whole has a rate. Settings are named if there are several
-    and no two have the same measurement: nothing is compared.
+    come rates and latencies; of devices that were watched, how busy they were leads, before what processors did. Each
+    part of a workload (fio's groups, dbench's operations) has a sentence, unless the whole has a rate. Settings are
+    named if there are several and no two have the same measurement: nothing is compared.
     """
     if any(row.comparisons for row in summary.rows):
         return []
@@ -71,9 +71,14 @@ def _parts(summary: Summary) -> Parts:
         part: sorted(
             rows, key=_rank_of_device if any(row.metric.endswith(OF_DEVICE) for row, _ in rows) else _rank_of_load
         )
-        for part, rows in parts.items()
+        for part, rows in sorted(parts.items(), key=lambda one: _is_of_cpus(one[1]))
         if not part[1] or part[0] not in wholes
     }
+
+
+def _is_of_cpus(rows: Sequence[tuple[Row, Cell]]) -> bool:
+    """Whether nothing but processors was watched, which is no answer beside devices."""
+    return all(row.metric.startswith("cpu_") for row, _ in rows)
 
 
 def _sentences(parts: Parts, *, named: bool = False) -> list[str]:

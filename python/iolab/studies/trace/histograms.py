@@ -13,11 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-_UNITS = {"nsecs": 1, "ns": 1, "usecs": 1_000, "us": 1_000, "msecs": 1_000_000, "ms": 1_000_000}
+_UNITS = {
+    **dict.fromkeys(("nsecs", "nsec", "ns"), 1),
+    **dict.fromkeys(("usecs", "usec", "us"), 1_000),
+    **dict.fromkeys(("msecs", "msec", "ms"), 1_000_000),
+}
 _POWERS = {"": 1, "k": 2**10, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _HEADING = re.compile(r"\s*(nsecs|usecs|msecs)\s*:\s*count\s+distribution")
 _HEADING_OF_IOLATENCY = re.compile(r"\s*>=\((ms|us)\)\s*\.\.\s*<\((?:ms|us)\)\s*:\s*I/O")
-_HEADING_OF_BPFTRACE = re.compile(r"@(?:(?P<map>\w+?)_)?(?P<unit>nsecs|ns|usecs|us|msecs|ms)(?:\[(?P<of>.*)\])?:\s*$")
+_HEADING_OF_BPFTRACE = re.compile(
+    r"@(?:(?P<map>\w+?)_)?(?P<unit>nsecs?|ns|usecs?|us|msecs?|ms)(?:_(?P<rest>\w+))?(?:\[(?P<of>.*)\])?:\s*$"
+)
 _NAME = re.compile(r"\s*((?!avg\b)[a-z]\w{0,30})\s*=\s*(\S.*?)\s*$")
 """`disk = 'sda'`, `flags = Read`, `operation = write`: what the next histogram counts."""
 _RANGE = re.compile(r"\s*(\d+)\s*(?:->\s*(\d+)\s*)?:\s*(\d+)\s*\|")
@@ -161,8 +167,9 @@ def _unit(line: str) -> tuple[int, str, bool] | None:
     if heading := _HEADING_OF_IOLATENCY.match(line):
         return _UNITS[heading[1]], "", False
     if heading := _HEADING_OF_BPFTRACE.match(line):
-        key = f"[{heading['of']}]" if heading["map"] and heading["of"] else heading["of"] or ""
-        return _UNITS[heading["unit"]], f"{heading['map'] or ''}{key}", False
+        name = "_".join(filter(None, (heading["map"], heading["rest"])))
+        key = f"[{heading['of']}]" if name and heading["of"] else heading["of"] or ""
+        return _UNITS[heading["unit"]], f"{name}{key}", False
     return None
 
 
