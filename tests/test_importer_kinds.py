@@ -130,6 +130,7 @@ LATENCIES = "p99 latency (us) by scheduler:\n\n          ext4    xfs\nnone      
         (CRYPTSETUP, "run", "cryptsetup serpent-xts 256b", "encryption/rate_bytes_per_s", None),
         (PERCENTILES, "run", "iolatpcts", "read/latency_ns_p99", 12 * MS),
         (PERCENTILES, "run", "iolatpcts", "write/latency_ns_p50", 900 * US),
+        (2 * PERCENTILES.replace("read   ", "").replace("write: ", ""), "run", "iolatpcts", "latency_ns_p50", 4 * MS),
         (IOPING, "/", "ioping", "iops", 2500),
         (IOPING, "/dev/sda", "ioping", "latency_ns_mean", 12.5 * MS),
         (FIO, "Writes bs=4m", "fio", "write.iops", 40),
@@ -195,6 +196,11 @@ def test_the_figures(
             "CSV file",
         ),
         ("TIME(s)  COMM      PID  FILE   LATms\n1.2000   postgres  812  fsync  2.31\n", "slow file", "ext4dist"),
+        (
+            "6000 requests completed in 9.5 seconds\n\n89.9% <= 1 milliseconds\n99.1% <= 3 milliseconds\n",
+            "redis",
+            "CSV",
+        ),
         ("poll interval: 10 ms\nI/O timeout: 30 ms\n", "unrecognised", "CSV file"),
     ],
 )

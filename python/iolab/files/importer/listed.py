@@ -37,10 +37,10 @@ _OF_TIME = re.compile(
     r"(?:\b|_)(?:duration|elapsed|run[ _]?time|(?:total|wall|real|execution)[ _]time)(?:\b|_)", re.IGNORECASE
 )
 _OF_SETTING = re.compile(
-    r"time-?outs?|interval|delay|period|sleep|budget|target|limit|threshold|slice|window|every|frequency|step|expire",
+    r"[%<>]|time-?outs?|interval|delay|period|sleep|budget|target|limit|threshold|slice|window|every|frequency|step|expire",
     re.IGNORECASE,
 )
-"""Times that were asked for."""
+"""Times that were asked for, and shares that took as long."""
 _EMPTY = re.compile(r"\(\s*\)")
 _AMONG = re.compile(r",\s+| and ")
 """What parts the figures behind one label."""
@@ -76,7 +76,7 @@ def _parts(text: str) -> list[Entry | None]:
 def _time(label: str, one: Quantity) -> Entry | None:
     """What took less than a second, by its label: `per-sector: 12 us`."""
     is_named = bool(_METRIC_WORDS.sub(" ", label).strip(" -,()"))
-    if one.metric != "ns" or one.value >= 1e9 or not is_named or _OF_SETTING.search(label):
+    if one.metric != "ns" or not 0 < one.value < 1e9 or not is_named or _OF_SETTING.search(label):
         return None
     _, op, plain = metric_of(label)
     return Entry(OF_NO_NAME, op, f"{plain}_ns", one.value)
