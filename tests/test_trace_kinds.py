@@ -551,5 +551,5 @@ def test_a_report_that_is_no_trace_is_called_by_its_name(tmp_path: Path) -> None
     path.write_text(
         "PID    COMM             D MAJ MIN DISK       I/O  Kbytes  AVGms\n9056   dd  W 253 0   vda  14 14336 138.1\n"
     )
-    with pytest.raises(InputError, match="looks like biotop's report"):
+    with pytest.raises(InputError, match="results in the format biotop, and no trace"):
         study(trace_of([path]))
