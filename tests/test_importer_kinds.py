@@ -140,6 +140,7 @@ LATENCIES = "p99 latency (us) by scheduler:\n\n          ext4    xfs\nnone      
         (CHANGES, "New", "4 KiB[QD=32]", "CPU ns_per_op", 3100),
         (MILLISECONDS.format(unit="ms"), "new", "fsync", "time_ns", 4.2 * MS),
         (MILLISECONDS.format(unit="seconds"), "old", "open", "time_ns", 1.2e9),
+        (MILLISECONDS.format(unit="seconds, 30 each; IOPS"), "old", "open", "iops", 1.2),
         (LATENCIES, "xfs", "bfq", "latency_ns_p99", 180 * US),
         ("| step | run 1 | run 2 |\n|---|---|---|\n| sync | 8 ms | 4 ms |\n", "sync", "table", "time_ns", 8 * MS),
         (HEY, "run", "hey", "operations_per_s", 400.5),

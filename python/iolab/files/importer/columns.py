@@ -35,6 +35,8 @@ _TIME_STATED = re.compile(
     r"(?:\bin\s|(?<!\S)[(\[])(?P<unit>[mnuµ]s(?:ec)?|s|sec|(?:milli|micro|nano)?seconds)(?:[)\]]|\b(?! of\b))"
 )
 """What took seconds states no unit: `ran for 30 seconds`."""
+_RATE = re.compile(r"\biops\b|bandwidth|\bbw\b|throughput|\b[kmg]?i?b(?:ytes)?/s|\b(?:ops|req|tx|obj)/s", re.IGNORECASE)
+"""Beside it, a time may be how long it ran."""
 _LATENCY_STATED = re.compile(
     r"(?:\b(p\d\d(?:\.9+)?|max|min|median)\s(?:\w+\s)?)?(?:\b\w+\s)?\b(c?latency|c?lat)\b", re.IGNORECASE
 )
@@ -133,7 +135,7 @@ def stated_in(text: str) -> str:
     """What a text states that figures are, as a header has it: `(IOPS)`, `p99 latency (us)`, `time (ms)`; empty if it
     states none."""
     unit = unit_in(text)
-    if (found := _TIME_STATED.search(text)) and quantity(f"1 {found['unit']}"):
+    if not _RATE.search(text) and (found := _TIME_STATED.search(text)) and quantity(f"1 {found['unit']}"):
         unit = f"({found['unit']})"
     one = unit_of(unit) if unit else None
     if one is None or one[1].metric != "ns":
