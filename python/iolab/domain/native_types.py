@@ -984,6 +984,7 @@ WriteCache = Literal["write back", "write through"]
 
 
 class QueueSpec(TypedDict):
+    fua: NotRequired[int | None]
     hardware_queues: NotRequired[int | None]
     io_poll: NotRequired[int | None]
     io_poll_delay: NotRequired[int | None]

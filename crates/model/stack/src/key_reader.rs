@@ -224,7 +224,7 @@ impl KeyReader {
                 "a load polls for completions on that drive",
             ),
             KeyReader::Flushes(_) => (
-                &["kernel", "drives.#.queue.write_cache"],
+                &["kernel", "drives.#.queue.write_cache", "drives.#.queue.fua"],
                 "a load syncs what it writes to that drive, its buffered writes are throttled there, or files are made there",
             ),
             KeyReader::Filesystem(_) => (

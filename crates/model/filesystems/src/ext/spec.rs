@@ -44,6 +44,8 @@ pub struct Variant {
     pub is_indexed: bool,
     /// Commits empty the drive's cache.
     pub barrier: bool,
+    /// The record of a commit is on the medium when its write completes, without a flush behind it.
+    pub fua: bool,
     /// How long a synchronous handle waits for others to join its transaction; None: not at all.
     pub joins: Option<JoinTimes>,
     /// fsync is such a handle.

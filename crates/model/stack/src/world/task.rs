@@ -101,6 +101,8 @@ enum RetryState {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Action {
     Start(usize, Op),
+    /// The sync behind a write through the page cache that is to be durable.
+    Sync(usize, Op),
     Reap(OpId),
 }
 
@@ -110,6 +112,8 @@ pub(super) struct Operation {
     pub(super) task: u32,
     pub(super) job: usize,
     pub(super) op: Op,
+    /// A sync has to make it durable.
+    pub(super) syncs_after: bool,
     pub(super) bios_left: u32,
 }
 
@@ -485,7 +489,7 @@ impl Task {
             },
             (None, Action::Start(..)) if self.path != Path::Buffered => Call::Submit,
             (None, Action::Start(_, op)) if op.kind.is_write() => Call::Write { pages },
-            (None, Action::Start(..)) => Call::Copy { pages },
+            (None, Action::Start(..) | Action::Sync(..)) => Call::Copy { pages },
         }
     }
 

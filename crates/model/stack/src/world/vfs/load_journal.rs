@@ -26,6 +26,8 @@ pub struct LoadJournal {
     blocks: u32,
     head: u32,
     barrier: bool,
+    /// The record is on the medium by itself: no flush follows it.
+    fua: bool,
     converts_after_writes: bool,
     priority: Priority,
     step: Option<CommitStep>,
@@ -88,6 +90,7 @@ impl LoadJournal {
         filesystem_blocks: u64,
         blocks: u32,
         barrier: bool,
+        fua: bool,
         converts_after_writes: bool,
         priority: Priority,
     ) -> LoadJournal {
@@ -98,6 +101,7 @@ impl LoadJournal {
             blocks: room.max(8) as u32,
             head: 0,
             barrier,
+            fua,
             converts_after_writes,
             priority,
             step: None,
@@ -230,8 +234,8 @@ impl LoadJournal {
         let next = match (self.step.expect("one commits"), self.barrier) {
             (CommitStep::Log, true) => Some(CommitStep::FlushBefore),
             (CommitStep::Log, false) | (CommitStep::FlushBefore, _) => Some(CommitStep::Record),
-            (CommitStep::Record, true) => Some(CommitStep::FlushAfter),
-            (CommitStep::Record, false) | (CommitStep::FlushAfter, _) => None,
+            (CommitStep::Record, true) if !self.fua => Some(CommitStep::FlushAfter),
+            (CommitStep::Record, _) | (CommitStep::FlushAfter, _) => None,
         };
         self.step = next;
         match next {
@@ -282,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_sync_waits_for_the_commit_that_has_its_change() {
-        let mut journal = LoadJournal::new(10_000, 100, true, true, Priority::default());
+        let mut journal = LoadJournal::new(10_000, 100, true, false, true, Priority::default());
         let first = journal.running();
         assert!(journal.wait(1, demand(first)));
         assert!(journal.begin_commit().is_some());
@@ -297,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_block_on_its_way_to_the_log_is_not_changed() {
-        let mut journal = LoadJournal::new(10_000, 100, false, true, Priority::default());
+        let mut journal = LoadJournal::new(10_000, 100, false, false, true, Priority::default());
         assert!(!journal.keeps_out(1, 0));
         journal.inode_changes(0);
         journal.wait(2, demand(journal.running()));

@@ -135,6 +135,13 @@ impl Syncs {
         1 + now / self.tick_ns.max(1)
     }
 
+    /// Whether the file has got blocks, or another size, that no sync has committed.
+    pub(in crate::world) fn has_new_blocks(&self, file: FileId) -> bool {
+        self.changes
+            .get(&file)
+            .is_some_and(|changes| changes.blocks)
+    }
+
     /// What a sync of the file commits; None: nothing. fdatasync leaves the times alone. What another sync has committed is
     /// waited for as well (`ext4_fsync_journal` of fs/ext4/fsync.c, 6.1).
     pub(in crate::world) fn take_changes(
