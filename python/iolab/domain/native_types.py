@@ -971,6 +971,7 @@ FilesystemTable = FilesystemSpec | XfsTable
 
 
 class ExtMetadata(TypedDict):
+    allocate_ns: NotRequired[int]
     barrier: NotRequired[bool | None]
     call_ns: NotRequired[int]
     dirsync: NotRequired[bool]

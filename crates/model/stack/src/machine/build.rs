@@ -80,7 +80,7 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
                 machine.kernel.ext4_converts_after_writes(),
                 mount.variant.journal_priority,
             );
-            world = world.with_load_journal(number, journal);
+            world = world.with_load_journal(number, journal.with_allocation_ns(spec.allocate_ns));
         }
         if drive.has_filesystem() {
             let holds = machine.kernel.fsync_holds(drive.xfs.is_some());

@@ -29,6 +29,9 @@ impl World {
         if op.kind == OpKind::Read && self.vfs.read(now, file) {
             self.inode_changes(now, file);
         }
+        if op.kind.is_sync() && self.works_for_blocks(number, file, Action::Start(job, op)) {
+            return;
+        }
         if self.vfs.syncs_mut().take_flushed(number) {
             self.sync_is_over(now, number, file);
             self.succeeded(now, number, job, &op);
@@ -215,6 +218,9 @@ impl World {
     pub(super) fn sync_written(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
         let file = self.phase.file(op.file);
         self.tasks[number].unblock();
+        if self.works_for_blocks(number, file, Action::Sync(job, op)) {
+            return;
+        }
         if self.vfs.syncs_mut().take_full(file) {
             self.sync_is_over(now, number, file);
             let since_start = self.phase.since(now);
@@ -235,6 +241,26 @@ impl World {
                 self.finish_sync(now, number, job, op, file);
             }
         }
+    }
+
+    /// Whether the task, which syncs, first gives blocks to what it has written; then the action is what follows. That changes
+    /// the inode, which waits for a commit that writes its block to the log (`do_get_write_access`).
+    fn works_for_blocks(&mut self, number: TaskId, file: FileId, action: Action) -> bool {
+        if !self.vfs.syncs().has_owed_blocks(number, file) {
+            return false;
+        }
+        let drive = self.vfs.file(file).drive;
+        let work_ns = self.vfs.allocation_ns(drive);
+        let is_kept_out = self.vfs.journal_mut(drive).keeps_out(number, file);
+        let task = &mut self.tasks[number];
+        if is_kept_out {
+            task.block();
+            task.resumes_with(action);
+        } else {
+            task.works_before(action, work_ns);
+            self.vfs.syncs_mut().gives_owed_blocks(number, file);
+        }
+        true
     }
 
     /// What a direct write is made durable by. One with O_SYNC, one to new blocks and one to a drive without such writes take
@@ -267,12 +293,15 @@ impl World {
 
     /// All that fsync is for has been sent to the drive: its cache has to be on the medium too.
     fn finish_sync(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
+        let drive = self.vfs.file(file).drive;
+        if self.vfs.has_journal(drive) {
+            self.touched.insert(KeyReader::Allocation(drive as u16));
+        }
         if op.kind == OpKind::SyncFileRange {
             self.sync_is_over(now, number, file);
             self.succeeded(now, number, job, &op);
             return;
         }
-        let drive = self.vfs.file(file).drive;
         if self.vfs.syncs().looks_at_caches() {
             self.touched.insert(KeyReader::Flushes(drive as u16));
         }
@@ -325,7 +354,12 @@ impl World {
         let spec = self.vfs.file(file);
         let drive = spec.drive;
         let is_delayed = path == Path::Buffered && self.vfs.delays_allocation(drive);
-        let gets_blocks = !is_delayed && self.vfs.lacks_blocks(file, offset, bytes);
+        let has_cost = self.vfs.allocation_ns(drive) > 0;
+        let lacks_blocks = (has_cost || !is_delayed) && self.vfs.lacks_blocks(file, offset, bytes);
+        let gets_blocks = !is_delayed && lacks_blocks;
+        if has_cost && lacks_blocks {
+            self.vfs.syncs_mut().owes_blocks(number, file);
+        }
         if self.vfs.written(now, file) {
             self.inode_changes(now, file);
         }

@@ -40,6 +40,8 @@ pub(super) struct Task {
     polls: Option<usize>,
     /// It sleeps before it looks, whatever is done until then.
     naps_until: Option<Time>,
+    /// CPU time that it spends before its action.
+    works_ns: Option<Time>,
     /// Its action is a call that has waited and continues.
     resumes: bool,
     /// Its call has this many pages to copy before it continues.
@@ -309,6 +311,7 @@ impl Task {
             blocked: false,
             polls,
             naps_until: None,
+            works_ns: None,
             resumes: false,
             copies: None,
             again: RetryState::No,
@@ -461,6 +464,12 @@ impl Task {
         self.copies = Some(pages);
     }
 
+    /// It spends CPU time before it does that.
+    pub(super) fn works_before(&mut self, action: Action, ns: Time) {
+        self.action = Some(action);
+        self.works_ns = Some(ns);
+    }
+
     /// None: it has to ask its jobs.
     #[inline]
     pub(super) fn action(&self) -> Option<Action> {
@@ -477,8 +486,8 @@ impl Task {
     pub(super) fn call(&mut self, action: Action, pages: u64, of_mount_ns: Option<Time>) -> Call {
         self.naps_until = None;
         let resumes = std::mem::take(&mut self.resumes);
-        match (of_mount_ns, resumes) {
-            (Some(ns), _) => return Call::OfMount { ns },
+        match (of_mount_ns.or(self.works_ns.take()), resumes) {
+            (Some(ns), _) => return Call::Work { ns },
             (None, true) => return Call::Resume,
             (None, false) => {}
         }

@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 
 use block_layer::{Priority, SECTOR_BYTES, TaskId};
+use events::time::Time;
 use filesystems::allocator::BLOCK_BYTES;
 
 use memory::cache::FileId;
@@ -30,6 +31,8 @@ pub struct LoadJournal {
     fua: bool,
     converts_after_writes: bool,
     priority: Priority,
+    /// CPU time of whoever syncs a file that has got blocks.
+    allocation_ns: Time,
     step: Option<CommitStep>,
     /// Its thread is about to go on.
     is_awake: bool,
@@ -104,6 +107,7 @@ impl LoadJournal {
             fua,
             converts_after_writes,
             priority,
+            allocation_ns: 0,
             step: None,
             is_awake: false,
             left: 0,
@@ -121,6 +125,12 @@ impl LoadJournal {
         }
     }
 
+    /// The same with CPU time for each sync of a file that has got blocks.
+    pub fn with_allocation_ns(mut self, allocation_ns: Time) -> LoadJournal {
+        self.allocation_ns = allocation_ns;
+        self
+    }
+
     /// The next blocks of it: first and how many. A run continues at its beginning.
     fn take(&mut self, count: u32) -> Vec<(u64, u32)> {
         let count = count.min(self.blocks);
@@ -133,6 +143,11 @@ impl LoadJournal {
         found
     }
     /// An fsync that has nothing to commit empties the drive's cache.
+    /// CPU time of whoever syncs a file that has got blocks.
+    pub(super) fn allocation_ns(&self) -> Time {
+        self.allocation_ns
+    }
+
     pub(super) fn has_barrier(&self) -> bool {
         self.barrier
     }
