@@ -8,6 +8,7 @@ import tomllib
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -172,6 +173,27 @@ def test_jobs_of_fio_are_cells(tmp_path: Path) -> None:
     assert (second.operation, second.depth, second.options.osync_every) == ("durable write", 1, 1)
     assert second.options.block_size == {16384: 1.0}
     assert found.left_out == []
+
+
+@pytest.mark.parametrize(
+    ("mean_ms", "iodepth", "engine", "asked"),
+    [
+        (4, "4", "libaio", (8, 1)),  # two jobs of depth 4 in a group
+        (4, "8", "libaio", (8, 1)),
+        (3.9, "8", "libaio", (8, 1)),
+        (4, "1", "psync", (1, 8)),
+    ],
+)
+def test_a_group_is_as_deep_as_rate_and_latency_say(
+    tmp_path: Path, mean_ms: float, iodepth: str, engine: str, asked: tuple[int, int]
+) -> None:
+    """diskplorer's maps: fio states the first job's options alone, and `buffered=0` is `direct=1`."""
+    job = fio(rw="randread", bs="4k", iodepth=iodepth, ioengine=engine, buffered="0")
+    cast(dict[str, object], job["read"])["lat_ns"] = {"min": 1e6, "max": 9e6, "mean": mean_ms * 1e6, "N": 1000}
+    found = measured.read(written(tmp_path, job))
+    assert found.left_out == []
+    (cell,) = found.cells
+    assert (cell.options.queue_depth, cell.options.jobs) == asked
 
 
 @pytest.mark.parametrize(

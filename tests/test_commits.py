@@ -191,9 +191,10 @@ def test_an_open_log_commits_what_is_due_and_counts_the_wait(iolab: CommandLine)
 
 
 def test_what_the_model_lacks_is_named(iolab: CommandLine) -> None:
-    text = MODEL + LOG.format(writers=1, records=10) + 'sync = "dsync"\ndirect = false\n[settings.one]\n'
+    machine = MODEL.replace("nvme", "dram-nvme")
+    text = machine + LOG.format(writers=1, records=10) + "direct = false\n[settings.one]\n"
     refused = iolab("run", iolab.write("x.toml", text), status=None)
-    refused.assert_one_clear_line(2, "sync", "direct = true")
+    refused.assert_one_clear_line(2, "direct", "no [memory]")
 
 
 def test_the_table_begins_with_commits(iolab: CommandLine) -> None:

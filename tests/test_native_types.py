@@ -169,7 +169,7 @@ def test_what_python_reads_is_in_some_record_of_rusts() -> None:
     of_python = {"conditions", "failures", "io_stalled_us", "probes", "probes_absent"}
     assert phase_record.PhaseRecord.__annotations__.keys() - of_python == phases
     hosts = native.HostObservations.__annotations__.keys()
-    assert phase_record.Observations.__annotations__.keys() - {"extents", "nfs", "instructions"} == hosts
+    assert phase_record.Observations.__annotations__.keys() - {"extents", "nfs", "nvme", "instructions"} == hosts
 
 
 def test_the_schema_has_machines_with_all_that_their_files_may_hold() -> None:

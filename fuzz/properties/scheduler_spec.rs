@@ -111,6 +111,7 @@ fn bio(number: u32, now: u64) -> Bio {
         read_ahead: false,
         writeback: false,
         behind_flush: false,
+        force_unit_access: false,
         qos: Default::default(),
         allocated: None,
         workers: 0,

@@ -37,6 +37,7 @@ fn make_files(spec: &XfsSpec, allocation: Allocation) {
         drive: "sda",
         device: Device::new(8, 0),
         flushes: false,
+        fua: false,
     };
     let mounted = Xfs::new(&below, spec, allocation).expect("what is checked can be mounted");
     let mut world = machine

@@ -971,6 +971,7 @@ FilesystemTable = FilesystemSpec | XfsTable
 
 
 class ExtMetadata(TypedDict):
+    allocate_ns: NotRequired[int]
     barrier: NotRequired[bool | None]
     call_ns: NotRequired[int]
     dirsync: NotRequired[bool]
@@ -984,6 +985,7 @@ WriteCache = Literal["write back", "write through"]
 
 
 class QueueSpec(TypedDict):
+    fua: NotRequired[int | None]
     hardware_queues: NotRequired[int | None]
     io_poll: NotRequired[int | None]
     io_poll_delay: NotRequired[int | None]

@@ -76,6 +76,22 @@ class ExtentsObservation(native.Examinations):
     files_left_out: int
 
 
+class NvmeDrive(TypedDict):
+    """What a drive counted during a phase."""
+
+    host_bytes_written: int
+    media_bytes_written: NotRequired[int]
+    """Programmed for those; only if the drive says."""
+    celsius: int
+    """At the end."""
+
+
+class NvmeObservation(TypedDict):
+    """What the probe `nvme` saw, by the namespace's name."""
+
+    drives: dict[str, NvmeDrive]
+
+
 class HostCounters(native.CountersObservation):
     """What the probe `counters` saw; `sharing` on a simulated machine only."""
 
@@ -154,6 +170,7 @@ class Observations(TypedDict, total=False):
     memory: native.MemoryObservation
     extents: ExtentsObservation
     nfs: native.NfsObservation
+    nvme: NvmeObservation
     instructions: InstructionsObservation
 
 

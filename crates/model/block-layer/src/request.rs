@@ -89,6 +89,8 @@ pub struct Bio {
     /// It follows a flush of the drive's cache as part of one write (`REQ_PREFLUSH`, from 2.6.37 on): it merges with
     /// nothing and goes before all that the scheduler has.
     pub behind_flush: bool,
+    /// It is on the medium when it completes, by a device that has such writes (`REQ_FUA`).
+    pub force_unit_access: bool,
     /// Workers of the task's ring that may wait for requests at once; 0: the task waits itself.
     pub workers: u16,
     /// Its task looks for its completion by itself; the device does not interrupt (`REQ_POLLED`).
@@ -146,6 +148,8 @@ pub struct Request {
     pub writeback: bool,
     /// The bio that it was made for follows a flush: the request passes no scheduler.
     pub behind_flush: bool,
+    /// The bio that it was made for is to be on the medium when it completes.
+    pub force_unit_access: bool,
     /// The bio that it was made for is polled for.
     pub polled: bool,
     /// That of all its bios.
@@ -215,6 +219,7 @@ impl Request {
             no_idle: bio.no_idle,
             writeback: bio.writeback,
             behind_flush: bio.behind_flush,
+            force_unit_access: bio.force_unit_access,
             polled: bio.polled,
             write_stream: bio.write_stream,
             start: bio.start,

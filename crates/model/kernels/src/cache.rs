@@ -126,6 +126,17 @@ impl Kernel {
         self.version >= [2, 6, 37]
     }
 
+    /// Whether a durable direct write to a device has `REQ_FUA`, and a flush behind it nevertheless (`dio_bio_write_op`, 4.10).
+    pub fn device_writes_fua(&self) -> bool {
+        self.version >= [4, 10, 0]
+    }
+
+    /// Whether one to blocks that a file has is durable by `REQ_FUA` alone (`__iomap_dio_rw`, 4.18): on XFS, and on ext4 since
+    /// its direct writes go through iomap (5.5). With O_SYNC it is not.
+    pub fn iomap_writes_fua(&self, is_xfs: bool) -> bool {
+        self.version >= if is_xfs { [4, 18, 0] } else { [5, 5, 0] }
+    }
+
     /// Whether a write brings as many pages into memory at once as it has (`iomap_get_folio`, 6.6, where blocks in them are
     /// dirty each by itself from then on): on XFS. ext4 has large folios from 6.16 on, in an order of its own (left out).
     pub fn writes_large_folios(&self, is_xfs: bool) -> bool {

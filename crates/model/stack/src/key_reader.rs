@@ -47,6 +47,8 @@ pub enum KeyReader {
     Metadata(u16),
     /// The journal of those files' metadata, of ext3 and ext4.
     MetadataJournal(u16),
+    /// What new blocks of a load's files cost a sync there.
+    Allocation(u16),
     /// The mount of that number.
     Mount(u16),
     /// Memory that is too small, and where what it does not hold goes.
@@ -62,7 +64,7 @@ struct Reads {
 
 impl KeyReader {
     /// One of each kind.
-    pub const ALL: [KeyReader; 23] = [
+    pub const ALL: [KeyReader; 24] = [
         KeyReader::Cpus,
         KeyReader::Calls,
         KeyReader::Copies,
@@ -84,6 +86,7 @@ impl KeyReader {
         KeyReader::Filesystem(0),
         KeyReader::Metadata(0),
         KeyReader::MetadataJournal(0),
+        KeyReader::Allocation(0),
         KeyReader::Mount(0),
         KeyReader::Swap,
     ];
@@ -224,7 +227,7 @@ impl KeyReader {
                 "a load polls for completions on that drive",
             ),
             KeyReader::Flushes(_) => (
-                &["kernel", "drives.#.queue.write_cache"],
+                &["kernel", "drives.#.queue.write_cache", "drives.#.queue.fua"],
                 "a load syncs what it writes to that drive, its buffered writes are throttled there, or files are made there",
             ),
             KeyReader::Filesystem(_) => (
@@ -255,6 +258,10 @@ impl KeyReader {
                 ],
                 "files are made on that drive, whose filesystem is ext3 or ext4, or a load syncs what it writes there",
             ),
+            KeyReader::Allocation(_) => (
+                &["drives.#.metadata.allocate_ns"],
+                "a load syncs what it writes to files on that drive, whose filesystem is ext3 or ext4",
+            ),
             KeyReader::Mount(_) => (&["mounts.#"], "files lie on that mount"),
             KeyReader::Swap => (
                 &["kernel", "swap", "memory.bytes"],
@@ -274,6 +281,7 @@ impl KeyReader {
             | KeyReader::Filesystem(number)
             | KeyReader::Metadata(number)
             | KeyReader::MetadataJournal(number)
+            | KeyReader::Allocation(number)
             | KeyReader::Mount(number) => Some(number),
             _ => None,
         }

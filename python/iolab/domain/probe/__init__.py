@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from iolab.domain.probe import block, counters, cpu, extents, instructions, memory, nfs, profile, switches
+from iolab.domain.probe import block, counters, cpu, extents, instructions, memory, nfs, nvme, profile, switches
 from iolab.domain.probe.probe import Need, Probe, Probes, resolved
 
 PROBES: dict[str, Probe] = {
@@ -16,6 +16,7 @@ PROBES: dict[str, Probe] = {
         memory.PROBE,
         extents.PROBE,
         nfs.PROBE,
+        nvme.PROBE,
         instructions.PROBE,
     )
 }

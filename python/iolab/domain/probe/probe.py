@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
 
 Need = Literal[
-    "block device", "tracefs", "perf events", "hardware counters", "procfs", "PSI", "FIEMAP", "NFS", "guest machine"
+    "block device",
+    "tracefs",
+    "perf events",
+    "hardware counters",
+    "procfs",
+    "PSI",
+    "FIEMAP",
+    "NFS",
+    "NVMe",
+    "guest machine",
 ]
 """What a probe reads from; `iolab doctor` looks for it under this name."""
 

@@ -334,21 +334,11 @@ def _of_group(group: native.GroupSpec, machine: native.MachineFile) -> Iterator[
         yield Refusal("engine", "null does no I/O, there is nothing to model", job)
     elif not group["direct"] and machine.get("memory") is None:
         yield Refusal("direct", "the machine has no [memory], so there is no page cache to go through", job)
-    elif not group["direct"] and (durable := _durable_writes(group)):
-        key = "sync" if any(job.get("commits") for job in group["jobs"]) else durable
-        yield Refusal(key, f"{_NO_MECHANISM} buffered writes that are durable; say direct = true", job)
     if (cpus := group.get("cpus")) is not None:
         yield from _of_cpus(cpus, machine, job)
     for key, what in _OF_GROUPS.items():
         if group.get(key):
             yield Refusal(key, f"{_NO_MECHANISM} {what}", job)
-
-
-def _durable_writes(group: native.GroupSpec) -> str | None:
-    """The option by which writes are durable themselves; None: none is."""
-    if any(job.get("dsync_every") for job in group["jobs"]):
-        return "dsync_every"
-    return "osync_every" if any(job.get("osync_every") for job in group["jobs"]) else None
 
 
 def _of_cpus(cpus: list[int], machine: native.MachineFile, job: str | None) -> Iterator[Refusal]:

@@ -30,6 +30,8 @@ DEFAULT_ENGINE = "psync"
 OF_NO_CELL = ("rate", "rate_iops", "rate_min", "thinktime", "bssplit", "bsrange", "zonemode", "trim_percentage")
 """Options that a cell has no counterpart of: an open loop, pauses, sizes by share, zones."""
 SIZE_DEFAULT = 2**30
+IN_FLIGHT_MOST = 1.25
+"""Times the depth: rates of jobs that end at other times than their group add up to a little more than it did."""
 
 
 class _NoCell(Exception):
@@ -68,12 +70,28 @@ def _cell(jobs: list[Job], options: JsonObject) -> Cell:
     if len({job.name for job in jobs}) > 1:
         raise _NoCell("several jobs ran at once; a cell is one, in any number of copies")
     texts = {name: str(given) for name, given in options.items()}
-    asked = IoOptions.model_validate(_options(texts))
     iops = sum(side.ops / side.runtime_ms * 1000 for job in jobs for side in job.transfers if side.runtime_ms > 0)
     if iops <= 0:
         raise _NoCell("it did nothing")
+    asked = _asked(jobs, texts, iops)
     name = f"{jobs[0].name} {_rw(texts)} {texts.get('bs', '4k')} {asked.queue_depth * asked.jobs}"
     return Cell(name, asked, iops, _p99_ns(jobs))
+
+
+def _asked(jobs: list[Job], texts: dict[str, str], iops: float) -> IoOptions:
+    """As asked, or as deep as Little's law finds it: fio states of a group the options of its first job, also if there
+    were others, as in diskplorer's maps (a group for each depth, of as many jobs as the host has CPUs)."""
+    options = _options(texts)
+    asked = IoOptions.model_validate(options)
+    sides = [(side.ops, side.latency.mean_ns) for job in jobs for side in job.transfers if side.ops and side.latency]
+    if len(jobs) != 1 or not sides:
+        return asked
+    mean_ns = sum(ops * latency for ops, latency in sides) / sum(ops for ops, _ in sides)
+    found = iops * mean_ns / 1e9
+    if found <= IN_FLIGHT_MOST * asked.queue_depth * asked.jobs:
+        return asked
+    of_one, copies = (1, round(found)) if asked.engine in ("psync", "pvsync") else (round(found), 1)
+    return IoOptions.model_validate({**options, "queue_depth": of_one, "jobs": copies})
 
 
 def _options(texts: dict[str, str]) -> dict[str, Any]:
@@ -82,7 +100,7 @@ def _options(texts: dict[str, str]) -> dict[str, Any]:
             raise _NoCell(f"{name}={texts[name]}: a cell has no counterpart of it")
     if texts.get("random_distribution", "random").partition(":")[0] != "random":
         raise _NoCell(f"random_distribution={texts['random_distribution']}: cells are uniform")
-    if texts.get("direct", "0") != "1":
+    if texts.get("direct", "0") != "1" and texts.get("buffered") != "0":
         raise _NoCell("without direct=1 the page cache is in it, and not the device alone")
     rw = _rw(texts)
     engine = texts.get("ioengine", DEFAULT_ENGINE).replace(PVSYNC_2, "pvsync")

@@ -41,7 +41,7 @@ BY_MODEL = {
 NVME, FLASH, DISK, LOOP = "nvme_mqsim", "sata_ssd_2018", "sata_7200_2008", "loop_device"
 BY_CLASS = (NVME, FLASH, DISK, LOOP)
 """Device files of drives that no file is of, by class."""
-QUEUE_KEYS = ("nr_requests", "max_segments", "read_ahead_kb", "nomerges", "rotational", "wbt_lat_usec")
+QUEUE_KEYS = ("nr_requests", "max_segments", "read_ahead_kb", "nomerges", "rotational", "wbt_lat_usec", "fua")
 WRITEBACK = {
     "dirty_percent": ("dirty_ratio", 1),
     "dirty_background_percent": ("dirty_background_ratio", 1),

@@ -104,6 +104,15 @@ def _nfs() -> Supply:
     return Supply("no NFS is mounted", "sudo mount -t nfs SERVER:/PATH DIRECTORY")
 
 
+def _nvme() -> Supply:
+    found = sorted(path.name for path in (SYS / "block").glob("nvme*"))
+    if not found:
+        return Supply("no NVMe drive", "a target on an NVMe drive")
+    if os.geteuid() != 0:
+        return Supply("NVMe drives answer root", "run as root: sudo iolab ...")
+    return Supply(f"NVMe: {', '.join(found)}")
+
+
 def _guest() -> Supply:
     return Supply('only on a guest machine: machine = "guest:KERNEL"')
 
@@ -125,5 +134,6 @@ _SUPPLIES: dict[Need, Callable[[], Supply]] = {
     "PSI": _pressure,
     "FIEMAP": _fiemap,
     "NFS": _nfs,
+    "NVMe": _nvme,
     "guest machine": _guest,
 }

@@ -18,7 +18,7 @@ from iolab import _native
 from iolab.domain import native_types as native
 from iolab.domain.phase_record import Observations, RecordedProbes
 from iolab.domain.probe.probe import ProbeOptions
-from iolab.machines.host import extents, nfs
+from iolab.machines.host import extents, nfs, nvme
 from iolab.machines.system import tracefs
 from iolab.machines.system.action import RemoveTraceInstance
 from iolab.machines.system.facts import FactAbsent
@@ -42,7 +42,11 @@ class Reader(Protocol):
         ...
 
 
-READERS: dict[str, Callable[[ProbeOptions, Site], Reader]] = {"extents": extents.Extents, "nfs": nfs.Mountstats}
+READERS: dict[str, Callable[[ProbeOptions, Site], Reader]] = {
+    "extents": extents.Extents,
+    "nfs": nfs.Mountstats,
+    "nvme": nvme.Drives,
+}
 """Probe -> what makes its reader of the probe's options and the target; all others are the engine's."""
 
 

@@ -73,6 +73,7 @@ pub fn bio(now: Time, direction: Direction, start: Sector) -> Bio {
         no_idle: false,
         writeback: false,
         behind_flush: false,
+        force_unit_access: false,
         qos: Default::default(),
         allocated: None,
         workers: 0,

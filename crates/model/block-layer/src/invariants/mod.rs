@@ -172,6 +172,7 @@ fn bio_of(arrival: &Arrival, number: usize, now: Time) -> Bio {
         no_idle: false,
         writeback: false,
         behind_flush: false,
+        force_unit_access: false,
         qos: Default::default(),
         allocated: None,
         workers: 0,

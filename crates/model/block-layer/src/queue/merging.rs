@@ -9,7 +9,7 @@ use kernels::queue::Merges;
 impl RequestQueue {
     /// The request that the bio can join, and at which end (`elv_merge`).
     pub(super) fn find_merge(&mut self, bio: &Bio) -> Option<(RequestId, Side)> {
-        let never = self.rules.merges == Merges::Never || bio.behind_flush;
+        let never = self.rules.merges == Merges::Never || bio.behind_flush || bio.force_unit_access;
         if never || self.scheduler.queued() == 0 {
             return None;
         }

@@ -212,7 +212,7 @@ impl Ext {
     }
 
     fn log_piece_written(&mut self) {
-        let barrier = self.variant.barrier;
+        let (barrier, fua) = (self.variant.barrier, self.variant.fua);
         let journal = self.journal.as_mut().expect("it has a log");
         let committing = journal.committing.as_mut().expect("one commits");
         committing.left -= 1;
@@ -225,11 +225,11 @@ impl Ext {
                 self.flush(OF_COMMIT);
             }
             (CommitStep::Log, false) => self.write_record(),
-            (_, true) => {
+            (_, true) if !fua => {
                 committing.step = CommitStep::FlushAfter;
                 self.flush(OF_COMMIT);
             }
-            (_, false) => self.is_committed(),
+            (_, _) => self.is_committed(),
         }
     }
 

@@ -33,6 +33,9 @@ pub struct ExtMetadata {
     /// CPU time of looking through a block of a directory (an estimate).
     #[schemars(range(max = 1_000_000_000))]
     pub scan_block_ns: Time,
+    /// CPU time of giving a load's file the blocks that its sync commits: handles, bitmaps, checksums. Left out: 0.
+    #[schemars(range(max = 1_000_000_000))]
+    pub allocate_ns: Time,
 }
 
 /// What distinguishes the three.
@@ -44,6 +47,8 @@ pub struct Variant {
     pub is_indexed: bool,
     /// Commits empty the drive's cache.
     pub barrier: bool,
+    /// The record of a commit is on the medium when its write completes, without a flush behind it.
+    pub fua: bool,
     /// How long a synchronous handle waits for others to join its transaction; None: not at all.
     pub joins: Option<JoinTimes>,
     /// fsync is such a handle.
@@ -75,6 +80,7 @@ impl Default for ExtMetadata {
             max_batch_time: None,
             call_ns: 10_000,
             scan_block_ns: 1_000,
+            allocate_ns: 0,
         }
     }
 }
@@ -109,6 +115,7 @@ impl ExtMetadata {
             within(key, u64::from(time.unwrap_or(0)), 0, 10_000_000)?;
         }
         within("call_ns", self.call_ns, 0, 1_000_000_000)?;
+        within("allocate_ns", self.allocate_ns, 0, 1_000_000_000)?;
         within("scan_block_ns", self.scan_block_ns, 0, 1_000_000_000)
     }
 }

@@ -41,6 +41,7 @@ fn machine(kind: Kind, metadata: Value) -> Machine {
             is_journaled: kind != Kind::Ext2,
             is_indexed: kind == Kind::Ext4,
             barrier: metadata.barrier.unwrap_or(kind == Kind::Ext4),
+            fua: false,
             joins: Some(metadata.join_times()),
             fsync_has_handle: false,
             journal_priority: Priority::default(),

@@ -14,6 +14,7 @@ pub(super) struct Io {
     written: SentBlocks,
     /// Whether `fsync` and the log ask the drive to empty its cache.
     flushes: bool,
+    fua: bool,
 }
 
 /// Blocks that were sent to the drive until now.
@@ -44,8 +45,9 @@ pub(super) enum Purpose {
 const FLUSHES_OF_THREADS: FlushNumber = 64;
 
 impl Io {
-    pub(super) fn new(flushes: bool) -> Io {
+    pub(super) fn new(flushes: bool, fua: bool) -> Io {
         Io {
+            fua,
             in_flight: Slab::new(),
             written: SentBlocks::default(),
             flushes,
@@ -58,6 +60,11 @@ impl Io {
 
     pub(super) fn flushes(&self) -> bool {
         self.flushes
+    }
+
+    /// Whether a buffer of the log is on the medium only when the cache has been emptied after it.
+    pub(super) fn flushes_after_log(&self) -> bool {
+        self.flushes && !self.fua
     }
 
     /// A write, with the tag that comes back.

@@ -104,6 +104,8 @@ pub struct Platform<'a> {
     pub device: Device,
     /// Whether the drive has a cache that is to be emptied before the log counts as written.
     pub flushes: bool,
+    /// Whether it takes writes that are on the medium when they complete: then no flush follows the log's.
+    pub fua: bool,
 }
 
 impl Component for Xfs {
@@ -175,7 +177,7 @@ impl Xfs {
             files: Files::default(),
             loads: LoadFiles::default(),
             flushers: Vec::new(),
-            io: Io::new(below.flushes && xfs.barrier),
+            io: Io::new(below.flushes && xfs.barrier, below.fua),
             draws: rng::stream(0, COMPONENT_DRAWS),
             threads: Threads::default(),
         })

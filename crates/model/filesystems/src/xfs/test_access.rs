@@ -37,6 +37,7 @@ pub fn some_drive() -> Platform<'static> {
         drive: "sda",
         device: Device::new(8, 0),
         flushes: false,
+        fua: false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::drive::DrivePlan;
 use super::{CgroupSpec, MachineSpec};
-use crate::world::{DriveParts, LoadJournal, SwapArea, World};
+use crate::world::{DriveParts, FuaRules, LoadJournal, SwapArea, World};
 use block_layer::TaskPlug;
 use block_layer::scheduler::spec::Surroundings;
 use block_layer::{
@@ -49,6 +49,18 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
     if machine.kernel.flushes_caches() {
         world = world.with_flushes(machine.drives.iter().map(|drive| drive.flushes));
     }
+    for (number, drive) in machine.drives.iter().enumerate() {
+        if machine.takes_fua(number) {
+            let ext = machine.ext(number);
+            let is_ext4 = ext.is_some_and(|(mount, _)| mount.variant.is_indexed);
+            let has_iomap = drive.xfs.is_some() || is_ext4;
+            let rules = FuaRules {
+                of_device: machine.kernel.device_writes_fua(),
+                of_files: has_iomap && machine.kernel.iomap_writes_fua(drive.xfs.is_some()),
+            };
+            world = world.with_fua(number, rules);
+        }
+    }
     world = world.with_tick(SECOND / u64::from(machine.kernel.hz()));
     for (number, drive) in machine.drives.iter().enumerate() {
         if let Some(rules) = throttle_rules(machine, drive) {
@@ -64,10 +76,11 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
                 mount.blocks,
                 spec.journal_blocks,
                 mount.variant.barrier,
+                mount.variant.fua,
                 machine.kernel.ext4_converts_after_writes(),
                 mount.variant.journal_priority,
             );
-            world = world.with_load_journal(number, journal);
+            world = world.with_load_journal(number, journal.with_allocation_ns(spec.allocate_ns));
         }
         if drive.has_filesystem() {
             let holds = machine.kernel.fsync_holds(drive.xfs.is_some());
@@ -131,6 +144,7 @@ fn mounted(machine: &MachineSpec, drive: usize, xfs: &XfsSpec) -> Result<Xfs, Sp
         drive: &name.name,
         device: name.device,
         flushes: machine.kernel.flushes_caches() && machine.drives[drive].flushes,
+        fua: machine.takes_fua(drive),
     };
     let mounted = Xfs::new(&below, xfs, machine.kernel.xfs_allocation())?;
     Ok(mounted.with_checkpoints(machine.kernel.xfs_checkpoints()))

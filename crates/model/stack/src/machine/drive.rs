@@ -112,6 +112,8 @@ pub(super) struct DrivePlan {
     pub(super) polling: Option<PollRules>,
     /// fsync waits until the device's cache is on the medium, if the kernel does that.
     pub(super) flushes: bool,
+    /// It takes writes that are on the medium when they complete.
+    pub(super) fua: bool,
     pub(super) cpus: DriveCpuKeys,
 }
 
@@ -205,6 +207,7 @@ impl DriveSpec {
             wbt,
             polling,
             flushes: self.queue.has_write_cache(&device),
+            fua: self.queue.takes_fua(&device),
             cpus: DriveCpuKeys {
                 interrupt_cpu: self.interrupt_cpu,
                 affinity: self.affinity,

@@ -30,6 +30,7 @@ pub(super) fn variant(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Op
         is_journaled,
         is_indexed,
         barrier: is_journaled && metadata.barrier.unwrap_or(barrier),
+        fua: false,
         joins,
         fsync_has_handle: joins.is_some() && kernel.fsync_has_handle(),
         journal_priority: journal_priority(kind, kernel),

@@ -27,7 +27,7 @@ use drive::{DrivePlan, DriveSpec};
 use driver::driver_of;
 use events::SpecError;
 use events::spec_error::within;
-use filesystems::ext::{ExtMetadata, Mount};
+use filesystems::ext::{ExtMetadata, Mount, Variant};
 use io_cost::IoCostSpec;
 use kernels::Kernel;
 use memory::MemorySpec;
@@ -265,8 +265,12 @@ impl MachineSpec {
         let pages = self
             .memory
             .map(|memory| memory.background_pages(&self.kernel, &self.drives));
+        let variant = ext_mount::variant(filesystem.kind, &plan.metadata, &self.kernel)?;
         let mount = Mount {
-            variant: ext_mount::variant(filesystem.kind, &plan.metadata, &self.kernel)?,
+            variant: Variant {
+                fua: self.takes_fua(drive),
+                ..variant
+            },
             cpus: self.cpus.topology().cpus() as u16,
             blocks: filesystem.blocks,
             group_metadata_blocks: filesystem.group_metadata_blocks,
@@ -276,6 +280,11 @@ impl MachineSpec {
             background_pages: pages.unwrap_or(BACKGROUND_PAGES),
         };
         Some((mount, plan.metadata))
+    }
+
+    /// Whether the drive takes writes with force unit access, which kernels have that flush caches.
+    pub(crate) fn takes_fua(&self, drive: usize) -> bool {
+        self.kernel.flushes_caches() && self.drives[drive].fua
     }
 
     /// Whether the drive's queue throttles writeback; panics if there is no such drive.

@@ -56,6 +56,10 @@ pub struct QueueSpec {
     pub io_poll_delay: Option<i64>,
     /// What fsync and throttling take the device's cache for; left out: as it is.
     pub write_cache: Option<WriteCache>,
+    /// 1: the device takes writes that are on the medium when they complete (force unit access), else the kernel flushes its
+    /// cache behind them. Left out: 0.
+    #[schemars(range(max = 1))]
+    pub fua: Option<u8>,
 }
 
 /// The words of /sys/block/DEVICE/queue/write_cache.
@@ -106,6 +110,7 @@ impl QueueSpec {
             ("rq_affinity", self.rq_affinity.map(u64::from), 0, 2),
             ("read_ahead_kb", self.read_ahead_kb, 0, 1 << 20),
             ("rotational", self.rotational.map(u64::from), 0, 1),
+            ("fua", self.fua.map(u64::from), 0, 1),
             ("io_poll", self.io_poll.map(u64::from), 0, 1),
             ("wbt_lat_usec", self.wbt_lat_usec, 0, WBT_LAT_USEC_MAX),
             (
@@ -148,6 +153,11 @@ impl QueueSpec {
             None => device.volatile_cache,
             Some(words) => words == WriteCache::Back,
         }
+    }
+
+    /// Whether writes are durable by themselves; a cache that keeps its data needs none such.
+    pub(super) fn takes_fua(&self, device: &Identity) -> bool {
+        self.has_write_cache(device) && self.fua == Some(1)
     }
 
     /// How it throttles writeback; None: not at all.

@@ -123,16 +123,6 @@ fn group_of(
         .map(|cpus| machine.allowed_cpus(cpus))
         .transpose()
         .map_err(|error| error.within(&format!("groups.{number}")))?;
-    let durable_by = |job: &JobSpec| match (job.dsync_every, job.osync_every) {
-        (Some(_), _) => Some("dsync_every"),
-        (None, Some(_)) => Some("osync_every"),
-        (None, None) => None,
-    };
-    let durable = group.jobs.iter().find_map(durable_by);
-    if let (Path::Buffered, Some(key)) = (path, durable) {
-        let what = "the model makes direct writes durable only; say direct = true";
-        return wrong(key, what.to_owned());
-    }
     let later = [
         ("uncached", group.uncached),
         ("atomic_writes", group.atomic_writes),
@@ -154,7 +144,8 @@ fn group_of(
         return wrong("poll", what.to_owned());
     }
     // A polled ring can't sync.
-    let syncs = |job: &JobSpec| job.sync.is_some() || job.sync_at_end || durable_by(job).is_some();
+    let is_durable = |job: &JobSpec| job.dsync_every.is_some() || job.osync_every.is_some();
+    let syncs = |job: &JobSpec| job.sync.is_some() || job.sync_at_end || is_durable(job);
     let polls = group.poll && !(path == Path::DirectRing && group.jobs.iter().any(syncs));
     if group.realtime || group.io_log.is_some() {
         let key = if group.realtime { "realtime" } else { "io_log" };

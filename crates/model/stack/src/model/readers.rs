@@ -158,12 +158,18 @@ fn of_group(
                     || job.dsync_every.is_some()
                     || job.osync_every.is_some())
                 || job.replay.as_ref().is_some_and(|replay| replay.flushes);
+            let ext = machine.ext(place);
+            let is_journaled = machine.kernel().flushes_caches()
+                && ext.is_some_and(|(mount, _)| mount.variant.is_journaled);
             if syncs && machine.kernel().flushes_caches() {
                 used.insert(KeyReader::Flushes(place as u16));
-                let ext = machine.ext(place);
-                if ext.is_some_and(|(mount, _)| mount.variant.is_journaled) {
+                if is_journaled {
                     used.insert(KeyReader::MetadataJournal(place as u16));
                 }
+            }
+            let starts_writeback = job.read_share < 1.0 && job.sync.is_some();
+            if is_journaled && (syncs || starts_writeback) {
+                used.insert(KeyReader::Allocation(place as u16));
             }
             if group.direct {
                 continue;

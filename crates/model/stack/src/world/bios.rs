@@ -37,6 +37,7 @@ impl World {
             no_idle: false,
             writeback: false,
             behind_flush: false,
+            force_unit_access: false,
             qos: Default::default(),
             allocated: None,
             workers: 0,

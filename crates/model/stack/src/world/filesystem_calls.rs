@@ -323,6 +323,7 @@ impl World {
             let bio = Bio {
                 metadata: io.metadata,
                 behind_flush: io.behind_flush,
+                force_unit_access: io.behind_flush,
                 writeback: io.writeback,
                 priority: match io.by {
                     Submitter::Own(_) => io.priority,

@@ -86,6 +86,7 @@ impl World {
             let bio = Bio {
                 metadata: true,
                 behind_flush,
+                force_unit_access: behind_flush,
                 priority,
                 ..self.bio(now, task, Direction::Write, true, place, OF_FILESYSTEM)
             };

@@ -45,7 +45,7 @@ use events::smp::{Processors, SchedulerEvent};
 use events::station::Violation;
 use events::time::Time;
 use io_path::IoPath;
-pub use io_path::{DriveParts, PollDelay, PollRules};
+pub use io_path::{DriveParts, FuaRules, PollDelay, PollRules};
 use memory::cache::PageCache;
 use nfs::DirectIo;
 use phase::Phase;
@@ -138,6 +138,12 @@ impl World {
     /// Sets how often the clock of file times advances.
     pub fn with_tick(mut self, tick_ns: Time) -> World {
         self.vfs.syncs_mut().set_tick(tick_ns);
+        self
+    }
+
+    /// The same with a drive that takes writes with force unit access.
+    pub fn with_fua(mut self, drive: usize, rules: FuaRules) -> World {
+        self.io.set_fua(drive, rules);
         self
     }
 

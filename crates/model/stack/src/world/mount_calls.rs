@@ -41,6 +41,7 @@ impl World {
             task: number,
             job,
             op,
+            syncs_after: false,
             bios_left: 0,
         });
         let request = Request {
@@ -60,7 +61,7 @@ impl World {
             return None;
         }
         let (op, reaps) = match action {
-            Action::Start(_, op) => (op, false),
+            Action::Start(_, op) | Action::Sync(_, op) => (op, false),
             Action::Reap(id) => (self.operations[id].op, true),
         };
         let mount = self.vfs.mount_of(self.phase.file(op.file))?;

@@ -10,6 +10,17 @@ use events::time::Time;
 use filesystems::allocator::{BLOCK_BYTES, Full};
 use memory::cache::{FileId, Outcome};
 
+/// What makes a direct write durable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DurableBy {
+    /// A sync after it.
+    Sync,
+    /// Force unit access, and a sync after it, which has nothing to write any more.
+    FuaAndSync,
+    /// Force unit access alone.
+    Fua,
+}
+
 impl World {
     /// Blocks the task if it has to wait for what it starts.
     pub(super) fn start(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
@@ -17,6 +28,9 @@ impl World {
         let file = self.phase.file(op.file);
         if op.kind == OpKind::Read && self.vfs.read(now, file) {
             self.inode_changes(now, file);
+        }
+        if op.kind.is_sync() && self.works_for_blocks(number, file, Action::Start(job, op)) {
+            return;
         }
         if self.vfs.syncs_mut().take_flushed(number) {
             self.sync_is_over(now, number, file);
@@ -99,10 +113,12 @@ impl World {
             self.succeeded(now, number, job, &op);
         } else {
             self.tasks[number].submitted();
+            let durable = self.durable_by(op.kind, file);
             let id = self.operations.put(Operation {
                 task: number,
                 job,
                 op,
+                syncs_after: op.kind.is_durable_write() && durable != DurableBy::Fua,
                 bios_left: found.len() as u32,
             });
             let direction = match op.kind {
@@ -115,12 +131,14 @@ impl World {
             };
             let polled = self.tasks[number].polled_drive() == Some(drive);
             let write_stream = self.write_stream_of(file, direction);
+            let force_unit_access = durable != DurableBy::Sync;
             for extent in found.drain(..) {
                 let sync = direction == Direction::Read || self.io.sync_writes().direct;
                 let bio = Bio {
                     workers,
                     polled,
                     write_stream,
+                    force_unit_access,
                     ..self.bio(now, number, direction, sync, extent, id.number())
                 };
                 self.submit_operation(now, drive, bio);
@@ -170,6 +188,9 @@ impl World {
                 self.tasks[number].unblock();
                 self.finish_sync(now, number, job, op, file);
             }
+            Outcome::Done if op.kind.is_durable_write() => {
+                self.sync_written(now, number, job, op);
+            }
             Outcome::Done => {
                 self.tasks[number].unblock();
                 self.succeeded(now, number, job, &op);
@@ -193,10 +214,77 @@ impl World {
         }
     }
 
-    /// A write that is to be durable is followed by a flush, as the kernel does for a disk without FUA.
-    pub(super) fn reaped(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
+    /// A durable write is in the page cache: what follows is that of an fsync (`generic_write_sync`).
+    pub(super) fn sync_written(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
         let file = self.phase.file(op.file);
-        if op.kind.is_durable_write() && self.vfs.mount_of(file).is_none() {
+        self.tasks[number].unblock();
+        if self.works_for_blocks(number, file, Action::Sync(job, op)) {
+            return;
+        }
+        if self.vfs.syncs_mut().take_full(file) {
+            self.sync_is_over(now, number, file);
+            let since_start = self.phase.since(now);
+            let name = &self.vfs.file(file).name;
+            self.tasks[number].found_full(job, since_start, &op, name);
+            return;
+        }
+        self.tasks[number].block();
+        match self.with_cache(now, |cache| cache.fsync(now, number, file)) {
+            Outcome::Wait => {
+                self.tasks[number].resumes_with(Action::Sync(job, op));
+                let drive = self.vfs.file(file).drive;
+                self.io[drive].unplug(now);
+                self.run_drive(now, drive);
+            }
+            _ => {
+                self.tasks[number].unblock();
+                self.finish_sync(now, number, job, op, file);
+            }
+        }
+    }
+
+    /// Whether the task, which syncs, first gives blocks to what it has written; then the action is what follows. That changes
+    /// the inode, which waits for a commit that writes its block to the log (`do_get_write_access`).
+    fn works_for_blocks(&mut self, number: TaskId, file: FileId, action: Action) -> bool {
+        if !self.vfs.syncs().has_owed_blocks(number, file) {
+            return false;
+        }
+        let drive = self.vfs.file(file).drive;
+        let work_ns = self.vfs.allocation_ns(drive);
+        let is_kept_out = self.vfs.journal_mut(drive).keeps_out(number, file);
+        let task = &mut self.tasks[number];
+        if is_kept_out {
+            task.block();
+            task.resumes_with(action);
+        } else {
+            task.works_before(action, work_ns);
+            self.vfs.syncs_mut().gives_owed_blocks(number, file);
+        }
+        true
+    }
+
+    /// What a direct write is made durable by. One with O_SYNC, one to new blocks and one to a drive without such writes take
+    /// a sync behind it (`iomap_dio_bio_iter`).
+    fn durable_by(&self, kind: OpKind, file: FileId) -> DurableBy {
+        let spec = self.vfs.file(file);
+        let rules = self.io[spec.drive].fua();
+        match (rules, spec.place) {
+            _ if kind != OpKind::DurableWrite => DurableBy::Sync,
+            (Some(rules), FileLayout::Contiguous(_)) if rules.of_device => DurableBy::FuaAndSync,
+            (Some(rules), FileLayout::Allocated { .. })
+                if rules.of_files && !self.vfs.syncs().has_new_blocks(file) =>
+            {
+                DurableBy::Fua
+            }
+            _ => DurableBy::Sync,
+        }
+    }
+
+    /// A write that is to be durable is followed by a sync, unless it is by itself.
+    pub(super) fn reaped(&mut self, now: Time, number: TaskId, operation: &Operation) {
+        let (job, op) = (operation.job, operation.op);
+        let file = self.phase.file(op.file);
+        if operation.syncs_after && self.vfs.mount_of(file).is_none() {
             self.finish_sync(now, number, job, op, file);
         } else {
             self.succeeded(now, number, job, &op);
@@ -205,12 +293,15 @@ impl World {
 
     /// All that fsync is for has been sent to the drive: its cache has to be on the medium too.
     fn finish_sync(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
+        let drive = self.vfs.file(file).drive;
+        if self.vfs.has_journal(drive) {
+            self.touched.insert(KeyReader::Allocation(drive as u16));
+        }
         if op.kind == OpKind::SyncFileRange {
             self.sync_is_over(now, number, file);
             self.succeeded(now, number, job, &op);
             return;
         }
-        let drive = self.vfs.file(file).drive;
         if self.vfs.syncs().looks_at_caches() {
             self.touched.insert(KeyReader::Flushes(drive as u16));
         }
@@ -263,7 +354,12 @@ impl World {
         let spec = self.vfs.file(file);
         let drive = spec.drive;
         let is_delayed = path == Path::Buffered && self.vfs.delays_allocation(drive);
-        let gets_blocks = !is_delayed && self.vfs.lacks_blocks(file, offset, bytes);
+        let has_cost = self.vfs.allocation_ns(drive) > 0;
+        let lacks_blocks = (has_cost || !is_delayed) && self.vfs.lacks_blocks(file, offset, bytes);
+        let gets_blocks = !is_delayed && lacks_blocks;
+        if has_cost && lacks_blocks {
+            self.vfs.syncs_mut().owes_blocks(number, file);
+        }
         if self.vfs.written(now, file) {
             self.inode_changes(now, file);
         }

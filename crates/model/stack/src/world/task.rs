@@ -40,6 +40,8 @@ pub(super) struct Task {
     polls: Option<usize>,
     /// It sleeps before it looks, whatever is done until then.
     naps_until: Option<Time>,
+    /// CPU time that it spends before its action.
+    works_ns: Option<Time>,
     /// Its action is a call that has waited and continues.
     resumes: bool,
     /// Its call has this many pages to copy before it continues.
@@ -101,6 +103,8 @@ enum RetryState {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Action {
     Start(usize, Op),
+    /// The sync behind a write through the page cache that is to be durable.
+    Sync(usize, Op),
     Reap(OpId),
 }
 
@@ -110,6 +114,8 @@ pub(super) struct Operation {
     pub(super) task: u32,
     pub(super) job: usize,
     pub(super) op: Op,
+    /// A sync has to make it durable.
+    pub(super) syncs_after: bool,
     pub(super) bios_left: u32,
 }
 
@@ -305,6 +311,7 @@ impl Task {
             blocked: false,
             polls,
             naps_until: None,
+            works_ns: None,
             resumes: false,
             copies: None,
             again: RetryState::No,
@@ -457,6 +464,12 @@ impl Task {
         self.copies = Some(pages);
     }
 
+    /// It spends CPU time before it does that.
+    pub(super) fn works_before(&mut self, action: Action, ns: Time) {
+        self.action = Some(action);
+        self.works_ns = Some(ns);
+    }
+
     /// None: it has to ask its jobs.
     #[inline]
     pub(super) fn action(&self) -> Option<Action> {
@@ -473,8 +486,8 @@ impl Task {
     pub(super) fn call(&mut self, action: Action, pages: u64, of_mount_ns: Option<Time>) -> Call {
         self.naps_until = None;
         let resumes = std::mem::take(&mut self.resumes);
-        match (of_mount_ns, resumes) {
-            (Some(ns), _) => return Call::OfMount { ns },
+        match (of_mount_ns.or(self.works_ns.take()), resumes) {
+            (Some(ns), _) => return Call::Work { ns },
             (None, true) => return Call::Resume,
             (None, false) => {}
         }
@@ -485,7 +498,7 @@ impl Task {
             },
             (None, Action::Start(..)) if self.path != Path::Buffered => Call::Submit,
             (None, Action::Start(_, op)) if op.kind.is_write() => Call::Write { pages },
-            (None, Action::Start(..)) => Call::Copy { pages },
+            (None, Action::Start(..) | Action::Sync(..)) => Call::Copy { pages },
         }
     }
 

@@ -284,12 +284,13 @@ impl World {
             Action::Reap(id) => {
                 let operation = self.operations.take(id);
                 task.reaped();
-                self.reaped(now, number, operation.job, operation.op);
+                self.reaped(now, number, &operation);
                 if self.tasks[number].path().is_async() {
                     self.offers(self.phase.since(now), number);
                 }
             }
             Action::Start(job, op) => self.start(now, number, job, op),
+            Action::Sync(job, op) => self.sync_written(now, number, job, op),
         }
     }
 

@@ -186,7 +186,7 @@ impl Xfs {
 
     /// On the drive, or in its cache.
     pub(in crate::xfs) fn buffer_is_on_drive(&mut self, buffer: u32) {
-        match self.io.flushes() {
+        match self.io.flushes_after_log() {
             true => self.flush_for_buffer(buffer),
             false => self.buffer_is_written(buffer),
         }

@@ -21,8 +21,8 @@ pub(in crate::world) enum Call {
     Reap { polled: bool },
     /// Goes on with a call that has waited: what the call costs was spent before.
     Resume,
-    /// What a mount's calls take, as the mount reports it.
-    OfMount { ns: Time },
+    /// Takes so long by itself: a mount's call, as the mount reports it, or what precedes a commit.
+    Work { ns: Time },
 }
 
 /// Who makes a call, and where.

@@ -248,7 +248,7 @@ impl DetailedCpus {
             drive,
             ..
         } = calling;
-        if let Call::OfMount { ns } = call {
+        if let Call::Work { ns } = call {
             return self.spend(now, task, ns);
         }
         let number = self.tasks[task as usize];

@@ -223,7 +223,7 @@ impl SimpleCpus {
         mut drawn: impl FnMut(u64, f64) -> u64,
     ) -> (Time, Reminder) {
         let mut takes_ns = match calling.call {
-            Call::OfMount { ns } => ns,
+            Call::Work { ns } => ns,
             call => drawn(self.cost_ns(call), self.spec.jitter),
         };
         if let Some(file) = calling.writes.filter(|_| self.spec.count > 1) {
@@ -264,7 +264,7 @@ impl SimpleCpus {
                 call_ns.unwrap_or_else(|| self.copy_call_ns()) + page_ns * pages
             }
             Call::CopyOn { pages } => self.spec.page_copy_ns * pages,
-            Call::OfMount { ns } => ns,
+            Call::Work { ns } => ns,
         }
     }
 

@@ -121,7 +121,7 @@ impl CallCycles {
                 u64::from(self.submit_cycles) + u64::from(self.page_copy_cycles) * pages
             }
             Call::CopyOn { pages } => u64::from(self.page_copy_cycles) * pages,
-            Call::OfMount { .. } => unreachable!("the mount counts no cycles"),
+            Call::Work { .. } => unreachable!("it is a time, in no cycles"),
         }
     }
 }

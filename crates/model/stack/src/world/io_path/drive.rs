@@ -63,6 +63,8 @@ pub(in crate::world) struct Drive {
     write_bio_sectors_max: u32,
     /// fsync waits until the device's cache is on the medium.
     flushes: bool,
+    /// It takes writes with force unit access; None: the kernel makes them of flushes.
+    fua: Option<FuaRules>,
     /// Who waits for the flush that is in flight, and who came since.
     flush_waiters: [Vec<TaskId>; 2],
     /// For whom one has ended.
@@ -75,6 +77,15 @@ pub(in crate::world) struct Drive {
     throttle: Option<Throttle>,
     /// Bios that have waited for their group's limit.
     released: Vec<Bio>,
+}
+
+/// What a kernel makes of durable direct writes to a drive that takes force unit access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FuaRules {
+    /// To the drive itself: they have it, and are followed by a flush nevertheless.
+    pub of_device: bool,
+    /// To blocks that a file has: they have it, and need no flush.
+    pub of_files: bool,
 }
 
 /// What the machine does for a drive.
@@ -174,6 +185,7 @@ impl Drive {
             bio_sectors_max,
             write_bio_sectors_max: parts.write_bio_sectors_max.min(bio_sectors_max),
             flushes: false,
+            fua: None,
             flush_waiters: Default::default(),
             flushed: Vec::new(),
             discards: VecDeque::new(),
@@ -264,6 +276,15 @@ impl Drive {
     /// From now on fsync waits for the device's cache.
     pub(super) fn set_flushes(&mut self, flushes: bool) {
         self.flushes = flushes;
+    }
+
+    pub(super) fn set_fua(&mut self, rules: FuaRules) {
+        self.fua = Some(rules);
+    }
+
+    /// Which durable direct writes go to it with force unit access; None: none, and what a journal writes does not either.
+    pub(in crate::world) fn fua(&self) -> Option<FuaRules> {
+        self.fua
     }
 
     /// Whether it has a volatile cache, which the kernel knows of.
@@ -369,7 +390,7 @@ impl Drive {
             direction: request.direction,
             start: request.start,
             sectors: request.sectors,
-            force_unit_access: false,
+            force_unit_access: request.force_unit_access && self.fua.is_some(),
             write_stream: request.write_stream,
         };
         self.sent[tag as usize] = Some(id);

@@ -12,8 +12,8 @@ use super::driven_component::DrivenComponent;
 use backlog::Backlog;
 use block_layer::{AllocateOutcome, Bio, QueueEvent, SubmitOutcome, TaskId, TaskPlug, Throttle};
 use drive::Drive;
-pub use drive::DriveParts;
 pub(super) use drive::Effect;
+pub use drive::{DriveParts, FuaRules};
 use events::Component;
 use events::station::Violation;
 use events::time::Time;
@@ -93,6 +93,10 @@ impl IoPath {
         for (drive, flushes) in self.drives.iter_mut().zip(flushes) {
             drive.set_flushes(flushes);
         }
+    }
+
+    pub(super) fn set_fua(&mut self, drive: usize, rules: FuaRules) {
+        self.drives[drive].set_fua(rules);
     }
 
     pub(super) fn set_throttle(&mut self, drive: usize, throttle: Throttle) {

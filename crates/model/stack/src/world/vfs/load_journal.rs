@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 
 use block_layer::{Priority, SECTOR_BYTES, TaskId};
+use events::time::Time;
 use filesystems::allocator::BLOCK_BYTES;
 
 use memory::cache::FileId;
@@ -26,8 +27,12 @@ pub struct LoadJournal {
     blocks: u32,
     head: u32,
     barrier: bool,
+    /// The record is on the medium by itself: no flush follows it.
+    fua: bool,
     converts_after_writes: bool,
     priority: Priority,
+    /// CPU time of whoever syncs a file that has got blocks.
+    allocation_ns: Time,
     step: Option<CommitStep>,
     /// Its thread is about to go on.
     is_awake: bool,
@@ -88,6 +93,7 @@ impl LoadJournal {
         filesystem_blocks: u64,
         blocks: u32,
         barrier: bool,
+        fua: bool,
         converts_after_writes: bool,
         priority: Priority,
     ) -> LoadJournal {
@@ -98,8 +104,10 @@ impl LoadJournal {
             blocks: room.max(8) as u32,
             head: 0,
             barrier,
+            fua,
             converts_after_writes,
             priority,
+            allocation_ns: 0,
             step: None,
             is_awake: false,
             left: 0,
@@ -117,6 +125,12 @@ impl LoadJournal {
         }
     }
 
+    /// The same with CPU time for each sync of a file that has got blocks.
+    pub fn with_allocation_ns(mut self, allocation_ns: Time) -> LoadJournal {
+        self.allocation_ns = allocation_ns;
+        self
+    }
+
     /// The next blocks of it: first and how many. A run continues at its beginning.
     fn take(&mut self, count: u32) -> Vec<(u64, u32)> {
         let count = count.min(self.blocks);
@@ -129,6 +143,11 @@ impl LoadJournal {
         found
     }
     /// An fsync that has nothing to commit empties the drive's cache.
+    /// CPU time of whoever syncs a file that has got blocks.
+    pub(super) fn allocation_ns(&self) -> Time {
+        self.allocation_ns
+    }
+
     pub(super) fn has_barrier(&self) -> bool {
         self.barrier
     }
@@ -230,8 +249,8 @@ impl LoadJournal {
         let next = match (self.step.expect("one commits"), self.barrier) {
             (CommitStep::Log, true) => Some(CommitStep::FlushBefore),
             (CommitStep::Log, false) | (CommitStep::FlushBefore, _) => Some(CommitStep::Record),
-            (CommitStep::Record, true) => Some(CommitStep::FlushAfter),
-            (CommitStep::Record, false) | (CommitStep::FlushAfter, _) => None,
+            (CommitStep::Record, true) if !self.fua => Some(CommitStep::FlushAfter),
+            (CommitStep::Record, _) | (CommitStep::FlushAfter, _) => None,
         };
         self.step = next;
         match next {
@@ -282,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_sync_waits_for_the_commit_that_has_its_change() {
-        let mut journal = LoadJournal::new(10_000, 100, true, true, Priority::default());
+        let mut journal = LoadJournal::new(10_000, 100, true, false, true, Priority::default());
         let first = journal.running();
         assert!(journal.wait(1, demand(first)));
         assert!(journal.begin_commit().is_some());
@@ -297,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_block_on_its_way_to_the_log_is_not_changed() {
-        let mut journal = LoadJournal::new(10_000, 100, false, true, Priority::default());
+        let mut journal = LoadJournal::new(10_000, 100, false, false, true, Priority::default());
         assert!(!journal.keeps_out(1, 0));
         journal.inode_changes(0);
         journal.wait(2, demand(journal.running()));

@@ -251,6 +251,13 @@ impl Vfs {
         allocator.is_none_or(|allocator| !allocator.allocates_at_write())
     }
 
+    /// CPU time of what a sync commits of a file's new blocks.
+    pub(super) fn allocation_ns(&self, drive: usize) -> Time {
+        self.journals
+            .get(&drive)
+            .map_or(0, LoadJournal::allocation_ns)
+    }
+
     /// Whether an fsync that has nothing to commit empties the drive's cache: mounted with `nobarrier`, ext3 and ext4 do not.
     pub(super) fn fsync_flushes(&self, drive: usize) -> bool {
         let journal = self.journals.get(&drive);

@@ -19,6 +19,8 @@ pub(in crate::world) struct Syncs {
     housekeeper_woken: bool,
     /// What of files is not committed, if a filesystem keeps that.
     changes: BTreeMap<FileId, Changes>,
+    /// Tasks that have written beyond the blocks of a file since they last synced it.
+    owe_blocks: BTreeSet<(TaskId, FileId)>,
     /// Interval at which the clock of file times advances: a tick of the kernel.
     tick_ns: Time,
 }
@@ -133,6 +135,29 @@ impl Syncs {
 
     fn tick(&self, now: Time) -> u64 {
         1 + now / self.tick_ns.max(1)
+    }
+
+    /// Whether the file has got blocks, or another size, that no sync has committed.
+    pub(in crate::world) fn has_new_blocks(&self, file: FileId) -> bool {
+        self.changes
+            .get(&file)
+            .is_some_and(|changes| changes.blocks)
+    }
+
+    /// The task's next sync of the file has to give blocks to what it has written. Each who extends a file does that for its
+    /// own data (counted in a guest: an allocation for each record of eight writers of one log).
+    pub(in crate::world) fn owes_blocks(&mut self, task: TaskId, file: FileId) {
+        self.owe_blocks.insert((task, file));
+    }
+
+    /// Whether the task's sync of the file has to.
+    pub(in crate::world) fn has_owed_blocks(&self, task: TaskId, file: FileId) -> bool {
+        self.owe_blocks.contains(&(task, file))
+    }
+
+    /// It does.
+    pub(in crate::world) fn gives_owed_blocks(&mut self, task: TaskId, file: FileId) {
+        self.owe_blocks.remove(&(task, file));
     }
 
     /// What a sync of the file commits; None: nothing. fdatasync leaves the times alone. What another sync has committed is
