@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from iolab.base.errors import InputError
@@ -149,7 +150,7 @@ def test_only_the_filesystem_that_was_made_is_erased(
     """Between a kill and `iolab restore` somebody may have made one."""
     device = attach(sparse_file(tmp_path / "large", 400 * MIB))
     try:
-        made, later = "0b8a1d0c-71c6-4f4b-8c6a-0d5d3f1a2b3c", "11111111-2222-4333-8444-555555555555"
+        made, later = str(uuid4()), str(uuid4())
         make_filesystem(filesystem, device, "", uuid=later)
         assert EraseFilesystem(str(device), made).undo() is None
         assert later in {signature.uuid for signature in signatures(device)}

@@ -80,12 +80,14 @@ def test_progress_is_told_while_they_run() -> None:
     assert seen == sorted(seen)
 
 
-def test_a_stop_reaches_all_of_them() -> None:
+@pytest.mark.parametrize("after_s", [0, 1])
+def test_a_stop_reaches_all_of_them(after_s: int) -> None:
+    """Also one that comes before they have started."""
     began = time.monotonic()
     records = run(
         load("a", duration_ns=LONG_NS),
         sort("b", bytes_=2**26, passes=1000),
-        should_stop=lambda: time.monotonic() > began + 1,
+        should_stop=lambda: time.monotonic() >= began + after_s,
     )
     assert [record["stopped"] for record in records] == [True, True]
     assert all(record["elapsed_ns"] < LONG_NS / 2 for record in records)

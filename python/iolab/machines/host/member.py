@@ -2,7 +2,8 @@
 
 The first line of standard input is the task. When it says that it is ready, whoever started it moves it into its group;
 the second line states when to start on the monotonic clock, which all processes share. Standard output gets JSON lines:
-{"ready": ...}, {"progress": ...} and, last, {"record": ...} or {"error": ...}. When standard input closes, it stops.
+{"ready": ...}, {"progress": ...} and, last, {"record": ...} or {"error": ...}. When standard input closes, it stops; if
+that is before the second line, it starts and stops at once, and its record is that of a task that was stopped.
 """
 
 from __future__ import annotations
@@ -30,10 +31,8 @@ def main() -> int:
 
     memory = _native.Memory()
     _send({"ready": True})
-    line = sys.stdin.readline()
-    if not line:
-        return 0
-    time.sleep(max(0.0, json.loads(line)["start_monotonic_ns"] / NS_PER_S - time.monotonic()))
+    if line := sys.stdin.readline():
+        time.sleep(max(0.0, json.loads(line)["start_monotonic_ns"] / NS_PER_S - time.monotonic()))
     try:
         started = _start(task, memory)
         threading.Thread(target=_stop_when_input_closes, args=(started,), daemon=True).start()

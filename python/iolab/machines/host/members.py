@@ -157,6 +157,8 @@ class _Member(Generic[R]):
 
     def send(self, message: JsonObject) -> None:
         assert self._process.stdin is not None
+        if self._process.stdin.closed:
+            return  # It has been stopped.
         with suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
