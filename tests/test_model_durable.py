@@ -31,10 +31,15 @@ machine = { "drives.0.device.firmware.power_loss_protection" = true }
 """
 
 
+def of_each_setting(iolab: CommandLine, experiment: str, metric: str) -> dict[str, float]:
+    """The metric of the workload `log`, in the first round."""
+    iolab("run", iolab.write("experiment.toml", experiment), "--out", "run")
+    found = store.read(iolab.cwd / "run").values(metric, "log")
+    return {setting: found[setting][0] for setting in found.columns if setting != "round"}
+
+
 def test_a_durable_write_waits_for_the_flush_that_the_drive_needs(iolab: CommandLine) -> None:
-    iolab("run", iolab.write("commits.toml", COMMITS), "--out", "run")
-    found = store.read(iolab.cwd / "run").values("write.latency_ns_mean", "log")
-    took = {setting: found[setting][0] for setting in found.columns if setting != "round"}
+    took = of_each_setting(iolab, COMMITS, "write.latency_ns_mean")
     assert took["durable"] > 3 * took["plain"]
     # Its blocks are there: nothing but the same flush.
     assert took["with_metadata"] == took["durable"]
@@ -65,9 +70,7 @@ workload = { sync_file_range_every = 400 }
 
 
 def test_sync_file_range_awaits_the_writeback_and_no_flush(iolab: CommandLine) -> None:
-    iolab("run", iolab.write("writeback.toml", WRITEBACK), "--out", "run")
-    found = store.read(iolab.cwd / "run").values("sync.latency_ns_mean", "log")
-    took = {setting: found[setting][0] for setting in found.columns if setting != "round"}
+    took = of_each_setting(iolab, WRITEBACK, "sync.latency_ns_mean")
     assert 10_000 < took["writeback"] < took["fdatasync"] / 2
     assert took["whole_log"] > 2 * took["writeback"]
 
@@ -110,9 +113,7 @@ workload = { dsync_every = 3 }
 
 
 def test_a_durable_write_through_the_page_cache_takes_as_long_as_a_write_and_a_sync(iolab: CommandLine) -> None:
-    iolab("run", iolab.write("buffered.toml", BUFFERED), "--out", "run")
-    found = store.read(iolab.cwd / "run").values("write.iops", "log")
-    rate = {setting: found[setting][0] for setting in found.columns if setting != "round"}
+    rate = of_each_setting(iolab, BUFFERED, "write.iops")
     # The write and the flush take the drive 200 microseconds each.
     assert rate["dsync"] < 2_500
     assert rate["dsync"] == pytest.approx(rate["fdatasync"], rel=0.03)
@@ -153,9 +154,7 @@ machine = { "drives.0.metadata.allocate_ns" = 0 }
 def test_force_unit_access_saves_an_overwrite_its_flush_and_a_commit_of_the_journal_one_of_two(
     iolab: CommandLine,
 ) -> None:
-    iolab("run", iolab.write("forced.toml", FORCED), "--out", "run")
-    found = store.read(iolab.cwd / "run").values("commit.latency_ns_mean", "log")
-    took = {setting: found[setting][0] for setting in found.columns if setting != "round"}
+    took = of_each_setting(iolab, FORCED, "commit.latency_ns_mean")
     # The drive takes 200 microseconds for a command, a flush included.
     assert took["flushed"] - took["forced"] == pytest.approx(200_000, rel=0.05)
     # ext4's direct writes go through iomap from 5.5 on.

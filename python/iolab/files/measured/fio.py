@@ -31,7 +31,8 @@ OF_NO_CELL = ("rate", "rate_iops", "rate_min", "thinktime", "bssplit", "bsrange"
 """Options that a cell has no counterpart of: an open loop, pauses, sizes by share, zones."""
 SIZE_DEFAULT = 2**30
 IN_FLIGHT_MOST = 1.25
-"""Times the depth: rates of jobs that end at other times than their group add up to a little more than it did."""
+"""Times the depth: rates of jobs that end at other times than their group add up to a little more than it did. A round
+number, chosen with diskplorer's maps in sight."""
 
 
 class _NoCell(Exception):

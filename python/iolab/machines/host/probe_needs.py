@@ -109,7 +109,7 @@ def _nvme() -> Supply:
     if not found:
         return Supply("no NVMe drive", "a target on an NVMe drive")
     if os.geteuid() != 0:
-        return Supply("NVMe drives answer root", "run as root: sudo iolab ...")
+        return Supply("only root may ask NVMe drives", "run as root: sudo iolab ...")
     return Supply(f"NVMe: {', '.join(found)}")
 
 
