@@ -27,6 +27,8 @@ class Observation:
     record: PhaseRecord
     jobs: dict[str, JobRecord]
     """By name."""
+    late_starts_ns: dict[str, int]
+    """The phase's, which go through all its jobs: found once, however many rows ask."""
     ops: tuple[str, ...] = TRANSFERS
     job: str | None = None
     """The one job that is looked at."""
@@ -233,8 +235,7 @@ class Observation:
 
     @property
     def _measured_from_ns(self) -> int:
-        starts = self.phase.late_starts_ns
-        started_ns = 0 if self.job is None else starts.get(self.job, 0)
+        started_ns = 0 if self.job is None else self.late_starts_ns.get(self.job, 0)
         return max(self.record["measured_from_ns"], started_ns)
 
     def _parts(self) -> list[native.OpRecord]:
@@ -257,7 +258,7 @@ class Observation:
 
 def observe(phase: Phase, record: PhaseRecord) -> Observation:
     """The whole phase: all jobs, reads and writes."""
-    return Observation(phase, record, phase_record.jobs_of(record))
+    return Observation(phase, record, phase_record.jobs_of(record), phase.late_starts_ns)
 
 
 def _jain(shares: list[float]) -> float | None:

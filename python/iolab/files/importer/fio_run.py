@@ -54,17 +54,15 @@ def add_runs(source: Source, results: Results, runs: Sequence[FioRun]) -> None:
     with_jobs = [(run, jobs) for run in runs if (jobs := _jobs(run.content))]
     facts = [dict(_facts(run.content, jobs)) for run, jobs in with_jobs]
     names = _by_access([(run, _workload(jobs), fact) for (run, jobs), fact in zip(with_jobs, facts, strict=True)])
-    count = Counter(names)
+    alike: dict[tuple[str | None, str], list[dict[str, str]]] = {}
+    for (run, _), fact, name in zip(with_jobs, facts, names, strict=True):
+        for key in {(None, name), (run.heading or None, name)}:
+            alike.setdefault(key, []).append(fact)
+    varying = {key: _varying(found) for key, found in alike.items()}
     for place, (run, jobs) in enumerate(with_jobs):
         setting = source.stem_without_round
-        if count[names[place]] > 1:
-            alike = [other for other, name in zip(facts, names, strict=True) if name == names[place]]
-            called = [
-                own
-                for other, own, name in zip(with_jobs, facts, names, strict=True)
-                if other[0].heading == run.heading and name == names[place]
-            ]
-            differences = _differences(facts[place], called if run.heading else alike)
+        if len(alike[None, names[place]]) > 1:
+            differences = _differences(facts[place], varying[run.heading or None, names[place]])
             setting = " ".join((run.heading or setting, *differences))
         _add_run(results, run, jobs, setting, names[place])
         own = {"rw"} if names[place] != _workload(jobs) else set()
@@ -83,13 +81,15 @@ def _by_access(runs: Sequence[tuple[FioRun, str, dict[str, str]]]) -> list[str]:
     ]
 
 
-def _differences(facts: dict[str, str], others: Sequence[dict[str, str]]) -> list[str]:
+def _varying(runs: Sequence[dict[str, str]]) -> set[str]:
+    """The options that are not the same in all of the runs."""
+    names = {name for facts in runs for name in facts}
+    return {name for name in names - set(OF_NO_SETTING) if len({facts.get(name) for facts in runs}) > 1}
+
+
+def _differences(facts: dict[str, str], varying: set[str]) -> list[str]:
     """The options of a run in which others have something else, as `iodepth=32`."""
-    return [
-        f"{name}={value}"[:DIFFERENCE_MAX]
-        for name, value in facts.items()
-        if name not in OF_NO_SETTING and any(other.get(name) != value for other in others)
-    ][:NAMES_MAX]
+    return [f"{name}={value}"[:DIFFERENCE_MAX] for name, value in facts.items() if name in varying][:NAMES_MAX]
 
 
 def _add_run(results: Results, run: FioRun, jobs: list[Job], setting: str, workload: str) -> None:
