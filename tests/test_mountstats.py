@@ -70,7 +70,7 @@ def site() -> Site:
 
 def metrics_of(observation: dict[str, Any]) -> dict[str, float | None]:
     record = {"groups": [], "probes": {"nfs": observation}}
-    seen = Observation(None, record, {})  # type: ignore[arg-type]
+    seen = Observation(None, record, {}, {})  # type: ignore[arg-type]
     return {entry.name: entry.of(seen) for entry in PROBES["nfs"].metrics}
 
 
