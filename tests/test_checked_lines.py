@@ -54,7 +54,7 @@ def test_entries_come_back_as_they_were_written(fd: int) -> None:
 
 
 @given(entries=st.lists(ANY_ENTRY, max_size=5))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 def test_any_entries_come_back(entries: list[dict[str, Any]]) -> None:
     assert read(b"".join(map(encode, entries))).entries == entries
 
@@ -94,7 +94,7 @@ def test_a_torn_end_at_any_byte_loses_only_the_torn_line() -> None:
 
 
 @given(content=st.binary(max_size=300) | st.text(alphabet='{}[]":,sum01\n\0', max_size=200).map(str.encode))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 def test_any_bytes_can_be_read(content: bytes) -> None:
     lines = read(content + b"\n" + encode(ENTRIES[0]), is_earlier=lambda header: "event" in header)
     assert lines.entries[-1] == ENTRIES[0]

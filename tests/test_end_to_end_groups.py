@@ -336,7 +336,9 @@ def start(iolab: CommandLine, text: str) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize("kind", LONG)
+@pytest.mark.parametrize(
+    "kind", ["iostest", "buffered", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("qsbench", "neighbours"))]
+)
 @pytest.mark.parametrize(
     "whole_group", [pytest.param(False, id="parent", marks=pytest.mark.long), pytest.param(True, id="group")]
 )
@@ -352,7 +354,7 @@ def test_a_killed_run_is_taken_back_and_resumes(iolab: CommandLine, kind: str, w
     assert not events(iolab.cwd / "run", "trial_finished")
 
 
-@pytest.mark.parametrize("kind", ["iostest", "qsbench"])
+@pytest.mark.parametrize("kind", ["iostest", pytest.param("qsbench", marks=pytest.mark.long)])
 def test_a_killed_worker_fails_its_trial_only(iolab: CommandLine, kind: str) -> None:
     with start(iolab, LONG[kind]) as process:
         (worker,) = workers.of(iolab.state_dir)
@@ -361,7 +363,7 @@ def test_a_killed_worker_fails_its_trial_only(iolab: CommandLine, kind: str) -> 
     assert statuses(iolab.cwd / "run") == ["failed"]
 
 
-@pytest.mark.parametrize("kind", ["iostest", "qsbench"])
+@pytest.mark.parametrize("kind", [pytest.param("iostest", marks=pytest.mark.long), "qsbench"])
 def test_a_killed_member_is_named(iolab: CommandLine, kind: str) -> None:
     with start(iolab, LONG[kind]) as process:
         victim = next(
@@ -374,7 +376,7 @@ def test_a_killed_member_is_named(iolab: CommandLine, kind: str) -> None:
     assert "Traceback" not in stderr
 
 
-@pytest.mark.parametrize("kind", ["iostest", "qsbench"])
+@pytest.mark.parametrize("kind", ["iostest", pytest.param("qsbench", marks=pytest.mark.long)])
 def test_an_interrupted_run_stops_soon(iolab: CommandLine, kind: str) -> None:
     with start(iolab, LONG[kind]) as process:
         os.killpg(process.pid, signal.SIGINT)

@@ -97,7 +97,7 @@ def check_all_is_put_back(iolab: CommandLine) -> None:
     assert iolab("restore").stdout == "Nothing to restore.\n"
 
 
-@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize("kind", [pytest.param("directory", marks=pytest.mark.long), "device", "scratch"])
 def test_ctrl_c_ends_a_run_whose_target_hangs(kind: str, iolab: CommandLine, place: Path, device: Path) -> None:
     with start(iolab, TARGETS[kind].format(place=place, device=device)) as process, frozen(place):
         time.sleep(1)

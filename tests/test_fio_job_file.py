@@ -207,7 +207,7 @@ OPTION_LINES = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(st.lists(st.one_of(st.sampled_from(["[global]", "[a]", "[b]"]), OPTION_LINES, st.text())), st.booleans())
 def test_whatever_the_text_it_is_read_or_told_what_is_wrong(lines: list[str], for_fio: bool) -> None:
     from iolab.domain.workload.fio_file.translate import phases, plan

@@ -86,7 +86,7 @@ def test_a_damaged_line_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
 
 
 @given(content=st.binary(max_size=300))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 def test_any_bytes_can_be_read_and_written_on(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("any") / "journal.jsonl"
     path.write_bytes(content)

@@ -223,7 +223,9 @@ def test_nothing_is_said_of_operations_that_were_not_asked_for() -> None:
     assert {row.op for row in found} == {"read", "all"}
 
 
-@pytest.mark.parametrize(("share", "needed"), [(0.5, 20), (0.9, 100), (0.99, 1000), (0.999, 10_000)])
+@pytest.mark.parametrize(
+    ("share", "needed"), [(0.5, 20), (0.9, 100), (0.99, 1000), pytest.param(0.999, 10_000, marks=pytest.mark.long)]
+)
 def test_a_percentile_is_told_where_ten_operations_lie_beyond_it(share: float, needed: int) -> None:
     def seen(count: int) -> float | None:
         reader = job("job", read=op(*range(1, count + 1)))

@@ -18,6 +18,7 @@ import iolab.studies.run
 import polars as pl
 import pytest
 from fake_machine import FakeExecutor, SilentDisplay, experiment, record_of
+from hypothesis import settings
 from iolab.base import checked_lines
 from iolab.base.errors import IolabError
 from iolab.files.store import index, parquet, read, trial_file
@@ -29,7 +30,8 @@ from iolab.studies.run import plan
 pytestmark = pytest.mark.usefixtures("state_dir")
 
 FILES = ("experiment.toml", "machine.json", "journal.jsonl", "trials/000001.parquet", "index/000000.parquet")
-READS, SHOWS, RESUMES = 40, 4, 4
+EXAMPLES = settings().max_examples
+READS, SHOWS, RESUMES = EXAMPLES, EXAMPLES // 8, EXAMPLES // 8
 """How often each file is damaged anew, for each way to use it."""
 
 
@@ -166,7 +168,7 @@ def test_every_flipped_bit_of_the_journal_is_named(run: Path) -> None:
     path = run / "journal.jsonl"
     content = path.read_bytes()
     chance = random.Random(4)
-    for _ in range(150):
+    for _ in range(4 * EXAMPLES):
         at = chance.randrange(len(content) - 1)
         changed = bytearray(content)
         changed[at] ^= 1 << chance.randrange(8)
@@ -186,7 +188,7 @@ def test_wrong_values_with_right_checksums_are_named_or_taken(run: Path, capsys:
     chance = random.Random(5)
     for number, entry in enumerate(entries[:3]):
         for key in entry:
-            for value in [*chance.sample(WRONG, 4), "absent"]:
+            for value in [*chance.sample(WRONG, max(1, EXAMPLES // 20)), "absent"]:
                 changed = {**entry, key: value}
                 if value == "absent":
                     del changed[key]

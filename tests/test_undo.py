@@ -177,7 +177,7 @@ def test_a_killed_owner_that_does_not_end_is_told_and_left_alone(tmp_path: Path,
     assert restore_abandoned() == [f"set {knob} back to first"]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     changes=st.lists(st.tuples(st.integers(0, 2), st.text("abcxyz", min_size=1)), max_size=6),
     torn=st.integers(0, 200),

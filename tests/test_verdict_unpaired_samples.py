@@ -31,7 +31,9 @@ def noise() -> Iterator[dict[str, object]]:
     sys.modules.pop("statistics_noise", None)
 
 
-@pytest.mark.parametrize("rounds", [3, 5, 10])
+@pytest.mark.parametrize(
+    "rounds", [pytest.param(3, marks=pytest.mark.long), 5, pytest.param(10, marks=pytest.mark.long)]
+)
 def test_false_alarms_on_identical_settings(noise: dict[str, object], rounds: int) -> None:
     """The seed is fixed. The standard error of 5 % is 0.56 % here; three of them are allowed, and four of three rounds,
     of which docs/reference/statistics.md tells that they err in 6 %."""
