@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from iolab.files.importer.format import Format
@@ -53,7 +54,7 @@ of = Figure
 class Rule:
     """A kind of line, and what its groups are."""
 
-    pattern: re.Pattern[str]
+    text: str
     figures: Mapping[str, Figure] = field(default_factory=dict)
     begins: bool = False
     """The line belongs to a new row, whatever came before."""
@@ -81,6 +82,11 @@ class Rule:
     """It stands above the figures of a whole measurement, as dd's records do. Figures right above it, and not right
     below another, were of one in progress."""
 
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        # When it is asked for: commands that read no such report would spend a tenth of their time on compiling these.
+        return re.compile(self.text, re.ASCII)
+
 
 _OF_RULES = (
     *("begins", "opens", "ends", "closes", "names", "quotient"),
@@ -91,7 +97,7 @@ _OF_RULES = (
 def rule(pattern: str, **more: Any) -> Rule:
     """A rule; figures are given as `group=of(...)`."""
     known = {name: more.pop(name) for name in _OF_RULES if name in more}
-    return Rule(re.compile(r"\s*+(?:" + pattern + ")", re.ASCII), more, **known)
+    return Rule(r"\s*+(?:" + pattern + ")", more, **known)
 
 
 class _Reader:
