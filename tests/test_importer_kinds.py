@@ -196,7 +196,6 @@ def test_the_figures(
             "2 columns of figures without a name",
             "CSV file",
         ),
-        ("TIME(s)  COMM      PID  FILE   LATms\n1.2000   postgres  812  fsync  2.31\n", "slow file", "ext4dist"),
         (
             "6000 requests completed in 9.5 seconds\n\n89.9% <= 1 milliseconds\n99.1% <= 3 milliseconds\n",
             "redis",

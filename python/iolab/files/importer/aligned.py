@@ -11,7 +11,7 @@ from iolab.files.importer.columns import MEASURED, OF_RESULT, RATIO, stated_in, 
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_lines
 from iolab.files.importer.markdown import add
-from iolab.files.importer.quantity_cell import quantities, without_spread
+from iolab.files.importer.quantity_cell import quantities, several, without_spread
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.text import ABSENT
@@ -69,7 +69,7 @@ def _cells(text: str) -> list[str]:
 
 
 def _figures(cells: list[str]) -> bool:
-    return all(cell.lower() in ABSENT or quantities(without_spread(cell)) for cell in cells)
+    return all(cell.lower() in ABSENT or quantities(bare := without_spread(cell)) or several(bare) for cell in cells)
 
 
 def _tables(lines: Iterator[Line]) -> Iterator[_Found]:

@@ -34,8 +34,8 @@ UNITS = {
 }
 """Of numbers whose unit stands beside them: times in ns."""
 PHASE_MAX = 80
-_PART = re.compile(r"([\d.]++)([mµu]s|[hms])")
-_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
+_PART = re.compile(r"([\d.]++)([nmµu]s|[hms])")
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
 
 class Figure(NamedTuple):

@@ -59,6 +59,7 @@ from iolab.files.importer.results import Results
 from iolab.files.importer.sar import FORMAT as SAR
 from iolab.files.importer.server_tools import FORMATS as SERVER_TOOLS
 from iolab.files.importer.shell_commands import command_of
+from iolab.files.importer.slow_operations import FORMAT as SLOW_OPERATIONS
 from iolab.files.importer.source import Source
 from iolab.files.importer.spread import FORMAT as SPREAD
 from iolab.files.importer.sysbench import FORMAT as SYSBENCH
@@ -106,6 +107,7 @@ FORMATS: dict[str, Format] = {
         PIDSTAT,
         IOSNOOP,
         BIOTOP,
+        SLOW_OPERATIONS,
         RADOS_JSON,
         *LOAD_TOOLS,
         *SERVER_TOOLS,

@@ -69,8 +69,43 @@ def _of_groups(
 
 
 def of_cells(lines: Sequence[Sequence[str]]) -> list[str]:
-    """The names of the columns of a drawn table whose heading has several lines of cells."""
-    return [_joined(parts) for parts in zip_longest(*lines, fillvalue="")]
+    """The names of the columns of a drawn table whose heading has several lines of cells. Where names in the last come
+    again, an empty cell above belongs to the group that its left neighbour names."""
+    *above, last = lines
+    named = [name for name in last if name]
+    if len(set(named)) < len(named):
+        above = [_filled(line, last) for line in above]
+    return [_joined(parts) for parts in zip_longest(*above, last, fillvalue="")]
+
+
+def _filled(line: Sequence[str], below: Sequence[str]) -> list[str]:
+    names: list[str] = []
+    for name, under in zip_longest(line, below, fillvalue=""):
+        names.append(name or (names[-1] if names and under else ""))
+    return names
+
+
+def of_bars(upper: str, lower: str) -> list[str] | None:
+    """The names of the columns of `lower` below fewer cells, by where bars stand in both lines. None if a name of the
+    upper is over none of them."""
+    groups, columns = _between_bars(upper), _between_bars(lower)
+    first = 1 if columns and not columns[0].text and lower.lstrip().startswith("|") else 0
+    last = -1 if columns and not columns[-1].text and lower.rstrip().endswith("|") else None
+    columns = columns[first:last]
+    over = [[group for group in groups if group.start <= (one.start + one.end) / 2 < group.end] for one in columns]
+    named = [group for group in groups if group.text]
+    if not named or any(sum([group] == above for above in over) == 0 for group in named):
+        return None
+    return [_joined([*(group.text for group in above), one.text]) for above, one in zip(over, columns, strict=True)]
+
+
+def _between_bars(text: str) -> list[_Cell]:
+    cells: list[_Cell] = []
+    start = 0
+    for part in text.rstrip().split("|"):
+        cells.append(_Cell(start, start + len(part) + 1, part.strip("*_` ")))
+        start += len(part) + 1
+    return cells
 
 
 def _joined(parts: Sequence[str]) -> str:

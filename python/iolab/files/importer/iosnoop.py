@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from iolab.base.plain_text import counted
+from iolab.files.importer.each_latency import add_latencies
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Source
@@ -13,8 +14,6 @@ from iolab.files.importer.text import number
 
 WORKLOAD = "iosnoop"
 MS = 1e6
-PERCENTILES = ((50, 20), (99, 1000))
-"""Each with the number of I/Os from which on ten lie beyond it."""
 _HEADER = re.compile(r"\s*+COMM\s++PID\s++TYPE\s++DEV\s++BLOCK\s++BYTES\s++LATms\s*+$")
 _ROW = re.compile(
     r"\s*+\S.{0,40}?\s++\d{1,9}+\s++(?P<type>[A-Z]{1,8}+)\s++(?P<device>\d{1,6}+,\d{1,9}+)\s++\d{1,20}+\s++"
@@ -41,15 +40,8 @@ def _parse(source: Source, results: Results) -> None:
     for device, by_op in found.items():
         row_of = results.table(line_of[device]).row(source.stem_without_round, f"{WORKLOAD} {device}")
         for op, requests in sorted(by_op.items()):
-            latencies = sorted(latency for latency, _ in requests)
-            count = len(latencies)
-            row_of.add("ops", count, op=op)
-            row_of.add("latency_ns_mean", sum(latencies) / count, op=op)
-            row_of.add("latency_ns_max", latencies[-1], op=op)
-            for percent, least in PERCENTILES:
-                at = latencies[min(count - 1, count * percent // 100)] if count >= least else None
-                row_of.add(f"latency_ns_p{percent}", at, op=op, absent=f"of {count} I/Os; expected {least:,} or more")
-            row_of.add("request_bytes_mean", sum(size for _, size in requests) / count, op=op)
+            add_latencies(row_of, op, [latency for latency, _ in requests])
+            row_of.add("request_bytes_mean", sum(size for _, size in requests) / len(requests), op=op)
     if others:
         results.problem(f"{counted(others, 'line')} of other operations left out")
     if found:

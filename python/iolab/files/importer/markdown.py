@@ -8,6 +8,7 @@ the settings, or rounds if they are numbered; a row's name states its workload a
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import pairwise
 
 from iolab.base.plain_text import counted
@@ -25,7 +26,7 @@ from iolab.files.importer.columns import (
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import METRIC_COLUMN, ROUND, SETTING, WORKLOAD
 from iolab.files.importer.format import Format
-from iolab.files.importer.headings import of_cells
+from iolab.files.importer.headings import of_bars, of_cells
 from iolab.files.importer.listed import OF_NO_NAME as OF_ALL
 from iolab.files.importer.listed import Entry, named
 from iolab.files.importer.quantity_cell import (
@@ -34,8 +35,11 @@ from iolab.files.importer.quantity_cell import (
     Quantity,
     quantities,
     quantities_below,
+    several,
+    statistics_in,
     with_unit,
     without_spread,
+    without_spread_name,
     without_unit,
 )
 from iolab.files.importer.results import Results, Row, Table
@@ -79,8 +83,12 @@ def _parse(source: Source, results: Results) -> None:
         results.problem("what follows ± in a cell is left out: it is a spread, and no round")
     header: list[str] = []
     before: list[str] = []
-    heading: list[list[str]] = []
+    above = ""
+    """The last line of the heading."""
+    heading: list[str] = []
     """Lines of names since the last rule."""
+    is_whole = False
+    """Whether the heading's second line, below a rule, is in the header."""
     rows: list[list[str]] = []
     table: Table | None = None
     for line in source.lines(results.problem):
@@ -93,7 +101,14 @@ def _parse(source: Source, results: Results) -> None:
         if is_rule and len(before) > 1:
             if table is not None and len(rows) > 1:
                 add(table, header, rows[:-1], source, results)
-            header, rows, table = of_cells(heading) if len(heading) > 1 else before, [], results.table(line.number)
+            if table is not None and not rows and is_whole:
+                before = cells
+                continue
+            header = (_names_in(heading) if len(heading) > 1 else None) or before
+            above, is_whole = heading[-1] if heading else "", len(heading) > 1
+            rows, table = [], results.table(line.number)
+        elif table is not None and not rows and not is_whole and (names := _below(above, header, line.text)):
+            header, is_whole = names, True
         elif table is not None and len(cells) in (len(header), len(header) - 1 if len(header) > 2 else 0):
             # A last cell that is empty may be left out.
             cells = [*cells, ""][: len(header)]
@@ -113,7 +128,7 @@ def _parse(source: Source, results: Results) -> None:
                         f"{counted(len(cells), 'cell')}, and the header has {len(header)}: left out", line.number
                     )
             table = None
-        heading = [] if is_drawn else _heading(heading, before, cells)
+        heading = [] if is_drawn else _heading(heading, before, line.text)
         before = cells
     if table is not None:
         add(table, header, rows, source, results)
@@ -123,16 +138,40 @@ def _ends_heading(text: str, above: list[str]) -> bool:
     return _is_rule(text) or (len(above) > 2 and bool(_DASHES.match(text)))
 
 
-def _heading(known: list[list[str]], before: list[str], cells: list[str]) -> list[list[str]]:
-    """The lines of a heading with one more: below a rule, of as many cells, without figures."""
+def _heading(known: list[str], before: list[str], text: str) -> list[str]:
+    """The lines of a heading with one more: below a rule, without figures, of as many cells or more."""
+    cells = _cells(text)
     begins = not before and bool(cells)
-    goes_on = bool(known) and len(cells) == len(known[0])
-    return [*known, cells] if (begins or goes_on) and not any(map(quantities, cells)) else []
+    goes_on = bool(known) and len(cells) >= len(_cells(known[0]))
+    return [*known, text] if (begins or goes_on) and not any(map(quantities, cells)) else []
+
+
+def _names_in(heading: list[str]) -> list[str] | None:
+    """The names of columns that the lines of a heading state together."""
+    lines = [_cells(text) for text in heading]
+    if len(set(map(len, lines))) == 1:
+        return of_cells(lines)
+    return of_bars(*map(_drawn, heading)) if len(heading) == 2 else None
+
+
+def _below(above: str, header: list[str], text: str) -> list[str] | None:
+    """The names that a line right below the rule makes of a header: it has no figures, and a name for each column that
+    shares its name with another, or has none. None for any other line."""
+    cells = _cells(text)
+    if len(cells) < 3 or any(map(quantities, cells)) or not all(map(_is_filled, cells[1:])):
+        return None
+    if len(cells) > len(header) > 1:
+        return of_bars(_drawn(above), _drawn(text))
+    are_groups = not all(header[1:]) or len(set(header[1:])) < len(header[1:])
+    return of_cells([header, cells]) if len(cells) == len(header) and are_groups else None
 
 
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     """Adds a table of text: names of columns, and cells below them."""
+    header, rows = _with_unit_of_all(list(map(without_spread_name, header)), rows)
     header, rows = _with_units(*_by_way(_spelled_out(header), rows))
+    header, rows = _by_statistic(header, rows, results, table.line)
+    header, rows = _without_repeated(header, rows, results, table.line)
     whole = len(header)
     header, rows = without_changes(header, rows)
     if len(header) < whole:
@@ -168,6 +207,51 @@ def _spelled_out(header: list[str]) -> list[str]:
         f"{full[found['way'].lower()]} {re.sub(r'IOP/s', 'IOPS', found['what'])}" if found else name
         for found, name in zip(ways, header, strict=True)
     ]
+
+
+def _with_unit_of_all(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with a unit that stands alone behind the names, above no cells, in each name."""
+    unit = header[-1]
+    if len(header) < 3 or unit_in(unit) != unit or any(row[-1] for row in rows):
+        return header, rows
+    return [header[0], *(f"{name} {unit}" for name in header[1:-1])], [row[:-1] for row in rows]
+
+
+def _by_statistic(
+    header: list[str], rows: list[list[str]], results: Results, line: int
+) -> tuple[list[str], list[list[str]]]:
+    """The table with a column each for what `latency (min / mean / max)` names, and of rates the mean alone."""
+    columns: list[tuple[str, ...]] = []
+    for place, name in enumerate(header):
+        named = statistics_in(name)
+        parts = [several(row[place]) for row in rows]
+        if named is None or any(len(one) != len(named[1]) and row[place] for one, row in zip(parts, rows, strict=True)):
+            columns.append((name, *(row[place] for row in rows)))
+            continue
+        what, names = named
+        is_rate = bool(OF_RESULT.search(what)) and not LATENCY.search(what)
+        if is_rate:
+            results.problem(f"of {what} the mean alone is read, of {len(names)} figures in a cell", line)
+        for part, statistic in enumerate(names):
+            if not is_rate or statistic.lower() in ("mean", "avg", "average"):
+                unit = unit_in(what)
+                bare = what.replace(unit, "").strip() if unit else what
+                whole = " ".join(filter(None, (bare, "" if is_rate else statistic, unit)))
+                columns.append((whole, *(one[part] if one else "" for one in parts)))
+    first, *others = zip(*columns, strict=True)
+    return list(first), [list(row) for row in others]
+
+
+def _without_repeated(
+    header: list[str], rows: list[list[str]], results: Results, line: int
+) -> tuple[list[str], list[list[str]]]:
+    """The table less columns of figures that share their name: what parts them is not stated."""
+    again = [name for name, count in Counter(name for name in header if name).items() if count > 1]
+    if not again:
+        return header, rows
+    results.problem(f"{header.count(again[0])} columns are called {again[0]}: left out; give each a name", line)
+    kept = [place for place, name in enumerate(header) if name not in again]
+    return [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 
 def _by_way(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:

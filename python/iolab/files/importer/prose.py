@@ -87,7 +87,8 @@ def _change(line: int, found: re.Match[str], above: str) -> _Change | None:
 
 def _with_unit(text: str, other: str) -> Quantity | None:
     """The figure, with the other's unit if it has none."""
-    own = quantity(text)
+    # A word behind the figure may be none of it: `120K on nvme`.
+    own = quantity(text) or quantity(text.rpartition(" ")[0])
     unit = _UNIT.search(other)
     if own is not None and own.metric is None and unit is not None:
         return quantity(f"{text} {unit[0]}") or own

@@ -57,6 +57,13 @@ _STATISTICS = {
 
 SPREAD = re.compile(r"(?P<value>[^±]{1,40}?)\s*+(?:±|\+/-)\s*+[\d.,]{1,20}+\s*+(?P<unit>[a-zA-Zµμ%/]{0,8})\Z")
 """`12.0 ± 3.7 ms`: a figure with its spread."""
+_SPREAD_AMONG = re.compile(r"\s*+(?:±|\+/-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%]{0,8}(?=\s*/)")
+_SPREAD_NAMED = re.compile(
+    r"\s*+(?:±|\+/-)\s*+(?:(?:std|standard)[ ._-]?(?:dev\w*|err\w*)|\w{1,12}|\u03c3)(?:\.)?", re.IGNORECASE
+)
+_STATISTIC = r"(?:min|max|minimum|maximum|mean|avg|average|median|mdev|std_?dev|sd|p\d\d(?:\.\d+)?)\.?"
+_SEVERAL = re.compile(rf"(?P<names>\b{_STATISTIC}(?: ?/ ?{_STATISTIC})+)(?!\w)", re.IGNORECASE)
+_BETWEEN = re.compile(r"\s*/\s*(?=[\d.-])")
 
 
 @dataclass(frozen=True)
@@ -153,12 +160,40 @@ def quantity(cell: str) -> Quantity | None:
 
 
 def without_spread(cell: str) -> str:
-    """`12.0 ± 3.7 ms` -> `12.0 ms`; any other cell as it is."""
+    """`12.0 ± 3.7 ms` -> `12.0 ms`, `1 / 2 ± 0.4 / 5` -> `1 / 2 / 5`; any other cell as it is."""
+    cell = _SPREAD_AMONG.sub("", cell)
     found = SPREAD.match(cell.strip())
     if found is None:
         return cell
     bare = quantity(found["value"])
-    return f"{found['value']} {found['unit']}".strip() if bare and bare.metric is None else found["value"]
+    unit = "" if found["unit"] == "%" else found["unit"]
+    return f"{found['value']} {unit}".strip() if bare and bare.metric is None else found["value"]
+
+
+def without_spread_name(header: str) -> str:
+    """`latency mean ± sd` -> `latency mean`."""
+    return _SPREAD_NAMED.sub("", header)
+
+
+def statistics_in(header: str) -> tuple[str, list[str]] | None:
+    """`latency (min/avg/max)` -> `latency`, and the three; None for a header that names no such."""
+    found = _SEVERAL.search(header)
+    if found is None:
+        return None
+    rest = re.sub(r"[(\[]\s*[)\]]", " ", f"{header[: found.start()]} {header[found.end() :]}")
+    names = [re.sub(r"mdev", "stddev", name.strip(" ."), flags=re.IGNORECASE) for name in found["names"].split("/")]
+    return " ".join(rest.split()).strip(" ,:-"), names
+
+
+def several(cell: str) -> list[str]:
+    """`1.2 / 4.5 / 20.1 ms` -> each with the unit of the last, if it has none of its own; empty for any other cell."""
+    parts = _BETWEEN.split(cell.strip())
+    last = quantity(parts[-1])
+    unit = parts[-1].lstrip("-+0123456789.,").strip() if last is not None and last.metric is not None else ""
+    found = [(part, quantity(part)) for part in parts]
+    if len(parts) < 2 or any(one is None for _, one in found):
+        return []
+    return [part if one is None or one.metric is not None else f"{part} {unit}".strip() for part, one in found]
 
 
 def unit_of(header: str) -> tuple[str, Quantity] | None:

@@ -1,7 +1,7 @@
 """More reports of lines with figures: those of file servers, clusters, object stores and rented machines.
 
-etcd's benchmark, cockroach workload, cryptsetup benchmark, filebench, vdbench, rbd bench, ceph osd perf, SPDK's perf,
-warp, pveperf, bench.sh, nench.sh, the summary of the container image dbench, and percentiles in a line.
+etcd's benchmark, bbolt's bench, cockroach workload, cryptsetup benchmark, filebench, vdbench, rbd bench, ceph osd perf,
+SPDK's perf, warp, pveperf, bench.sh, nench.sh, the summary of the container image dbench, and percentiles in a line.
 """
 
 from __future__ import annotations
@@ -334,6 +334,27 @@ COCKROACH = figures_format(
     ],
 )
 
+_GO_DURATION = r"(?:\d++h)?+(?:\d++m(?!s))?+[\d.]++[nmuµ]?s"
+BBOLT = figures_format(
+    "bbolt",
+    "bbolt's bench: writes and reads, how long one took and how many a second",
+    recognised_by=r"(?:# )?(?:Write|Read)\s++\d++\(ops\)\s++\S++\s++\([^()/]++/op\)",
+    words=("bbolt", "(ops)", "/op)", "op/sec)"),
+    titled=True,
+    repeats=r"Completed \d++ requests, \d",
+    rules=[
+        rule(r"(?:[%$#] )?\S{0,80}\bbbolt bench(?:\s++(?P<workload>-\S.{0,120}?))?\s*+$", begins=True),
+        rule(
+            rf"(?:# )?(?P<phase>Write|Read)\s++{_figure('count')}\(ops\)\s++(?P<time>{_GO_DURATION})\s++"
+            rf"\((?P<mean>{_GO_DURATION})/op\)\s++\({_figure('rate')} op/sec\)",
+            count=of("ops"),
+            time=of("elapsed_s"),
+            mean=of("latency_ns_mean", 1e9),
+            rate=of("operations_per_s"),
+        ),
+    ],
+)
+
 CRYPTSETUP = figures_format(
     "cryptsetup",
     "cryptsetup benchmark: rates of encryption and decryption in memory",
@@ -398,6 +419,7 @@ IOLATPCTS = figures_format(
 
 FORMATS = (
     HEY,
+    BBOLT,
     COCKROACH,
     CRYPTSETUP,
     IOLATPCTS,

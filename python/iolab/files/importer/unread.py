@@ -77,12 +77,6 @@ UNREAD = tuple(
             TRACE,
         ),
         (
-            "a list of slow file operations (fsyncsnoop, ext4slower, fileslower)",
-            r"^\s*TIME(?:\(\w+\))?\s+COMM\s+[PT]ID\s.*\bLAT(?:\(\w+\)|\w{0,2})",
-            "ext4dist, xfsdist and the like count all of them, which iolab trace reads; or put the times into a CSV "
-            "file, a row each, such as setting,round,fsync latency (ms)",
-        ),
-        (
             "a trace of system calls (strace)",
             r"^(?:\[?(?:pid )?\s*\d+\]? )?(?:[\d:.]+ )?"
             r"(?:p?(?:read|write)v?2?(?:64)?|f(?:data)?sync|openat)\(.*\)\s+= -?\d",
