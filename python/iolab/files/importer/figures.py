@@ -84,7 +84,7 @@ class Rule:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        # When it is asked for: commands that read no such report would spend a tenth of their time on compiling these.
+        """Compiled when it is asked for: commands that read no such report would spend a tenth of their start on it."""
         return re.compile(self.text, re.ASCII)
 
 
