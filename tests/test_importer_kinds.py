@@ -113,6 +113,18 @@ PID    COMM             D MAJ MIN DISK       I/O  Kbytes  AVGms
 LATENCIES = "p99 latency (us) by scheduler:\n\n          ext4    xfs\nnone      120     90\nbfq       240     180\n"
 
 
+LINKED = """\
+local:
+- `pgbench -c 8` -- [912 TPS](https://example.org/run/1)
+- `pgbench -c 64` -- [1.5k TPS](https://example.org/run/2)
+
+replicated:
+- `pgbench -c 8` \u2014 870 TPS
+- `pgbench -c 64` \u2014 1.4k TPS
+"""
+"""Figures as links, behind dashes, in requests per second."""
+
+
 @pytest.mark.parametrize(
     ("text", "setting", "workload", "metric", "expected"),
     [
@@ -160,6 +172,8 @@ LATENCIES = "p99 latency (us) by scheduler:\n\n          ext4    xfs\nnone      
         (THOUSANDS, "run", "ioping", "iops", 738),
         (THOUSANDS, "run", "ioping", "rate_bytes_per_s", 2.5 * MIB),
         ("Cost:\n\nper-sector: 12 us\nper-request: 40 us\n", "run", "list", "per-sector_ns", 12 * US),
+        (LINKED, "local", "pgbench -c 8", "operations_per_s", 912),
+        (LINKED, "replicated", "pgbench -c 64", "operations_per_s", 1400),
     ],
 )
 def test_the_figures(
@@ -169,6 +183,22 @@ def test_the_figures(
     path.write_text(text)
     found = value(open_run(path), setting, workload, metric)
     assert found == (expected if expected is None else pytest.approx(expected))
+
+
+def test_a_rate_that_was_asked_for_is_no_result(tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text("Rate limit: 900 TPS\nrandom write IOPS: 12k\nread IOPS: 9k\n")
+    run = open_run(path)
+    assert set(run.metrics["key"].unique()) == {"read.iops", "write.iops"}
+    assert any("'Rate limit: 900 TPS'" in one for one in run.problems)
+
+
+def test_a_line_that_repeats_the_heading_leaves_the_first_column(tmp_path: Path) -> None:
+    path = tmp_path / "run.md"
+    heading = "| Command | Mean [ms] | Command | Mean [ms] |\n"
+    path.write_text(f"{heading}|---|---|---|---|\n| dd | 12.0 | cp | 13.0 |\n")
+    with pytest.raises(InputError, match="figures"):
+        open_run(path)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-"""Lists of figures in prose: `- Random Read IOPS: 235k`, `4K Q32 seq write = 419 MiB/s`. What is measured stands in the
-label or in the figure's unit; the rest of the label is the workload's name."""
+"""Lists of figures in prose: `- Random Read IOPS: 235k`, `4K Q32 seq write = 419 MiB/s`, `-c 4 -- 640 TPS`. What is
+measured stands in the label or in the figure's unit; the rest of the label is the workload's name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iolab.base.plain_text import counted
 from iolab.files.importer.columns import OF_RESULT
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.format import Format
-from iolab.files.importer.quantity_cell import LATENCY, Quantity, quantities
+from iolab.files.importer.quantity_cell import LATENCY, REQUESTS_PER_S, Quantity, quantities
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.text import QUOTED_MAX
@@ -19,11 +19,12 @@ from iolab.files.importer.text import QUOTED_MAX
 LINES_MIN = 2
 OF_NO_NAME = "list"
 _LINE = re.compile(
-    r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d][^:=|*`]{1,100}?)[*_`]{0,2}\s*+[:=]\s*+[*_`]{0,2}"
+    r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d][^:=|*`]{1,100}?)[*_`]{0,2}\s*+"
+    r"(?:[:=]|(?<=\s)(?:--|[\u2013\u2014])(?=\s))\s*+[*_`]{0,2}"
     r"(?P<figure>~?\d[^:=|*_`]{0,40}?)[*_`]{0,2}(?:\s+[^\w\s(]{1,2})?(?:\s+\([^()]{1,80}\))?[.,;]?\s*+$"
 )
 _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
-_COUNTS_REQUESTS = re.compile(r"\b(?:rps|qps|tps)\b", re.IGNORECASE)
+_COUNTS_REQUESTS = re.compile(rf"(?:\b|(?<=[\d\skM]))(?:{'|'.join(REQUESTS_PER_S)})\b", re.IGNORECASE)
 _OF_RATE = r"iops|rps|qps|tps|i/os? per second|bandwidth|bw|throughput|rate|speed|average|avg|mean"
 _RATE_WORDS = re.compile(rf"\b(?:{_OF_RATE})\b|\b[kmg]?i?b/s(?:ec)?\b", re.IGNORECASE)
 """The least and the greatest rate are no rounds of the mean."""
@@ -69,7 +70,8 @@ def _parts(text: str) -> list[Entry | None]:
     label = found["label"].strip()
     parts = (quantities(part.strip()) or (None,) for part in _AMONG.split(found["figure"]))
     figures = [one for of_part in parts for one in of_part]
-    entries = [None if one is None else named(label, one) for one in figures]
+    counts = bool(_COUNTS_REQUESTS.search(found["figure"])) and not _OF_SETTING.search(label)
+    entries = [None if one is None else named(label, one, is_result=counts) for one in figures]
     return [_time(label, figures[0])] if entries == [None] and figures[0] is not None else entries
 
 
@@ -82,8 +84,9 @@ def _time(label: str, one: Quantity) -> Entry | None:
     return Entry(OF_NO_NAME, op, f"{plain}_ns", one.value)
 
 
-def named(label: str, one: Quantity) -> Entry | None:
-    """What a figure behind a label says; None if neither states a metric."""
+def named(label: str, one: Quantity, *, is_result: bool = False) -> Entry | None:
+    """What a figure behind a label says; None if neither states a metric. `is_result`: operations per second are none
+    that were asked for, whatever the label."""
     metric = one.metric_called(label)
     if one.metric == "ns" and not LATENCY.search(label) and _OF_TIME.search(label):
         metric, one = "elapsed_s", replace(one, metric="elapsed_s", value=one.value / 1e9)
@@ -92,7 +95,7 @@ def named(label: str, one: Quantity) -> Entry | None:
     if metric is None and one.metric is None and _COUNTS_REQUESTS.search(label):
         metric = "operations_per_s"
     is_of_something = metric is not None and (
-        metric != "operations_per_s" or OF_RESULT.search(label) or _COUNTS_REQUESTS.search(label)
+        metric != "operations_per_s" or is_result or OF_RESULT.search(label) or _COUNTS_REQUESTS.search(label)
     )
     if metric is None or not is_of_something or (one.metric == "ns" and not LATENCY.search(label)):
         return None

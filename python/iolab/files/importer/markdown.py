@@ -246,11 +246,11 @@ def _without_repeated(
     header: list[str], rows: list[list[str]], results: Results, line: int
 ) -> tuple[list[str], list[list[str]]]:
     """The table less columns of figures that share their name: what parts them is not stated."""
-    again = [name for name, count in Counter(name for name in header if name).items() if count > 1]
+    again = [name for name, count in Counter(name for name in header[1:] if name).items() if count > 1]
     if not again:
         return header, rows
     results.problem(f"{header.count(again[0])} columns are called {again[0]}: left out; give each a name", line)
-    kept = [place for place, name in enumerate(header) if name not in again]
+    kept = [place for place, name in enumerate(header) if not place or name not in again]
     return [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 

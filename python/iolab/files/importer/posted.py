@@ -16,6 +16,7 @@ _CODE = re.compile(r"\s*+`(?:.*[=:].*|\d[^`]*)`(?:\*\*)?_?\s*+$")
 """A line of output that a page shows as code, perhaps with a figure in bold."""
 _TAGS = re.compile(r"\[/?(?:code|icode|quote|pre|spoiler)(?:=[^\[\]\n]{0,40})?\]|<br ?/?>\s*+$", re.IGNORECASE)
 """Tags of forums around output, and line ends of HTML."""
+_LINK = re.compile(r"\[([^\[\]\n]{1,160})\]\(https?://[^()\s]{1,400}\)")
 _MARKS_OF_CODE = re.compile(r"_?\*\*_?|`")
 _QUOTED_LINE = re.compile(r"^\s{0,3}>", re.MULTILINE)
 _ENCODING = re.compile(r"Content-Transfer-Encoding:\s*+(?P<name>[\w-]{1,40}+)\s*+$", re.IGNORECASE)
@@ -50,11 +51,11 @@ _REMOVED = re.compile(r"-|\+{3} |@@ |index [0-9a-f]|diff --")
 
 
 def plain(text: str) -> str:
-    """The line without quoting prefix (`> `, `>> `), no-break spaces and NULs, with plain colons; not in bold if it
-    has a figure."""
+    """The line without quoting prefix (`> `, `>> `), no-break spaces, NULs and addresses of links, with plain colons;
+    not in bold if it has a figure."""
     plain = text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " ").replace("\uff1a", ": ")
     if "[" in plain or "<" in plain:
-        plain = _TAGS.sub("", plain)
+        plain = _LINK.sub(r"\1", _TAGS.sub("", plain))
     quote = _QUOTE.match(plain)
     unquoted = plain[quote.end() :] if quote else plain
     if _CODE.match(unquoted):

@@ -22,9 +22,10 @@ _OF_HEADER = re.compile(
     r"|(?:^|[\s,_]|\sin\s)(?P<bare>[kKMGT]?i?B/s(?:ec)?|(?<=\S\s)[mnuµμ]s(?:ec)?|(?<=\sin\s)s)\s*$"
 )
 """`Bandwidth (MiB/s)`, `Bandwidth in MiB/s`, `p99 us`."""
+REQUESTS_PER_S = ("tps", "qps", "rps")
 AS_ROUNDED = 0.03
 """By so much `15,425 MB/s` and `(15.4 GB/s)` may differ. Chosen."""
-_APART = re.compile(r"(?<=[kKM]) (?=IOPS)", re.IGNORECASE)
+_APART = re.compile(r"(?<=[kKM]) (?=IOPS|[tqr]ps)", re.IGNORECASE)
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "G": 1e9}
 _BYTES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
 _OF_RATE = re.compile(r"\b(?:bw|bandwidth|throughput)\b", re.IGNORECASE)
@@ -151,6 +152,8 @@ def quantity(cell: str) -> Quantity | None:
         return Quantity(value * _TIMES[each["time"]], "ns") if each["time"] else Quantity(value, "operations_per_s")
     if unit.lower().endswith("iops") and unit[:-4] in _PREFIXES:
         return Quantity(value * _PREFIXES[unit[:-4]], "iops")
+    if unit.lower()[-3:] in REQUESTS_PER_S and unit[:-3] in _PREFIXES:
+        return Quantity(value * _PREFIXES[unit[:-3]], "operations_per_s")
     for end in ("b/s", "b/sec", "bps"):
         prefix = unit.lower().removesuffix(end)
         if unit.lower().endswith(end) and prefix in _BYTES:
