@@ -113,6 +113,12 @@ PID    COMM             D MAJ MIN DISK       I/O  Kbytes  AVGms
 LATENCIES = "p99 latency (us) by scheduler:\n\n          ext4    xfs\nnone      120     90\nbfq       240     180\n"
 
 
+TOGETHER = """\
+Old: IOPS=4100, BW=16.4MB/s, latency=15.2ms
+New: IOPS=4800, BW=19.1MB/s, latency=13.1ms
+"""
+"""Several labels with their figures on a line, behind a name."""
+
 LINKED = """\
 local:
 - `pgbench -c 8` -- [912 TPS](https://example.org/run/1)
@@ -172,6 +178,10 @@ replicated:
         (THOUSANDS, "run", "ioping", "iops", 738),
         (THOUSANDS, "run", "ioping", "rate_bytes_per_s", 2.5 * MIB),
         ("Cost:\n\nper-sector: 12 us\nper-request: 40 us\n", "run", "list", "per-sector_ns", 12 * US),
+        (TOGETHER, "Old", "list", "iops", 4100),
+        (TOGETHER, "New", "list", "latency_ns_mean", 13.1 * MS),
+        (TOGETHER.replace(", ", "; "), "New", "list", "rate_bytes_per_s", 19.1e6),
+        (TOGETHER.replace("Old", "randread").replace("New", "randwrite"), "run", "randwrite", "iops", 4800),
         (LINKED, "local", "pgbench -c 8", "operations_per_s", 912),
         (LINKED, "replicated", "pgbench -c 64", "operations_per_s", 1400),
     ],

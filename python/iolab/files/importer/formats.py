@@ -177,7 +177,7 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if any(one not in (MARKDOWN, *OF_TEXT) for one in tables):
         return tables
     _refuse(UNREAD, source)
-    if tables and not (tables[0] in OF_TEXT and CSV_FILE.resembles(source)):
+    if tables and not (tables[0] in (PROSE, ALIGNED) and CSV_FILE.resembles(source)):
         return tables
     _refuse(PARTS, source)
     if not any(map(MEASURED.search, source.text_lines)):

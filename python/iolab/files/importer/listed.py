@@ -1,5 +1,6 @@
 """Lists of figures in prose: `- Random Read IOPS: 235k`, `4K Q32 seq write = 419 MiB/s`, `-c 4 -- 640 TPS`. What is
-measured stands in the label or in the figure's unit; the rest of the label is the workload's name."""
+measured stands in the label or in the figure's unit; the rest of the label is the workload's name. A line may have
+several, behind a name of their own: `Before: IOPS=3227, BW=12.6MB/s`."""
 
 from __future__ import annotations
 
@@ -23,6 +24,18 @@ _LINE = re.compile(
     r"(?:[:=]|(?<=\s)(?:--|[\u2013\u2014])(?=\s))\s*+[*_`]{0,2}"
     r"(?P<figure>~?\d[^:=|*_`]{0,40}?)[*_`]{0,2}(?:\s+[^\w\s(]{1,2})?(?:\s+\([^()]{1,80}\))?[.,;]?\s*+$"
 )
+_LEAD = re.compile(
+    r"\s{0,12}(?:[-*•+] )?[*_`]{0,2}(?P<lead>\w[^:=;,|*`]{0,60}?)[*_`]{0,2}\s*+(?:[:.]|--|[\u2013\u2014])[*_`]{0,2}\s+"
+    r"(?P<pairs>[*_`]{0,2}[A-Za-z][^:=;,]{0,40}[:=].*)"
+)
+_BETWEEN_PAIRS = re.compile(r"[;,]\s+")
+_PAIR = re.compile(
+    r"[*_`]{0,2}(?P<label>[A-Za-z][^:=;|*`]{0,60}?)[*_`]{0,2}\s*+[:=]\s*+[*_`]{0,2}(?P<figure>~?\d[^:=;|*_`]{0,30}?)[*_`]{0,2}\.?\s*$"
+)
+_OF_WORKLOAD = re.compile(r"read|write|rand|seq|\bmixed\b|\boltp\b|\d ?[kKM](?:i?B)?\b", re.IGNORECASE)
+"""Words of a name that says what was done, not under which setting."""
+_OF_FIO = re.compile(r"\s*[sc]?lat\s*\([mun]?sec\)\s*: min=")
+"""Latencies of which rates above them is not known."""
 _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
 _COUNTS_REQUESTS = re.compile(rf"(?:\b|(?<=[\d\skM]))(?:{'|'.join(REQUESTS_PER_S)})\b", re.IGNORECASE)
 _OF_RATE = r"iops|rps|qps|tps|i/os? per second|bandwidth|bw|throughput|rate|speed|average|avg|mean"
@@ -55,6 +68,8 @@ class Entry(NamedTuple):
     op: str
     metric: str
     value: float
+    setting: str | None = None
+    """None: the line has none of its own."""
 
 
 def entries(text: str) -> list[Entry]:
@@ -66,13 +81,31 @@ def _parts(text: str) -> list[Entry | None]:
     """Each figure of a line, None for one that means nothing beside its label."""
     found = _LINE.match(text)
     if found is None:
-        return []
+        return [*_pairs(text)]
     label = found["label"].strip()
     parts = (quantities(part.strip()) or (None,) for part in _AMONG.split(found["figure"]))
     figures = [one for of_part in parts for one in of_part]
     counts = bool(_COUNTS_REQUESTS.search(found["figure"])) and not _OF_SETTING.search(label)
     entries = [None if one is None else named(label, one, is_result=counts) for one in figures]
     return [_time(label, figures[0])] if entries == [None] and figures[0] is not None else entries
+
+
+def _pairs(text: str) -> list[Entry]:
+    """What a line of several labels with their figures says; empty if any of them means nothing."""
+    found = _LEAD.match(text)
+    lead, pairs = (found["lead"].strip(), found["pairs"]) if found else ("", text.lstrip(" -*•+"))
+    parts = [_PAIR.match(part.strip()) for part in _BETWEEN_PAIRS.split(pairs)]
+    figures = [(part["label"].strip(), quantities(part["figure"].strip())) for part in parts if part]
+    if len(parts) < 2 or len(figures) < len(parts) or any(len(known) != 1 for _, known in figures):
+        return []
+    said = [named(label, one) for label, (one,) in figures]
+    entries = [one for one in said if one is not None]
+    if len(entries) < len(said):
+        return []
+    if not lead or _OF_WORKLOAD.search(lead):
+        names = [lead if one.name == OF_NO_NAME and lead else one.name for one in entries]
+        return [one._replace(name=name) for one, name in zip(entries, names, strict=True)]
+    return [one._replace(setting=lead) for one in entries]
 
 
 def _time(label: str, one: Quantity) -> Entry | None:
@@ -123,9 +156,10 @@ def _parse(source: Source, results: Results) -> None:
             table = results.table(line.number)
         last = line.number
         for entry in found:
-            known = (row for row in table.rows if row.workload == entry.name)
+            setting = entry.setting or source.stem_without_round
+            known = (row for row in table.rows if (row.setting, row.workload) == (setting, entry.name))
             row = next((row for row in known if (row.key(entry.metric, entry.op), "all") not in row.reported), None)
-            row = row or table.row(source.stem_without_round, entry.name)
+            row = row or table.row(setting, entry.name)
             row.add(entry.metric, entry.value, op=entry.op)
     if unknown:
         results.lines_read |= {line.number for line in unknown}
@@ -133,10 +167,15 @@ def _parse(source: Source, results: Results) -> None:
         results.problem(f"{of} of no metric that iolab knows: left out, {unknown[0].text.strip()[:QUOTED_MAX]!r} first")
 
 
+def _recognises(source: Source) -> bool:
+    lines = source.text_lines
+    return sum(map(bool, map(entries, lines))) >= LINES_MIN and not any(map(_OF_FIO.match, lines))
+
+
 FORMAT = Format(
     name="list",
-    help="lists of figures in a text: a label, a colon, a figure with its unit",
-    recognises=lambda source: sum(map(bool, map(entries, source.text_lines))) >= LINES_MIN,
+    help="lists of figures in a text: a label, a colon or a dash, a figure with its unit; or several on a line",
+    recognises=_recognises,
     parse=_parse,
     words=("IOPS:", "Throughput:", "latency:", "MB/s"),
     titled=True,

@@ -108,7 +108,6 @@ UNREAD = tuple(
             r"^Benchmark\s+Time\s+CPU\s+Iterations",
             "have it write CSV: --benchmark_format=csv",
         ),
-        ("single lines of fio's output", r"\bIOPS=[\d.]+k?, BW=", "give all of its output, or a row per run as CSV"),
         ("gstat's report", r"^\s*L\(q\)\s+ops/s\s", "run iostat -x in its place"),
         (
             "iotop's report",
@@ -128,6 +127,7 @@ UNREAD = tuple(
 PARTS = tuple(
     UnreadFormat(name, re.compile(pattern), remedy)
     for name, pattern, remedy in (
+        ("single lines of fio's output", r"\bIOPS=[\d.]+k?, BW=", "give all of its output, or a row per run as CSV"),
         (
             "a part of fio's JSON",
             r"^\s*\"(?:jobname|[sc]?lat(?:_ns)?|io_k?bytes|iops_mean|usr_cpu|latency_[num]s|iodepth_level)\" ?: ",
