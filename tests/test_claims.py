@@ -389,6 +389,16 @@ def test_each_claim_has_a_source_and_asks_what_exists(name: str) -> None:
             assert ask.workload in experiment.workloads
 
 
+def test_each_page_is_what_its_claim_comes_to() -> None:
+    pages = Path(__file__).parents[1] / "docs" / "claims"
+    outdated = [
+        one.published.name
+        for one in library.stated()
+        if (pages / f"{one.published.name}.md").read_text() != table.markdown(one)
+    ]
+    assert not outdated, "make golden"
+
+
 def test_stored_answers_are_of_asks_that_there_are() -> None:
     known = {one.published.name: one for one in library.stated()}
     for path in library.ANSWERS.glob("*.json"):

@@ -71,8 +71,9 @@ def rendered() -> dict[Path, str]:
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return {
         NATIVE_TYPES: native_types.render(),
-        **{ROOT / "docs" / "claims" / f"{one.published.name}.md": claim.markdown(one) for one in library.stated()},
         **{page: TABLE.sub(fresh_table, page.read_text()) for page in pages},
+        # Whole pages, which are among those above.
+        **{ROOT / "docs" / "claims" / f"{one.published.name}.md": claim.markdown(one) for one in library.stated()},
         **{GOLDEN / "plans" / f"{path.stem}.txt": plan_of(path) for path in data.experiments().values()},
         **{GOLDEN / "simulated" / f"{name}.txt": simulated(name, *shorter) for name, shorter in SIMULATED.items()},
     }

@@ -975,6 +975,7 @@ class ExtMetadata(TypedDict):
     barrier: NotRequired[bool | None]
     call_ns: NotRequired[int]
     dirsync: NotRequired[bool]
+    fast_commit: NotRequired[bool]
     journal_blocks: NotRequired[int]
     max_batch_time: NotRequired[int | None]
     min_batch_time: NotRequired[int | None]

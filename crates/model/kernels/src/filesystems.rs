@@ -116,6 +116,11 @@ impl Kernel {
         self.version >= [4, 3, 0]
     }
 
+    /// Whether ext4 has fast commits (`fs/ext4/fast_commit.c`, 5.10).
+    pub fn has_fast_commits(&self) -> bool {
+        self.version >= [5, 10, 0]
+    }
+
     /// Whether ext4 exists.
     pub fn has_ext4(&self) -> bool {
         self.version >= [2, 6, 19]

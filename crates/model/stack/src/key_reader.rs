@@ -47,7 +47,7 @@ pub enum KeyReader {
     Metadata(u16),
     /// The journal of those files' metadata, of ext3 and ext4.
     MetadataJournal(u16),
-    /// What new blocks of a load's files cost a sync there.
+    /// What a sync of a load's files costs and writes there, beside what the journal of made files has too.
     Allocation(u16),
     /// The mount of that number.
     Mount(u16),
@@ -259,7 +259,10 @@ impl KeyReader {
                 "files are made on that drive, whose filesystem is ext3 or ext4, or a load syncs what it writes there",
             ),
             KeyReader::Allocation(_) => (
-                &["drives.#.metadata.allocate_ns"],
+                &[
+                    "drives.#.metadata.allocate_ns",
+                    "drives.#.metadata.fast_commit",
+                ],
                 "a load syncs what it writes to files on that drive, whose filesystem is ext3 or ext4",
             ),
             KeyReader::Mount(_) => (&["mounts.#"], "files lie on that mount"),

@@ -33,6 +33,9 @@ pub struct ExtMetadata {
     /// CPU time of looking through a block of a directory (an estimate).
     #[schemars(range(max = 1_000_000_000))]
     pub scan_block_ns: Time,
+    /// An fsync of a load's file writes what has changed in short, without a commit of the transaction (`mke2fs -O
+    /// fast_commit`): ext4 from 5.10 on.
+    pub fast_commit: bool,
     /// CPU time of giving a load's file the blocks that its sync commits: handles, bitmaps, checksums. Left out: 0.
     #[schemars(range(max = 1_000_000_000))]
     pub allocate_ns: Time,
@@ -80,6 +83,7 @@ impl Default for ExtMetadata {
             max_batch_time: None,
             call_ns: 10_000,
             scan_block_ns: 1_000,
+            fast_commit: false,
             allocate_ns: 0,
         }
     }

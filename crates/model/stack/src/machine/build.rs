@@ -72,7 +72,7 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
             && mount.variant.is_journaled
             && machine.kernel.flushes_caches()
         {
-            let journal = LoadJournal::new(
+            let mut journal = LoadJournal::new(
                 mount.blocks,
                 spec.journal_blocks,
                 mount.variant.barrier,
@@ -80,6 +80,9 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
                 machine.kernel.ext4_converts_after_writes(),
                 mount.variant.journal_priority,
             );
+            if spec.fast_commit {
+                journal = journal.with_fast_commits();
+            }
             world = world.with_load_journal(number, journal.with_allocation_ns(spec.allocate_ns));
         }
         if drive.has_filesystem() {

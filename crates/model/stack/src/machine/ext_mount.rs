@@ -44,6 +44,10 @@ pub(super) fn check(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Resu
             "only ext3 and ext4 have it: what the model makes on ext2 is written by fsync alone";
         return Err(SpecError::of("dirsync", what));
     }
+    if metadata.fast_commit && !(kind == Kind::Ext4 && kernel.has_fast_commits()) {
+        let what = "only ext4 from 5.10 on has it";
+        return Err(SpecError::of("fast_commit", what));
+    }
     let given = metadata.batch_times().into_iter();
     for (key, _) in given.filter(|(_, time)| time.is_some()) {
         if !has_batch_times(kind, kernel) {
@@ -90,5 +94,21 @@ mod tests {
         };
         assert_eq!([level(Kind::Ext4, "6.1"), level(Kind::Ext3, "6.1")], [3, 3]);
         assert_eq!(level(Kind::Ext3, "3.0"), 4);
+    }
+
+    #[test]
+    fn only_ext4_from_5_10_on_has_fast_commits() {
+        let refused = |kind, kernel| {
+            let metadata = ExtMetadata {
+                fast_commit: true,
+                ..ExtMetadata::default()
+            };
+            let checked = check(kind, &metadata, &Kernel::named(kernel).unwrap());
+            checked.err().map(|error| error.key)
+        };
+        assert_eq!(refused(Kind::Ext4, "5.10"), None);
+        let key = Some("fast_commit".to_string());
+        assert_eq!(refused(Kind::Ext4, "5.9"), key);
+        assert_eq!(refused(Kind::Ext3, "6.1"), key);
     }
 }

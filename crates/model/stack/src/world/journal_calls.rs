@@ -49,8 +49,11 @@ impl World {
             && self.vfs.journal_mut(drive).keeps_out(task, file)
     }
 
-    /// kjournald is woken: it continues when it has had a CPU, on simple ones.
+    /// kjournald is woken: it continues when it has had a CPU, on simple ones. A fast commit goes on in the task that syncs.
     fn wake_journal(&mut self, now: Time, drive: usize) {
+        if self.vfs.journal_mut(drive).commits_in_caller() {
+            return self.journal_goes_on(now, drive);
+        }
         if !self.vfs.journal_mut(drive).wakes() {
             return;
         }
@@ -65,15 +68,16 @@ impl World {
         let journal = self.vfs.journal_mut(drive);
         journal.goes_on();
         if journal.commits() {
-            self.next_step(now, drive);
+            let step = self.vfs.journal_mut(drive).next_step();
+            self.follow(now, drive, step);
         } else {
             self.begin_commit(now, drive);
         }
     }
 
     fn begin_commit(&mut self, now: Time, drive: usize) {
-        if let Some(write) = self.vfs.journal_mut(drive).begin_commit() {
-            self.write_journal(now, drive, write);
+        if let Some(step) = self.vfs.journal_mut(drive).begin_commit() {
+            self.follow(now, drive, step);
         }
     }
 
@@ -108,14 +112,13 @@ impl World {
     pub(super) fn flushed_for_journal(&mut self, now: Time, drive: usize, task: TaskId) -> bool {
         let is = task == FLUSHES;
         if is {
-            self.next_step(now, drive);
+            self.journal_goes_on(now, drive);
         }
         is
     }
 
-    fn next_step(&mut self, now: Time, drive: usize) {
+    fn follow(&mut self, now: Time, drive: usize, mut step: NextStep) {
         loop {
-            let step = self.vfs.journal_mut(drive).next_step();
             for task in self.vfs.journal_mut(drive).take_let_in() {
                 self.unblock(now, task);
             }
@@ -135,6 +138,7 @@ impl World {
                     return self.begin_commit(now, drive);
                 }
             }
+            step = self.vfs.journal_mut(drive).next_step();
         }
     }
 }

@@ -5,6 +5,9 @@
 //! again. A commit takes all that has changed: who syncs what it takes waits for it, and who syncs what changed since shares
 //! the next. A block that is being written to the log is not changed meanwhile. Commits that no task waits for write no blocks
 //! here.
+//!
+//! With fast commits whoever syncs writes what it and others have changed in short, behind a flush, to an area behind the
+//! journal; the transaction goes on. When the area is full, the transaction commits.
 
 use std::collections::BTreeSet;
 
@@ -14,6 +17,7 @@ use filesystems::allocator::BLOCK_BYTES;
 
 use memory::cache::FileId;
 
+use super::fast_commits::FastCommits;
 use super::file::FileExtent;
 use super::syncs::SyncDemand;
 
@@ -33,7 +37,11 @@ pub struct LoadJournal {
     priority: Priority,
     /// CPU time of whoever syncs a file that has got blocks.
     allocation_ns: Time,
+    /// None: all commits are full.
+    fast: Option<FastCommits>,
     step: Option<CommitStep>,
+    /// The commit under way is a fast one.
+    is_fast: bool,
     /// Its thread is about to go on.
     is_awake: bool,
     /// Bios of the step that are in flight.
@@ -108,7 +116,9 @@ impl LoadJournal {
             converts_after_writes,
             priority,
             allocation_ns: 0,
+            fast: None,
             step: None,
+            is_fast: false,
             is_awake: false,
             left: 0,
             committing: Vec::new(),
@@ -131,6 +141,15 @@ impl LoadJournal {
         self
     }
 
+    /// The same with fast commits, whose area lies behind it.
+    pub fn with_fast_commits(mut self) -> LoadJournal {
+        let area = FastCommits::area(self.blocks);
+        self.first = self.first.saturating_sub(u64::from(area));
+        let end = self.first + u64::from(self.blocks);
+        self.fast = Some(FastCommits::new(end, area));
+        self
+    }
+
     /// The next blocks of it: first and how many. A run continues at its beginning.
     fn take(&mut self, count: u32) -> Vec<(u64, u32)> {
         let count = count.min(self.blocks);
@@ -142,12 +161,13 @@ impl LoadJournal {
         self.head = (self.head + count) % self.blocks;
         found
     }
-    /// An fsync that has nothing to commit empties the drive's cache.
+
     /// CPU time of whoever syncs a file that has got blocks.
     pub(super) fn allocation_ns(&self) -> Time {
         self.allocation_ns
     }
 
+    /// An fsync that has nothing to commit empties the drive's cache.
     pub(super) fn has_barrier(&self) -> bool {
         self.barrier
     }
@@ -166,14 +186,25 @@ impl LoadJournal {
         self.running
     }
 
-    /// The task waits until what it demands is committed (`jbd2_complete_transaction`). False: it is.
+    /// The task waits until what it demands is committed (`jbd2_complete_transaction`). False: it is. Who comes during a fast
+    /// commit waits for its end and makes none of its own, also if that has not what it changed (`ext4_fc_commit` compares
+    /// `s_fc_subtid` alone).
     pub(in crate::world) fn wait(&mut self, task: TaskId, demand: SyncDemand) -> bool {
         if demand.transaction == self.running {
-            self.waiting.push(task);
-            self.metadata_blocks += demand.metadata_blocks.saturating_sub(1);
+            let blocks = demand.metadata_blocks.saturating_sub(1);
+            self.metadata_blocks = match self.fast {
+                // A transaction of many fast commits has the same bitmap and descriptor in all of them.
+                Some(_) => self.metadata_blocks.max(blocks),
+                None => self.metadata_blocks + blocks,
+            };
+            match self.is_fast {
+                true => self.committing.push(task),
+                false => self.waiting.push(task),
+            }
             return true;
         }
-        let commits = self.step.is_some() && demand.transaction + 1 == self.running;
+        let commits =
+            self.step.is_some() && !self.is_fast && demand.transaction + 1 == self.running;
         if commits {
             self.committing.push(task);
         }
@@ -183,6 +214,9 @@ impl LoadJournal {
     /// The file's times change.
     pub(super) fn inode_changes(&mut self, file: FileId) {
         self.inodes.insert(self.inode_block(file));
+        if let Some(fast) = &mut self.fast {
+            fast.changes(file);
+        }
     }
 
     /// Files are made one after the other.
@@ -191,10 +225,10 @@ impl LoadJournal {
     }
 
     /// The task changes the file's times. True: it waits, because the inode's block is being written to the log
-    /// (`BH_Shadow` in `do_get_write_access`).
+    /// (`BH_Shadow` in `do_get_write_access`), or because a fast commit has the inode (`ext4_fc_start_update`).
     pub(in crate::world) fn keeps_out(&mut self, task: TaskId, file: FileId) -> bool {
         let is_logged = self.committing_inodes.contains(&self.inode_block(file));
-        let keeps = self.step == Some(CommitStep::Log) && is_logged;
+        let keeps = is_logged || self.fast.as_ref().is_some_and(|fast| fast.commits(file));
         if keeps {
             self.kept_out.push(task);
         }
@@ -203,24 +237,51 @@ impl LoadJournal {
 
     /// Who was kept out and no longer is.
     pub(in crate::world) fn take_let_in(&mut self) -> Vec<TaskId> {
-        match self.step {
-            Some(CommitStep::Log) => Vec::new(),
-            _ => std::mem::take(&mut self.kept_out),
+        match self.is_fast || self.step == Some(CommitStep::Log) {
+            true => Vec::new(),
+            false => std::mem::take(&mut self.kept_out),
         }
     }
 
-    /// The first write of a commit, if a task waits for one and none is in flight.
-    pub(in crate::world) fn begin_commit(&mut self) -> Option<JournalWrite> {
+    /// What comes first of a commit, if a task waits for one and none is in flight.
+    pub(in crate::world) fn begin_commit(&mut self) -> Option<NextStep> {
         if self.step.is_some() || self.waiting.is_empty() {
             return None;
         }
         self.committing = std::mem::take(&mut self.waiting);
         self.step = Some(CommitStep::Log);
+        if let Some(fast) = &mut self.fast {
+            if let Some(blocks) = fast.next_blocks() {
+                fast.begin();
+                return Some(self.begin_fast_commit(blocks));
+            }
+            fast.fall_back();
+        }
         self.running += 1;
         self.committing_inodes = std::mem::take(&mut self.inodes);
         let inodes = self.committing_inodes.len().max(1) as u32;
         let count = 1 + inodes + std::mem::take(&mut self.metadata_blocks);
-        Some(self.write(count))
+        Some(NextStep::Write(self.write(count)))
+    }
+
+    /// All its blocks but the last, which is its record.
+    fn begin_fast_commit(&mut self, blocks: u32) -> NextStep {
+        self.is_fast = true;
+        match blocks - 1 {
+            0 => self.next_step(),
+            before => NextStep::Write(self.write(before)),
+        }
+    }
+
+    /// Who syncs commits by itself, without the journal's thread: it makes fast commits, or goes on with one.
+    pub(in crate::world) fn commits_in_caller(&self) -> bool {
+        match self.step {
+            Some(_) => self.is_fast,
+            None => self
+                .fast
+                .as_ref()
+                .is_some_and(|fast| fast.next_blocks().is_some()),
+        }
     }
 
     /// Its thread is woken. False: it was before.
@@ -253,15 +314,24 @@ impl LoadJournal {
             (CommitStep::Record, _) | (CommitStep::FlushAfter, _) => None,
         };
         self.step = next;
+        self.committing_inodes.clear();
         match next {
             Some(CommitStep::Record) => NextStep::Write(self.write(1)),
             Some(_) => NextStep::Flush,
-            None => NextStep::Over(std::mem::take(&mut self.committing)),
+            None => {
+                self.is_fast = false;
+                self.fast.iter_mut().for_each(FastCommits::is_over);
+                NextStep::Over(std::mem::take(&mut self.committing))
+            }
         }
     }
 
     fn write(&mut self, blocks: u32) -> JournalWrite {
-        let places: Vec<FileExtent> = self.take(blocks).into_iter().map(extent).collect();
+        let taken = match &mut self.fast {
+            Some(fast) if self.is_fast => vec![fast.take(blocks)],
+            _ => self.take(blocks),
+        };
+        let places: Vec<FileExtent> = taken.into_iter().map(extent).collect();
         self.left = places.len() as u32;
         JournalWrite {
             places,

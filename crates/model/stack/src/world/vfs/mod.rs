@@ -2,6 +2,7 @@
 
 mod bios_left;
 mod cache_io;
+mod fast_commits;
 mod file;
 mod load_journal;
 mod mounted_filesystem;
