@@ -20,6 +20,14 @@ SAMPLES = Path(__file__).parent / "imported"
 MIB = 2**20
 
 
+def check_value(directory: Path, text: str, setting: str, workload: str, metric: str, expected: float | None) -> None:
+    """What is imported of a text."""
+    path = directory / "run.txt"
+    path.write_text(text)
+    found = value(open_run(path), setting, workload, metric)
+    assert found == (expected if expected is None else pytest.approx(expected))
+
+
 def value(run: RunData, setting: str, workload: str, key: str, round: int = 0) -> float:
     rows = run.metrics.filter(setting=setting, workload=workload, key=key, round=round)
     assert rows.height == 1, (setting, workload, key, rows.height)

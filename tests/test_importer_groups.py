@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from iolab.base.errors import InputError
 from iolab.files.importer.run_import import open_run
-from test_importer import value
+from test_importer import check_value
 
 MS, US = 1e6, 1e3
 ABOVE_THE_RULE = """|          | old   |          | new   |          |
@@ -113,10 +113,7 @@ QUOTED = """> > The p99 latency dropped from 120 us
 def test_the_figures(
     tmp_path: Path, text: str, setting: str, workload: str, metric: str, expected: float | None
 ) -> None:
-    path = tmp_path / "run.txt"
-    path.write_text(text)
-    found = value(open_run(path), setting, workload, metric)
-    assert found == (expected if expected is None else pytest.approx(expected))
+    check_value(tmp_path, text, setting, workload, metric, expected)
 
 
 def test_that_only_slow_operations_are_listed_is_stated(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from iolab.base.errors import InputError
 from iolab.files.importer.run_import import open_run
 from iolab.presentation.cli.invoke import invoke
-from test_importer import value
+from test_importer import check_value, value
 
 MIB = 2**20
 MS, US = 1e6, 1e3
@@ -189,10 +189,7 @@ replicated:
 def test_the_figures(
     tmp_path: Path, text: str, setting: str, workload: str, metric: str, expected: float | None
 ) -> None:
-    path = tmp_path / "run.txt"
-    path.write_text(text)
-    found = value(open_run(path), setting, workload, metric)
-    assert found == (expected if expected is None else pytest.approx(expected))
+    check_value(tmp_path, text, setting, workload, metric, expected)
 
 
 def test_a_rate_that_was_asked_for_is_no_result(tmp_path: Path) -> None:

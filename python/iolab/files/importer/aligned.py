@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from iolab.files.importer.columns import MEASURED, OF_RESULT, RATIO, stated_in, states_time
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_lines
-from iolab.files.importer.markdown import add
 from iolab.files.importer.quantity_cell import quantities, several, without_spread
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.text import ABSENT
+from iolab.files.importer.text_table import add
 
 CONTEXT_LINES = 3
 HEADING_LINES_MAX = 2

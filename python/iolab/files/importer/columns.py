@@ -15,6 +15,8 @@ OF_RESULT = re.compile(
 """A metric of I/O, or its unit."""
 MEASURED = re.compile(r"\d ?(?:[kMG]?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|ops/s(?:ec)?)\b")
 """A rate or a latency; seconds stand in many a sentence."""
+OF_TEST = re.compile(r"seq|rand|rnd|read|write|\bmixed\b|^total$|\b\d+ ?[km]i?b?(?:qd\d+)?\b", re.IGNORECASE)
+"""What only the name of a test has: how it accesses, and how much."""
 _UNIT = re.compile(r"\(?\[?\b(?P<unit>[kKMGT]?i?B/s(?:ec)?|[kM]?IOPS|[mnuµ]s(?:ec)?)\b\)?\]?")
 _CHANGE = re.compile(
     # A share of time is a figure of its own.

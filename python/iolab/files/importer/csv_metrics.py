@@ -9,11 +9,11 @@ from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
 from iolab.files.importer.csv_layout import METRIC_COLUMN, head_rows
 from iolab.files.importer.format import Format
-from iolab.files.importer.markdown import add
 from iolab.files.importer.quantity_cell import quantities
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import ABSENT
+from iolab.files.importer.text_table import add
 
 
 def _has_metrics(source: Source) -> bool:

@@ -94,7 +94,7 @@ def of_bars(upper: str, lower: str) -> list[str] | None:
     columns = columns[first:last]
     over = [[group for group in groups if group.start <= (one.start + one.end) / 2 < group.end] for one in columns]
     named = [group for group in groups if group.text]
-    if not named or any(sum([group] == above for above in over) == 0 for group in named):
+    if not named or any([group] not in over for group in named):
         return None
     return [_joined([*(group.text for group in above), one.text]) for above, one in zip(over, columns, strict=True)]
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from iolab.base.plain_text import counted
-from iolab.files.importer.columns import OF_RESULT
+from iolab.files.importer.columns import OF_RESULT, OF_TEST
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.format import Format
 from iolab.files.importer.quantity_cell import LATENCY, REQUESTS_PER_S, Quantity, quantities
@@ -32,12 +32,10 @@ _BETWEEN_PAIRS = re.compile(r"[;,]\s+")
 _PAIR = re.compile(
     r"[*_`]{0,2}(?P<label>[A-Za-z][^:=;|*`]{0,60}?)[*_`]{0,2}\s*+[:=]\s*+[*_`]{0,2}(?P<figure>~?\d[^:=;|*_`]{0,30}?)[*_`]{0,2}\.?\s*$"
 )
-_OF_WORKLOAD = re.compile(r"read|write|rand|seq|\bmixed\b|\boltp\b|\d ?[kKM](?:i?B)?\b", re.IGNORECASE)
-"""Words of a name that says what was done, not under which setting."""
 _OF_FIO = re.compile(r"\s*[sc]?lat\s*\([mun]?sec\)\s*: min=")
-"""Latencies of which rates above them is not known."""
+"""Latencies; which of the rates above they belong to is not known."""
 _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
-_COUNTS_REQUESTS = re.compile(rf"(?:\b|(?<=[\d\skM]))(?:{'|'.join(REQUESTS_PER_S)})\b", re.IGNORECASE)
+_COUNTS_REQUESTS = re.compile(rf"(?:\b|(?<=[\dkM]))(?:{'|'.join(REQUESTS_PER_S)})\b", re.IGNORECASE)
 _OF_RATE = r"iops|rps|qps|tps|i/os? per second|bandwidth|bw|throughput|rate|speed|average|avg|mean"
 _RATE_WORDS = re.compile(rf"\b(?:{_OF_RATE})\b|\b[kmg]?i?b/s(?:ec)?\b", re.IGNORECASE)
 """The least and the greatest rate are no rounds of the mean."""
@@ -102,7 +100,7 @@ def _pairs(text: str) -> list[Entry]:
     entries = [one for one in said if one is not None]
     if len(entries) < len(said):
         return []
-    if not lead or _OF_WORKLOAD.search(lead):
+    if not lead or OF_TEST.search(lead):
         names = [lead if one.name == OF_NO_NAME and lead else one.name for one in entries]
         return [one._replace(name=name) for one, name in zip(entries, names, strict=True)]
     return [one._replace(setting=lead) for one in entries]

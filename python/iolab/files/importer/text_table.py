@@ -1,0 +1,383 @@
+"""A table of a text: names of columns, and cells below them.
+
+Columns are known by their names, as in a CSV file; without a column of settings the first that has text is one. If rows
+are called as metrics, or the figures of each row are of one kind, and no column is called as a metric, the columns are
+the settings, or rounds if they are numbered; a row's name states its workload and metric."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from iolab.base.plain_text import counted
+from iolab.domain import parameter
+from iolab.domain.definition import NAMELESS
+from iolab.files.importer.columns import (
+    OF_RESULT,
+    OF_TEST,
+    is_amount,
+    settings_by_metric,
+    settings_of,
+    unit_in,
+    with_amounts,
+    without_changes,
+)
+from iolab.files.importer.csv_file import metric_of
+from iolab.files.importer.csv_layout import METRIC_COLUMN, ROUND, SETTING, WORKLOAD
+from iolab.files.importer.listed import OF_NO_NAME as OF_ALL
+from iolab.files.importer.listed import Entry, named
+from iolab.files.importer.quantity_cell import (
+    LATENCY,
+    Quantity,
+    quantities,
+    quantities_below,
+    several,
+    statistics_in,
+    with_unit,
+    without_spread_name,
+    without_unit,
+)
+from iolab.files.importer.results import Results, Row, Table
+from iolab.files.importer.source import Source
+from iolab.files.importer.text import ABSENT, QUOTED_MAX
+
+OF_NO_NAME = "table"
+TIME = "time_ns"
+_NUMBERED = re.compile(r"(?:round|run|iteration|iter|repeat|rep|trial|test|result|sample|#)[ _.#-]?\d+", re.IGNORECASE)
+_OF_METRIC = re.compile(
+    r"iops|bandwidth|\bbw\b|throughput|rate|[kmg]i?b/s|read|write|time|cpu|(?<!\d)%|\bp\d\d|stdev|\b(?:[nmu]s|sec)\b",
+    re.IGNORECASE,
+)
+_OF_VALUES = re.compile(r"values?|results?|scores?|measured|figures?", re.IGNORECASE)
+"""How the only column of figures is called, where it has no name of its own."""
+_BOTH_WAYS = re.compile(r"\s*\(?\b(?:read|r) ?/ ?(?:write|w)\b\)?", re.IGNORECASE)
+_WAY = re.compile(r"(?P<what>\S.{0,40}?)\s*[(\[](?P<way>[RWrw])[)\]]")
+_SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
+
+
+def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
+    """Adds a table of text: names of columns, and cells below them."""
+    header, rows = _with_unit_of_all(list(map(without_spread_name, header)), rows)
+    header, rows = _with_units(*_by_way(_spelled_out(header), rows))
+    header, rows = _by_statistic(header, rows, results, table.line)
+    header, rows = _without_repeated(header, rows, results, table.line)
+    whole = len(header)
+    header, rows = without_changes(header, rows)
+    if len(header) < whole:
+        results.problem("columns of changes are left out: they are computed anew", table.line)
+    nameless = [place for place, name in enumerate(header) if place and not name]
+    if any(quantities(row[place]) for row in rows for place in nameless):
+        results.problem(f"{counted(len(nameless), 'column')} of figures without a name: left out", table.line)
+    names, named_rows = with_amounts(header, rows)
+    if split := settings_of(names):
+        left_out = _add_settings(table, *split, named_rows, source)
+    elif by_metric := settings_by_metric(names):
+        left_out = []
+        for metric, places in by_metric.items():
+            part = [[row[0], *(row[place] for place in places)] for row in named_rows]
+            left_out += _add_settings(table, list(places.values()), metric, part, source)
+    elif _rows_are_metrics(header, rows) or _columns_are_settings(header, rows):
+        left_out = _add_columns(table, header, rows, source)
+    else:
+        left_out = _add_rows(table, header, rows, source)
+    if left_out:
+        results.problem(
+            f"{counted(len(left_out), 'cell')} without a single figure, such as {left_out[0]}: left out", table.line
+        )
+
+
+def _spelled_out(header: list[str]) -> list[str]:
+    """The names of columns, with what `IOP/s (R)` beside `IOP/s (W)` stand for."""
+    ways = [_WAY.fullmatch(name) for name in header]
+    if len({found["way"] for found in ways if found}) < 2:
+        return header
+    full = {"r": "read", "w": "write"}
+    return [
+        f"{full[found['way'].lower()]} {re.sub(r'IOP/s', 'IOPS', found['what'])}" if found else name
+        for found, name in zip(ways, header, strict=True)
+    ]
+
+
+def _with_unit_of_all(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with a unit that stands alone behind the names, above no cells, in each name."""
+    unit = header[-1]
+    if len(header) < 3 or unit_in(unit) != unit or any(row[-1] for row in rows):
+        return header, rows
+    return [header[0], *(f"{name} {unit}" for name in header[1:-1])], [row[:-1] for row in rows]
+
+
+def _by_statistic(
+    header: list[str], rows: list[list[str]], results: Results, line: int
+) -> tuple[list[str], list[list[str]]]:
+    """The table with a column each for what `latency (min / mean / max)` names, and of rates the mean alone."""
+    columns: list[tuple[str, ...]] = []
+    for place, name in enumerate(header):
+        named = statistics_in(name)
+        parts = [several(row[place]) for row in rows]
+        if named is None or any(len(one) != len(named[1]) and row[place] for one, row in zip(parts, rows, strict=True)):
+            columns.append((name, *(row[place] for row in rows)))
+            continue
+        what, names = named
+        is_rate = bool(OF_RESULT.search(what)) and not LATENCY.search(what)
+        if is_rate:
+            results.problem(f"of {what} the mean alone is read, of {len(names)} figures in a cell", line)
+        for part, statistic in enumerate(names):
+            if not is_rate or statistic.lower() in ("mean", "avg", "average"):
+                unit = unit_in(what)
+                bare = what.replace(unit, "").strip() if unit else what
+                whole = " ".join(filter(None, (bare, "" if is_rate else statistic, unit)))
+                columns.append((whole, *(one[part] if one else "" for one in parts)))
+    first, *others = zip(*columns, strict=True)
+    return list(first), [list(row) for row in others]
+
+
+def _without_repeated(
+    header: list[str], rows: list[list[str]], results: Results, line: int
+) -> tuple[list[str], list[list[str]]]:
+    """The table less columns of figures that share their name: what parts them is not stated."""
+    again = [name for name, count in Counter(name for name in header[1:] if name).items() if count > 1]
+    if not again:
+        return header, rows
+    results.problem(f"{header.count(again[0])} columns are called {again[0]}: left out; give each a name", line)
+    kept = [place for place, name in enumerate(header) if not place or name not in again]
+    return [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
+
+
+def _by_way(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with rows and columns of their own for reads and writes, where `IOPS (Read/Write)` names both."""
+    parted = [part for row in rows for part in _parted(row)]
+    columns = list(zip(header, *parted, strict=True)) if all(len(row) == len(header) for row in parted) else []
+    if not any(_BOTH_WAYS.search(name) for name in header[1:]) or not columns:
+        return header, parted
+    first, *others = (list(part) for column in columns for part in _parted(list(column)))
+    names, *cells = zip(first, *others, strict=True)
+    return list(names), [list(row) for row in cells]
+
+
+def _parted(row: list[str]) -> list[list[str]]:
+    pairs = [cell.split(" / ") if " / " in cell else cell.split("/") for cell in row[1:]]
+    if not _BOTH_WAYS.search(row[0]) or any(len(pair) != 2 for pair in pairs):
+        return [row]
+    return [
+        [f"{way} {_BOTH_WAYS.sub('', row[0]).strip()}", *(pair[place].strip() for pair in pairs)]
+        for place, way in enumerate(("read", "write"))
+    ]
+
+
+def _with_units(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with the units behind bare figures that stand in a column of their own."""
+    unit = next((place for place, name in enumerate(header) if place and name.lower() in ("unit", "units")), None)
+    if unit is None:
+        return header, rows
+    kept = [place for place in range(len(header)) if place != unit]
+    return [header[place] for place in kept], [
+        [with_unit(row[place], f"({row[unit]})") if place else row[place] for place in kept] for row in rows
+    ]
+
+
+def _add_settings(table: Table, names: list[str], metric: str, rows: list[list[str]], source: Source) -> list[str]:
+    """Columns that are settings of one metric; a row is a workload. Returns the cells without a single figure."""
+    left_out: list[str] = []
+    bare = without_unit(metric)
+    _, op, plain = metric_of(bare.strip() or metric)
+    op = next((way for way in ("read", "write") if way in metric.lower()), op)
+    for row in rows:
+        for name, cell in zip(names, row[1:], strict=True):
+            known = quantities_below(cell, metric)
+            left_out += _without_figure(cell, known)
+            for found in known or (None,):
+                called = (
+                    None if found is None else found.metric_called(metric) or (f"{plain}_ns" if found.metric else None)
+                )
+                if called is None and "iops" in metric.lower():
+                    called = "iops"
+                made = table.row(name, row[0] or source.stem_without_round)
+                made.add(called or plain, None if found is None else found.value, op=op, absent="empty in the table")
+    return left_out
+
+
+def _without_figure(cell: str, known: list[Quantity]) -> list[str]:
+    return [] if known or not any(map(str.isdigit, cell)) else [repr(cell[:QUOTED_MAX])]
+
+
+def _rows_are_metrics(header: list[str], rows: list[list[str]]) -> bool:
+    """Whether the first column says so, or the names in it; no other column is called as a metric."""
+    of_values = len(header) == 2 and bool(_OF_VALUES.fullmatch(header[1]))
+    if header[0].lower() in METRIC_COLUMN:
+        return of_values or not any(map(_is_result, header[1:]))
+    if len(header) < 3 and not of_values:
+        return False
+    return 2 * sum(_is_result(row[0]) for row in rows) > len(rows) and not any(map(_OF_METRIC.search, header[1:]))
+
+
+def _is_result(name: str) -> bool:
+    return bool(OF_RESULT.search(name) or LATENCY.search(name))
+
+
+def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
+    """Whether each cell of a row has figures of the same kinds, in columns whose names are none of metrics."""
+    names = header[1:]
+    if len(names) < 2 or any(_OF_METRIC.search(name) or LATENCY.search(name) for name in names):
+        return False
+    kinds = [
+        {frozenset(found.metric for found in known) for cell in row[1:] if (known := quantities(cell))} for row in rows
+    ]
+    has_unit = any(kind - {frozenset((None,))} for kind in kinds)
+    are_numbered = any(map(_NUMBERED.fullmatch, names))
+    are_tests = all(OF_TEST.search(row[0]) for row in rows) and not any(
+        OF_TEST.search(name) or _OF_VALUES.fullmatch(name) or is_amount(name, [row[place] for row in rows])
+        for place, name in enumerate(names, 1)
+    )
+    one_kind = all(len(kind) < 2 for kind in kinds) and all(
+        any(map(quantities, column)) for column in list(zip(*rows, strict=True))[1:]
+    )
+    # Rows of sizes are what was done, under settings of one metric.
+    are_named = all(_is_text(row[0]) or parameter.SIZE.fullmatch(row[0]) for row in rows)
+    return one_kind and (has_unit or are_numbered or are_tests) and are_named
+
+
+def _add_columns(table: Table, header: list[str], rows: list[list[str]], source: Source) -> list[str]:
+    """A row is a metric, a column a setting, a round, or an operation. Returns the cells without a single figure."""
+    left_out: list[str] = []
+    names = header[1:]
+    are_rounds = any(map(_NUMBERED.fullmatch, names))
+    are_tests = all(map(OF_TEST.search, names))
+    alone = are_rounds or are_tests or all(map(_OF_VALUES.fullmatch, names))
+    if are_rounds and not any(_is_result(row[0]) or OF_TEST.search(row[0]) for row in rows):
+        return _add_rounds(table, names, rows)
+    for place, name in enumerate(names, 1):
+        if are_rounds and not _NUMBERED.fullmatch(name):
+            continue
+        made: dict[str, Row] = {}
+        of_all = header[0] if are_tests and _may_be_setting(header[0]) else source.stem_without_round
+        setting = of_all if alone else name
+        for row in rows:
+            label = f"{name} {row[0]}" if are_tests else row[0]
+            known = quantities_below(row[place], f"{label} {unit_in(label)}")
+            left_out += _without_figure(row[place], known)
+            for found in known:
+                bare = without_unit(label).strip() or label
+                if parameter.SIZE.fullmatch(bare):
+                    metric = found.metric_called(label) or _nameless(found)
+                    table.row(setting, f"{OF_NO_NAME}[{header[0]}={bare}]").add(metric, found.value)
+                    continue
+                phase, op, plain = metric_of(bare)
+                metric = found.metric_called(label) or (f"{plain}_ns" if found.metric else plain)
+                said = named(bare, found) or Entry(bare, op, metric, found.value)
+                workload = OF_NO_NAME if said.name == OF_ALL else said.name
+                one = made.get(workload) or made.setdefault(workload, table.row(setting, workload, phase))
+                if (one.key(said.metric, said.op), "all") in one.reported:
+                    one = table.row(setting, bare, phase)
+                one.add(said.metric, said.value, op=said.op)
+    return left_out
+
+
+def _nameless(found: Quantity) -> str:
+    """The metric of a figure without a name, by its unit."""
+    return TIME if found.metric == "ns" else NAMELESS
+
+
+def _add_rounds(table: Table, names: list[str], rows: list[list[str]]) -> list[str]:
+    """A row is a setting whose metric has no name, a numbered column a round. Returns the cells without a figure."""
+    left_out: list[str] = []
+    for place, name in enumerate(names, 1):
+        for row in rows if _NUMBERED.fullmatch(name) else ():
+            known = quantities(row[place])
+            left_out += _without_figure(row[place], known)
+            for found in known:
+                table.row(row[0], OF_NO_NAME).add(found.metric_called(row[0]) or _nameless(found), found.value)
+    return left_out
+
+
+def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: Source) -> list[str]:
+    """Returns the cells that are text in a column of figures, or hold no single figure."""
+    left_out: list[str] = []
+    apart = _sizes(header) or _tests(header, rows)
+    lower = [name.lower() for name in header]
+    setting, workload, round = (
+        next((lower.index(name) for name in known if name in lower), None) for known in (SETTING, WORKLOAD, ROUND)
+    )
+    if setting is None:
+        text = [place for place in range(len(header)) if _names_rows([row[place] for row in rows], is_first=not place)]
+        setting = next((place for place in text if place != workload), None)
+        if setting == 0 and workload is None and all(OF_TEST.search(row[0]) for row in rows):
+            setting, workload = None, 0
+    special = {setting, workload, round}
+    cases = [
+        place
+        for place, name in enumerate(header)
+        if place not in special and is_amount(name, [row[place] for row in rows])
+    ]
+    if setting is not None and round is None and len({row[setting] for row in rows}) < len(rows):
+        # A name that comes again is of other tests, if the next columns name these.
+        names = next((place for place in range(len(header)) if quantities(rows[0][place])), 0)
+        cases += [place for place in range(names) if place not in special and place not in cases]
+    if special == {None} and not cases and _counts(header[0], [row[0] for row in rows]):
+        cases = [0]
+    for row in rows:
+        name = source.stem_without_round if setting is None else row[setting]
+        setting_name = name or source.stem_without_round
+        called = OF_NO_NAME if workload is None else row[workload]
+        if cases:
+            called += f"[{','.join(f'{header[place]}={row[place]}' for place in cases)}]"
+        for place, cell in enumerate(row):
+            if place in special or place in cases or not header[place]:
+                continue
+            known = quantities_below(cell, header[place])
+            if _is_text(cell) and not known:
+                left_out += _without_figure(cell, known)
+                continue
+            made = table.row(setting_name, f"{called}[{apart[place]}]" if place in apart else called)
+            for found in known or (None,):
+                name = without_unit(header[place])
+                _, op, metric = metric_of(name)
+                if found is not None and found.metric is not None:
+                    op = next((way for way in ("read", "write") if way in name.lower()), op)
+                    metric = found.metric_called(name) or (TIME if _OF_VALUES.fullmatch(name) else f"{metric}_ns")
+                made.add(metric, None if found is None else found.value, op=op, absent="empty in the table")
+    return left_out
+
+
+def _counts(name: str, entries: list[str]) -> bool:
+    """Whether the first column states how much was done: whole numbers that rise, or fall, from row to row."""
+    if _is_result(name) or len(entries) < 2 or not all(map(str.isdecimal, entries)):
+        return False
+    numbers = [int(entry) for entry in entries]
+    return numbers in (sorted(set(numbers)), sorted(set(numbers), reverse=True))
+
+
+def _sizes(header: list[str]) -> dict[int, str]:
+    """Columns that are of a block size each, such as `4k (MB/s)` and `64k (IOPS)`: what they measured differs."""
+    bare = {place: without_unit(name).strip() for place, name in enumerate(header)}
+    found = {place: name for place, name in bare.items() if _SIZE.fullmatch(name)}
+    return found if len(set(found.values())) > 1 else {}
+
+
+def _tests(header: list[str], rows: list[list[str]]) -> dict[int, str]:
+    """Columns that are tests of one metric, such as `4K randread` and `64K randread` with rates below: by what they are
+    called, if the operation and the metric do not tell them apart."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for place, name in enumerate(header):
+        kinds = {known.metric for row in rows for known in quantities_below(row[place], name)}
+        if OF_TEST.search(name) and not _is_result(name) and len(kinds) == 1 and (metric := kinds.pop()):
+            ways = [way for way in ("read", "write") if way in name.lower()]
+            found.setdefault((ways[0] if len(ways) == 1 else "all", metric), []).append(place)
+    if all(len(places) == 1 for places in found.values()):
+        return {}
+    return {place: header[place] for places in found.values() for place in places}
+
+
+def _may_be_setting(name: str) -> bool:
+    """Whether the corner of a table of tests names what was tested."""
+    return bool(name) and name.lower() not in (*METRIC_COLUMN, *WORKLOAD, *SETTING) and not _OF_METRIC.search(name)
+
+
+def _is_text(cell: str) -> bool:
+    return bool(cell) and cell.lower() not in ABSENT and not quantities(cell)
+
+
+def _names_rows(cells: list[str], *, is_first: bool) -> bool:
+    """Whether a column may name what its rows are: a number among names is one, a remark among figures is none."""
+    written = [cell for cell in cells if cell and cell.lower() not in ABSENT]
+    names = sum(map(_is_text, written))
+    return names > 0 if is_first else 2 * names > len(written)
