@@ -370,22 +370,52 @@ fn durable_writes_are_writes() {
 
 const TAKE_FLAGS: [EngineKind; 3] = [EngineKind::IoUring, EngineKind::Libaio, EngineKind::Pvsync];
 
+/// A whole file in this process' memory.
+struct Mapping {
+    at: *mut libc::c_void,
+    bytes: usize,
+}
+
+impl Mapping {
+    fn of(path: &str) -> Mapping {
+        let file = File::open(path).unwrap();
+        let bytes = file.metadata().unwrap().len() as usize;
+        let (at, fd) = (std::ptr::null_mut(), file.as_raw_fd());
+        // SAFETY: a new mapping of the file's length, which goes when it is dropped.
+        let at = unsafe { libc::mmap(at, bytes, libc::PROT_READ, libc::MAP_SHARED, fd, 0) };
+        assert_ne!(at, libc::MAP_FAILED);
+        Mapping { at, bytes }
+    }
+
+    /// The same with all pages in memory, where they stay, also if somebody else on this machine has the kernel drop its
+    /// caches, or it takes back what seems idle.
+    fn locked(self) -> Mapping {
+        // SAFETY: the range is the mapping.
+        assert_eq!(unsafe { libc::mlock(self.at, self.bytes) }, 0);
+        self
+    }
+
+    fn pages_in_memory(&self) -> usize {
+        let mut found = vec![0u8; self.bytes.div_ceil(4096)];
+        // SAFETY: mincore stores a byte for each page of the mapping.
+        assert_eq!(
+            unsafe { libc::mincore(self.at, self.bytes, found.as_mut_ptr()) },
+            0
+        );
+        found.iter().filter(|&&page| page & 1 == 1).count()
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is its own, and nothing refers to it.
+        unsafe { libc::munmap(self.at, self.bytes) };
+    }
+}
+
 /// Pages of the file that are in memory.
 fn pages_in_memory(path: &str) -> usize {
-    use std::os::fd::AsRawFd;
-
-    let file = std::fs::File::open(path).unwrap();
-    let bytes = file.metadata().unwrap().len() as usize;
-    let mut found = vec![0u8; bytes.div_ceil(4096)];
-    // SAFETY: the mapping is of the file's length, is not read, and goes again; mincore stores a byte for each page.
-    unsafe {
-        let (at, fd) = (std::ptr::null_mut(), file.as_raw_fd());
-        let map = libc::mmap(at, bytes, libc::PROT_READ, libc::MAP_SHARED, fd, 0);
-        assert_ne!(map, libc::MAP_FAILED);
-        assert_eq!(libc::mincore(map, bytes, found.as_mut_ptr()), 0);
-        libc::munmap(map, bytes);
-    }
-    found.iter().filter(|&&page| page & 1 == 1).count()
+    Mapping::of(path).pages_in_memory()
 }
 
 #[test]
@@ -444,8 +474,9 @@ fn reads_that_would_wait_are_asked_for_again_and_counted() {
             nowait_reads: true,
             ..group(engine, vec![job()])
         };
-        // The first pass finds nothing in the page cache, and leaves everything there for the second.
+        // The first pass finds nothing in the page cache, and the second everything.
         for waits in [true, false] {
+            let _locked = (!waits).then(|| Mapping::of(&path).locked());
             let record = run(phase(&path, vec![reads()]));
             let job = only_job(&record);
             assert_eq!(job.read.count, 256, "{engine:?}");

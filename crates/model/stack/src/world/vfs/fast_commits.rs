@@ -72,7 +72,7 @@ impl FastCommits {
     }
 
     /// A commit of either kind is over.
-    pub(super) fn is_over(&mut self) {
+    pub(super) fn end(&mut self) {
         self.committing.clear();
     }
 

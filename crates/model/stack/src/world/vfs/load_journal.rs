@@ -320,7 +320,7 @@ impl LoadJournal {
             Some(_) => NextStep::Flush,
             None => {
                 self.is_fast = false;
-                self.fast.iter_mut().for_each(FastCommits::is_over);
+                self.fast.iter_mut().for_each(FastCommits::end);
                 NextStep::Over(std::mem::take(&mut self.committing))
             }
         }
