@@ -9,7 +9,6 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
@@ -242,7 +241,7 @@ file_size = "4MiB"
 
 def test_guests_boot_on_nodes(nodes: RayNodes, iolab: CommandLine) -> None:
     iolab.write("guest.toml", GUEST.format(kernel=kernel_or_skip()))
-    iolab("run", "guest.toml", "--out", "run", "--on", nodes.on, time_limit_s=600)
+    iolab("run", "guest.toml", "--out", "run", "--on", nodes.on)
     assert times_finished(iolab.cwd / "run") == {0: 1}
     assert "kernel_instructions_per_op" in iolab("show", "run", "--as", "csv").stdout
 
@@ -258,9 +257,7 @@ def test_a_run_that_is_cut_off_from_its_cluster_ends_with_a_line(
         run = iolab.cwd / "out" / "reads"
         wait_until(lambda: sum(times_finished(run).values()) >= 3, "the first trials")
         wire.cut()
-        began = time.monotonic()
-        stderr = process.communicate(timeout=120)[1]
-    assert time.monotonic() - began < 60
+        stderr = process.ended()[1]
     assert process.returncode == 3, stderr
     line = next(line for line in stderr.splitlines() if line.startswith("iolab:"))
     assert "Ray cluster" in line and "iolab sweep --resume out" in line

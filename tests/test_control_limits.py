@@ -112,7 +112,7 @@ def groups_that_a_run_leaves(iolab: CommandLine) -> list[Path]:
 
     with iolab.start("run", "e.toml", "--out", "run") as process:
         wait_until(is_limited, "the limited load")
-        process.communicate(timeout=120)
+        process.ended()
     assert process.returncode == 0
     return [path for path in ours if path.exists()]
 
@@ -175,7 +175,7 @@ def test_a_kill_leaves_neither_command_nor_group(iolab: CommandLine) -> None:
         for pid in {pid for path in ours for pid in members(path)}:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.ended()
     wait_until(lambda: not running(marker), "the command's end")
     iolab("restore")
     assert [path for path in ours if path.exists()] == []

@@ -35,7 +35,7 @@ def test_a_directory_is_continued_by_the_same_question_alone(tmp_path: Path) -> 
 def test_a_kernel_costs_as_much_as_itself(iolab: CommandLine) -> None:
     kernel = kernel_or_skip()
     same = ("cost", kernel, kernel, "--paths", "null-read", "--rounds", "2", "--out", "same")
-    found = iolab(*same, "--json", "--fail-on", "kernel > 0.1 %", time_limit_s=600).json()
+    found = iolab(*same, "--json", "--fail-on", "kernel > 0.1 %").json()
     (path,) = found["paths"]
     assert path["outcome"] == "same" and path["functions"] == []
     counts = path["per_operation"]["kernel"]

@@ -37,7 +37,7 @@ file_size = "16MiB"
 {settings}
 """,
     )
-    iolab("run", "lines.toml", "--out", "run", time_limit_s=1800)
+    iolab("run", "lines.toml", "--out", "run", cpu_limit_s=1800)
     run = read(iolab.cwd / "run")
     records = list(map(run.record, run.trials["trial"].to_list()))
     assert {names[int(record.spec.setting.split("_")[1])]: record.status for record in records} == dict.fromkeys(

@@ -50,7 +50,7 @@ def names_errno(texts: list[str], number: int) -> bool:
 def marked_not_hanging(iolab: CommandLine, text: str, number: int) -> None:
     """The run ends by itself, its trials are marked, and the errno is told."""
     iolab.write("fault.toml", text)
-    outcome = iolab("run", "fault.toml", "--out", "run", "--fail-on", "faulty", status=None, time_limit_s=60)
+    outcome = iolab("run", "fault.toml", "--out", "run", "--fail-on", "faulty", status=None)
     assert outcome.status == 1, outcome.text
     assert "Traceback" not in outcome.text
     assert set(statuses(iolab.cwd / "run")) <= {"faulty", "failed"}

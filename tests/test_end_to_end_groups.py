@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from iolab.machines.system import lock
 from support import workers
-from support.command_line import CommandLine, wait_until
+from support.command_line import CommandLine, Started, wait_until
 from support.devices import command
 from support.leftovers import look
 from support.runs import events, faults, statuses
@@ -317,7 +317,7 @@ LONG = {
 }
 
 
-def start(iolab: CommandLine, text: str) -> subprocess.Popen[str]:
+def start(iolab: CommandLine, text: str) -> Started:
     """Until its members are in their groups and at work."""
     iolab.write("experiment.toml", text)
     process = iolab.start("run", "experiment.toml", "--out", "run")
@@ -359,7 +359,7 @@ def test_a_killed_worker_fails_its_trial_only(iolab: CommandLine, kind: str) -> 
     with start(iolab, LONG[kind]) as process:
         (worker,) = workers.of(iolab.state_dir)
         os.kill(worker, signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.ended()
     assert statuses(iolab.cwd / "run") == ["failed"]
 
 
@@ -370,7 +370,7 @@ def test_a_killed_member_is_named(iolab: CommandLine, kind: str) -> None:
             line for line in look(iolab.cwd, iolab.state_dir).processes if "iolab.machines.host.member" in line
         )
         os.kill(int(victim.split()[0]), signal.SIGKILL)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.ended()
     assert process.returncode == 3, stderr
     assert "SIGKILL" in stderr
     assert "Traceback" not in stderr
@@ -380,7 +380,7 @@ def test_a_killed_member_is_named(iolab: CommandLine, kind: str) -> None:
 def test_an_interrupted_run_stops_soon(iolab: CommandLine, kind: str) -> None:
     with start(iolab, LONG[kind]) as process:
         os.killpg(process.pid, signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.ended()
     assert process.returncode == 130, stderr
     assert "Traceback" not in stderr
     assert "ok" not in statuses(iolab.cwd / "run")

@@ -43,7 +43,7 @@ file_size = "4MiB"
 def test_a_guest_counts_its_load_and_tells_why_it_ended(iolab: CommandLine, kernel_name: str) -> None:
     settings = '[settings.plain]\n[settings.none]\nmachine = { command_line = "rdinit=/nothing" }\n'
     iolab.write("guest.toml", experiment(kernel_name, settings))
-    iolab("run", "guest.toml", "--out", "run", status=None, time_limit_s=600)
+    iolab("run", "guest.toml", "--out", "run", status=None)
     run = read(iolab.cwd / "run")
     records = {record.spec.setting: record for record in map(run.record, run.trials["trial"].to_list())}
     assert records["none"].status == "failed"
@@ -71,7 +71,7 @@ def test_a_guest_ends_for_want_of_memory_and_at_the_limit_of_its_own_time(iolab:
     settings = '[settings.small]\nmachine = { memory = "192MiB", time_limit = "30s" }\n'
     settings += '[settings.endless]\nmachine = { virtual_time_limit = "1s", memory = "1GiB" }\n'
     iolab.write("guest.toml", f"{text}[probes]\ninstructions = false\n{settings}")
-    iolab("run", "guest.toml", "--out", "run", status=None, time_limit_s=600)
+    iolab("run", "guest.toml", "--out", "run", status=None)
     run = read(iolab.cwd / "run")
     records = {record.spec.setting: record for record in map(run.record, run.trials["trial"].to_list())}
     assert {record.status for record in records.values()} == {"failed"}
@@ -86,7 +86,7 @@ def test_processes_of_a_guest_sort_more_than_they_may_have_and_swap(iolab: Comma
     text = experiment(kernel_name).split("[workloads.reads]")[0].replace('filesystem = "none"\n', "")
     sorting = '[workloads.sort]\nkind = "qsbench"\nprocesses = 2\nshare = 65\nmemory_limit = "16MiB"\n'
     iolab.write("guest.toml", text + sorting)
-    iolab("run", "guest.toml", "--out", "run", time_limit_s=600)
+    iolab("run", "guest.toml", "--out", "run")
     run = read(iolab.cwd / "run")
     (phase,) = run.record(0).phases
     assert [group["name"] for group in phase["groups"]] == ["sort.1", "sort.2"]
@@ -106,7 +106,7 @@ def test_a_command_is_timed_and_counted_and_nothing_of_it_is_left(iolab: Command
     head = experiment(kernel_name).partition("[workloads.")[0].replace('"none"', '"ext2"')
     text = "sleep 1000 & dd if=/dev/zero of=file bs=4k count=10 && ls"
     iolab.write("ok.toml", f'{head}[workloads.c]\nkind = "command"\ncommand = "{text}"\n')
-    iolab("run", "ok.toml", "--out", "run", time_limit_s=600)
+    iolab("run", "ok.toml", "--out", "run")
     run = read(iolab.cwd / "run")
     (phase,) = run.record(run.trials["trial"].item()).phases
     (group,) = phase["groups"]
@@ -114,7 +114,7 @@ def test_a_command_is_timed_and_counted_and_nothing_of_it_is_left(iolab: Command
     assert found["operations"] == 1 and found["system_calls"]["names"]
     assert 0 < group["cpu_user_ns"] + group["cpu_system_ns"] <= phase["elapsed_ns"] < 60e9
     iolab.write("bad.toml", f'{head}[workloads.c]\nkind = "command"\ncommand = "ls absent"\n')
-    iolab("run", "bad.toml", "--out", "bad", status=None, time_limit_s=600)
+    iolab("run", "bad.toml", "--out", "bad", status=None)
     assert "No such file" in iolab("show", "bad", "--as", "output").stdout
 
 
@@ -149,7 +149,7 @@ def test_a_read_costs_the_same_however_long_the_boot_was(iolab: CommandLine, ker
     settings = '[settings.more]\nmachine = { memory = "1GiB" }\n[settings.less]\nmachine = { memory = "768MiB" }\n'
     reads = experiment(kernel_name, settings).replace("operations = 2000", "operations = 4000\nlayout = false")
     iolab.write("guest.toml", reads.replace("4MiB", "16MiB").replace("32MiB", "64MiB"))
-    iolab("run", "guest.toml", "--out", "run", time_limit_s=600)
+    iolab("run", "guest.toml", "--out", "run")
     run = read(iolab.cwd / "run")
     more, less = (phase["probes"]["instructions"] for trial in range(2) for phase in run.record(trial).phases)
     assert more["total"] == pytest.approx(less["total"], rel=2e-4)
@@ -167,7 +167,7 @@ def test_a_random_number_of_a_guest_costs_what_it_costs_on_a_machine_that_is_up(
     creates = '[workloads.creates]\nkind = "fs_mark"\nfiles = 300\nfile_size = "0"\nsync = "none"\nkeep = true\n'
     target = f'machine = "guest:{kernel_name}"\nrounds = 1\n[target]\nkind = "scratch"\nsize = "64MiB"\n'
     iolab.write("creates.toml", f'{target}filesystem = "ext4"\n{creates}')
-    iolab("run", "creates.toml", "--out", "run", time_limit_s=600)
+    iolab("run", "creates.toml", "--out", "run")
     (record,) = map((run := read(iolab.cwd / "run")).record, run.trials["trial"].to_list())
     found = probes_of(record.phases[-1])["instructions"]
     by_symbol = zip(found["symbols"], found["instructions"], strict=True)
@@ -179,7 +179,7 @@ def test_reads_of_an_emulated_nvme_drive_cost_the_same_in_each_boot(iolab: Comma
     """Its completions come at a time of the machine's own: without, each of them took a tick or more."""
     text = experiment(kernel_name).replace("rounds = 1", "rounds = 2").replace("[guest]\n", '[guest]\ndrive = "nvme"\n')
     iolab.write("nvme.toml", text)
-    iolab("run", "nvme.toml", "--out", "run", time_limit_s=600)
+    iolab("run", "nvme.toml", "--out", "run")
     run = read(iolab.cwd / "run")
     phases = [run.record(trial).phases[0] for trial in run.trials["trial"].to_list()]
     first, second = (phase["probes"]["instructions"]["total"] for phase in phases)

@@ -17,16 +17,14 @@ from pathlib import Path
 import pytest
 from iolab.machines.system import life
 from support import workers
-from support.command_line import CommandLine, wait_until
+from support.command_line import CommandLine, Started, wait_until
 from support.devices import MIB, attach, command, detach, mounted, sparse_file
 from support.experiments import experiment, reads_for
 from support.runs import events, faults, statuses
 
 pytestmark = pytest.mark.root
 
-FROZEN_AT_MOST_S = 40
-END_WITHIN_S = 15.0
-"""The promise is five seconds of a machine that has time for it."""
+FROZEN_AT_MOST_S = 300
 THREAD_OF_THE_ENGINE = "iolab-0"
 TARGETS = {
     "directory": 'kind = "directory"\npath = "{place}"',
@@ -62,19 +60,21 @@ def let_go(device: Path) -> None:
 
 @contextmanager
 def frozen(directory: Path) -> Iterator[None]:
+    """Fails if what is done in it had to wait for the thaw."""
     thaw = subprocess.Popen(
         ["sh", "-c", f"sleep {FROZEN_AT_MOST_S}; exec fsfreeze --unfreeze {directory}"], start_new_session=True
     )
     try:
         command("fsfreeze", "--freeze", directory)
         yield
+        assert thaw.poll() is None
     finally:
         subprocess.run(["fsfreeze", "--unfreeze", directory], check=False, capture_output=True)
         os.killpg(thaw.pid, signal.SIGKILL)
         thaw.wait()
 
 
-def start(iolab: CommandLine, target: str, *options: str, writes: bool = True) -> subprocess.Popen[str]:
+def start(iolab: CommandLine, target: str, *options: str, writes: bool = True) -> Started:
     """Until it writes, or has begun."""
     settings = ONE_SETTING if "directory" not in target else "[settings.only]\n"
     iolab.write("experiment.toml", experiment(target, workload=WRITES, settings=settings, rounds=1))
@@ -101,13 +101,10 @@ def check_all_is_put_back(iolab: CommandLine) -> None:
 def test_ctrl_c_ends_a_run_whose_target_hangs(kind: str, iolab: CommandLine, place: Path, device: Path) -> None:
     with start(iolab, TARGETS[kind].format(place=place, device=device)) as process, frozen(place):
         time.sleep(1)
-        asked = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)
-        _, stderr = process.communicate(timeout=FROZEN_AT_MOST_S)
-        took_s = time.monotonic() - asked
-        left = iolab("restore", "--patience", "1s", status=None, time_limit_s=FROZEN_AT_MOST_S).stdout
+        _, stderr = process.ended()
+        left = iolab("restore", "--patience", "1s", status=None).stdout
     assert process.returncode == 130, stderr
-    assert took_s < END_WITHIN_S
     assert "Traceback" not in stderr
     assert "will put back what it changed itself" in left
     last = stderr.splitlines()[-1]
@@ -120,12 +117,9 @@ def test_ctrl_c_ends_a_run_whose_target_hangs(kind: str, iolab: CommandLine, pla
 def test_ctrl_c_ends_a_run_whose_target_hung_before(iolab: CommandLine, place: Path) -> None:
     """The trial waits in the kernel itself, not one of its I/Os."""
     with frozen(place), start(iolab, TARGETS["directory"].format(place=place), writes=False) as process:
-        asked = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)
-        _, stderr = process.communicate(timeout=FROZEN_AT_MOST_S)
-        took_s = time.monotonic() - asked
+        _, stderr = process.ended()
     assert process.returncode == 130, stderr
-    assert took_s < END_WITHIN_S
     assert f"{place}: " in stderr
     assert "waits in the kernel" in stderr
     check_all_is_put_back(iolab)
@@ -153,16 +147,14 @@ def test_a_target_that_does_not_even_answer_a_look_is_named(iolab: CommandLine, 
     target = TARGETS["directory"].format(place=tmp_path / "gone")
     iolab.write("experiment.toml", experiment(target, settings="[settings.only]\n"))
     with fuse_without_a_server(tmp_path / "gone"):
-        outcome = iolab("run", "experiment.toml", "--out", "run", "--patience", "1s", status=3, time_limit_s=60)
+        outcome = iolab("run", "experiment.toml", "--out", "run", "--patience", "1s", status=3)
         outcome.assert_one_clear_line(3, f"{tmp_path}/gone: cannot look at it: no answer since")
         assert not (iolab.cwd / "run").exists()
         with iolab.start("run", "experiment.toml", "--out", "run") as process:
             time.sleep(2)
-            asked = time.monotonic()
             os.killpg(process.pid, signal.SIGINT)
-            _, stderr = process.communicate(timeout=60)
+            _, stderr = process.ended()
         assert process.returncode == 130, stderr
-        assert time.monotonic() - asked < END_WITHIN_S
 
 
 @pytest.mark.parametrize("kind", ["directory", "device"])
@@ -171,7 +163,7 @@ def test_a_trial_that_gets_nowhere_fails_and_ends_the_run(
 ) -> None:
     target = TARGETS[kind].format(place=place, device=device)
     with start(iolab, target, "--patience", "2s", "--rounds", "3") as process, frozen(place):
-        _, stderr = process.communicate(timeout=FROZEN_AT_MOST_S)
+        _, stderr = process.ended()
     assert process.returncode == 3, stderr
     assert "Traceback" not in stderr
     (line,) = [line for line in stderr.splitlines() if line.startswith("iolab:")]
@@ -199,7 +191,7 @@ def test_restore_goes_on_behind_what_hangs(iolab: CommandLine, place: Path, loop
     settings[1].write_text("64")
     undo._file.close()  # as kill -9 does: the lock goes, the file stays
     with frozen(place):
-        outcome = iolab("restore", "--patience", "1s", status=3, time_limit_s=FROZEN_AT_MOST_S)
+        outcome = iolab("restore", "--patience", "1s", status=3)
     assert [setting.read_text().strip() for setting in settings] == before
     assert f"cannot remove {own}: no answer since" in outcome.stdout
     assert f"remove {own}: no answer for" in outcome.stderr

@@ -97,7 +97,7 @@ def test_a_link_that_is_moved_in_a_run_ends_it(iolab: CommandLine, tmp_path: Pat
     wait_until(lambda: journal.exists() and '"devices_admitted"' in journal.read_text(), "the first trial")
     moved.symlink_to(other)
     moved.rename(link)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.ended()
     assert process.returncode == 2 and f"led to {first.name}" in stderr
     assert not any(other.read_bytes())
 

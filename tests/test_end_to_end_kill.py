@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from support.command_line import CommandLine, wait_until
+from support.command_line import CommandLine, Started, wait_until
 from support.devices import loops_backed_under
 from support.experiments import SCRATCH, TWO_SCHEDULERS, experiment, reads_for
 from support.runs import events, faults, journal, statuses, times_finished
@@ -18,14 +17,14 @@ TRIALS = 6
 DIRECTORY = 'kind = "directory"\npath = "."'
 
 
-def start(iolab: CommandLine, target: str, duration: str = "700ms") -> subprocess.Popen[str]:
+def start(iolab: CommandLine, target: str, duration: str = "700ms") -> Started:
     settings = TWO_SCHEDULERS if target is SCRATCH else "[settings.a]\n[settings.b]\nworkload = { queue_depth = 8 }\n"
     text = experiment(target, workload=reads_for(duration), settings=settings, rounds=TRIALS // 2)
     iolab.write("experiment.toml", text)
     return iolab.start("run", "experiment.toml", "--out", "run")
 
 
-def wait_for_trial(run: Path, number: int, process: subprocess.Popen[str]) -> None:
+def wait_for_trial(run: Path, number: int, process: Started) -> None:
     """Until the trial that starts as the `number`th is well under way."""
 
     def reached() -> bool:
@@ -100,7 +99,7 @@ def test_an_interrupted_run_stops_soon_and_restores_everything(
     with start(iolab, target, duration="60s") as process:
         wait_for_trial(iolab.cwd / "run", 1, process)
         os.killpg(process.pid, number)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.ended()
     assert process.returncode == 130, stderr
     assert "Traceback" not in stderr
     assert "ok" not in statuses(iolab.cwd / "run")
@@ -114,7 +113,7 @@ def test_two_runs_on_one_device_the_second_is_refused(iolab: CommandLine, loop_d
         iolab("run", "experiment.toml", "--out", "second", status=None).assert_one_clear_line(3, str(loop_device))
         assert first.poll() is None
         os.killpg(first.pid, signal.SIGINT)
-        first.communicate(timeout=60)
+        first.ended()
     assert not events(iolab.cwd / "second", "trial_finished")
 
 
@@ -123,13 +122,13 @@ def test_two_processes_in_one_run_directory_the_second_is_refused(iolab: Command
         wait_for_trial(iolab.cwd / "run", 1, first)
         iolab("run", "--resume", "run", status=None).assert_one_clear_line(2, "another iolab")
         os.killpg(first.pid, signal.SIGINT)
-        first.communicate(timeout=60)
+        first.ended()
 
 
 @pytest.fixture
 def finished_run(iolab: CommandLine) -> Path:
     with start(iolab, DIRECTORY, duration="60ms") as process:
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.ended()
     assert process.returncode == 0, stderr
     check_complete(iolab.cwd / "run")
     return iolab.cwd / "run"

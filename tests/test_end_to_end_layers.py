@@ -40,7 +40,7 @@ file_size = "4MiB"
 {settings}
 """,
     )
-    iolab("run", "layers.toml", "--out", "run", time_limit_s=1200)
+    iolab("run", "layers.toml", "--out", "run", cpu_limit_s=1200)
     run = read(Path(iolab.cwd) / "run")
     records = [run.record(trial) for trial in run.trials["trial"].to_list()]
     return {record.spec.setting: record.phases[0] for record in records}

@@ -137,8 +137,8 @@ def test_a_lock_of_another_user_s_on_the_undo_directory_blocks_nobody(iolab: Com
     fcntl.flock(held, fcntl.LOCK_EX)
     try:
         iolab.write("experiment.toml", experiment(DIRECTORY, rounds=1, workload=reads_for("50ms")))
-        iolab("run", "experiment.toml", time_limit_s=90)
-        assert "Nothing to restore" in iolab("restore", time_limit_s=90).stdout
+        iolab("run", "experiment.toml")
+        assert "Nothing to restore" in iolab("restore").stdout
     finally:
         os.close(held)
     assert undo.stat().st_mode & 0o777 == 0o700
@@ -153,7 +153,7 @@ def test_who_still_has_something_to_undo_is_named(iolab: CommandLine) -> None:
         details = [finding["detail"] for finding in iolab("doctor", "--json").json()["findings"]]
         assert any(f"({worker}) will undo what it changed" in detail for detail in details)
         os.killpg(process.pid, signal.SIGINT)
-        process.communicate(timeout=60)
+        process.ended()
     assert iolab("restore").stdout == "Nothing to restore.\n"
 
 
@@ -173,7 +173,7 @@ def test_a_state_filesystem_that_fills_up_costs_nothing(iolab: CommandLine, tmp_
             fill(iolab.state_dir)
             if filled == "and it is killed":
                 os.killpg(process.pid, signal.SIGKILL)
-            _, stderr = process.communicate(timeout=60)
+            _, stderr = process.ended()
         if filled == "and it is killed":
             assert loops_backed_under(tmp_path)
             assert "unmounted" in iolab("restore").stdout
@@ -207,7 +207,7 @@ def test_of_two_thresholds_the_one_that_was_in_force_is_put_back_also_when_it_wa
             wait_until(lambda: thresholds() != before, "the control")
             if killed:
                 os.killpg(process.pid, signal.SIGKILL)
-            _, stderr = process.communicate(timeout=60)
+            _, stderr = process.ended()
         assert process.returncode == (-signal.SIGKILL if killed else 0), stderr
         iolab("restore")
         assert thresholds() == before
@@ -239,7 +239,7 @@ def test_two_runs_with_different_state_directories_do_not_change_the_machine_at_
             assert "another iolab run is using it" in outcome.stdout
             assert (VM / "dirty_ratio").read_text().strip() == "7"
             os.killpg(first.pid, signal.SIGINT)
-            first.communicate(timeout=60)
+            first.ended()
         assert thresholds() == before
         journal.unlink()
 

@@ -324,7 +324,7 @@ def test_a_killed_fio_is_named_and_leaves_nothing(iolab: CommandLine, leftovers:
     with iolab.start("run", "job.fio", "--engine", "fio", "--out", "out") as process:
         wait_until(lambda: bool(jobs_of_fio(iolab)), "fio to run")
         os.kill(jobs_of_fio(iolab)[0], signal.SIGKILL)
-        _, stderr = process.communicate(timeout=30)
+        _, stderr = process.ended()
     assert process.returncode == 3, stderr
     assert "fio was killed by SIGKILL" in stderr
 

@@ -238,7 +238,7 @@ def test_kept_files_fill_a_scratch_filesystem_and_the_rest_is_gone(iolab: Comman
 def test_a_full_filesystem_ends_it_and_is_told(iolab: CommandLine, options: dict[str, int]) -> None:
     text = workload(**options, threads=2, sync="none", keep=True)
     iolab.write("experiment.toml", experiment(SCRATCH, workload=text, settings=ONE_SETTING, rounds=1))
-    outcome = iolab("run", "experiment.toml", "--out", "run", "--fail-on", "faulty", status=1, time_limit_s=120)
+    outcome = iolab("run", "experiment.toml", "--out", "run", "--fail-on", "faulty", status=1)
     assert "Traceback" not in outcome.text
     run = iolab.cwd / "run"
     assert statuses(run) == ["faulty"]
@@ -276,6 +276,6 @@ def test_killed_in_the_middle_it_resumes_and_leaves_nothing(iolab: CommandLine) 
         wait_until(lambda: len(events(run, "trial_started")) >= 1, "the first trial")
         time.sleep(0.7)
         os.killpg(process.pid, signal.SIGKILL)
-    iolab("run", "--resume", "run", time_limit_s=120)
+    iolab("run", "--resume", "run")
     assert times_finished(run) == {0: 1, 1: 1}
     assert set(statuses(run)) == {"ok"}

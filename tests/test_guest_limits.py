@@ -68,7 +68,7 @@ def test_groups_of_a_mix_have_their_own_limits() -> None:
 def test_a_limit_that_is_not_reached_costs_instructions(iolab: CommandLine) -> None:
     kernel = kernel_or_skip()
     iolab.write("e.toml", EXPERIMENT.replace("6.1.0-56-cloud", kernel))
-    iolab("run", "e.toml", "--out", "run", time_limit_s=600)
+    iolab("run", "e.toml", "--out", "run")
     metrics = read(iolab.cwd / "run").metrics
     found = metrics.filter(metrics["key"] == "kernel_instructions_per_op").select("setting", "value")
     cost = dict(found.iter_rows())

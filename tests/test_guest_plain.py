@@ -75,7 +75,7 @@ def test_the_hot_paths_of_plain_are_those_of_debians_kernel(
     debian = kernel_or_skip("6.1.")
     text = EXPERIMENT.format(debian=debian, tree=tree, workload=workload, filesystem=filesystem, layers=layers)
     iolab.write("plain.toml", text)
-    iolab("run", "plain.toml", "--out", "run", time_limit_s=7200)
+    iolab("run", "plain.toml", "--out", "run", cpu_limit_s=7200)
     debian, plain = (functions(iolab.cwd / "run", setting) for setting in ("debian", "plain"))
     told = f"of Debian's {shared(debian, plain):.1%} in common, of plain's {shared(plain, debian):.1%}; "
     told += (

@@ -197,7 +197,7 @@ def test_a_file_moved_over_the_target_mid_run_is_left_alone(iolab: CommandLine, 
         wait_until(lambda: path.exists() and path.stat().st_blocks * 512 >= 8 << 20, "the file to be laid out")
         time.sleep(0.3)
         move_over(path)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.ended()
     assert "Traceback" not in stderr
     assert path.read_bytes() == PRECIOUS
     assert events(tmp_path / "run", "trial_finished")

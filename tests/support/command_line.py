@@ -14,12 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from support import prepared
+from support import patience, prepared
+from support.patience import SLOWER
 
 PROGRAM = Path(sys.executable).parent / "iolab"
-SLOWER = float(os.environ.get("IOLAB_TESTS_SLOWER", "1"))
-"""How many times longer everything takes here, as on an emulated processor."""
-TIME_LIMIT_S = 240.0 * SLOWER
 NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
 
 
@@ -52,30 +50,28 @@ class CommandLine:
     state_dir: Path
     prefix: tuple[str, ...] = field(default=())
 
-    def __call__(self, *arguments: str | Path, status: int | None = 0, time_limit_s: float = TIME_LIMIT_S) -> Outcome:
+    def __call__(
+        self, *arguments: str | Path, status: int | None = 0, cpu_limit_s: float = patience.CPU_LIMIT_S
+    ) -> Outcome:
         """Runs to the end; `status` None accepts any exit status."""
         if self.prefix or not prepared.fits(self._environment):
-            outcome = self._started(arguments, time_limit_s)
+            outcome = self._started(arguments, cpu_limit_s)
         else:
-            done = prepared.run([*map(str, arguments)], self.cwd, self._environment, time_limit_s)
+            done = prepared.run([*map(str, arguments)], self.cwd, self._environment, cpu_limit_s)
             outcome = Outcome(done.returncode, done.stdout, done.stderr)
         assert status is None or outcome.status == status, f"exit status {outcome.status}: {outcome.text}"
         return outcome
 
-    def _started(self, arguments: tuple[str | Path, ...], time_limit_s: float) -> Outcome:
+    def _started(self, arguments: tuple[str | Path, ...], cpu_limit_s: float) -> Outcome:
         with self.start(*arguments) as process:
-            try:
-                stdout, stderr = process.communicate(timeout=time_limit_s)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                raise
+            stdout, stderr = process.ended(cpu_limit_s)
         return Outcome(process.returncode, stdout, stderr)
 
     @property
     def _environment(self) -> dict[str, str]:
         return {**os.environ, "IOLAB_STATE_DIR": str(self.state_dir), "NO_COLOR": "1"}
 
-    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+    def start(self, *arguments: str | Path) -> Started:
         """The running process, leader of a process group of its own."""
         return Started(
             [*self.prefix, PROGRAM, *map(str, arguments)],
@@ -96,6 +92,17 @@ class CommandLine:
 
 class Started(subprocess.Popen[str]):
     """What fails while it runs is reported, not waited for."""
+
+    def ended(self, cpu_limit_s: float = patience.CPU_LIMIT_S) -> tuple[str, str]:
+        """What it wrote to stdout and stderr until its end; see `patience.wait`."""
+
+        def communicate(time_s: float) -> tuple[str, str] | None:
+            try:
+                return self.communicate(timeout=time_s)
+            except subprocess.TimeoutExpired:
+                return None
+
+        return patience.wait(communicate, [self.pid], cpu_limit_s)
 
     def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
         if kind is not None:

@@ -9,13 +9,9 @@ environment changes what Python does when it starts.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import functools
-import gc
-import importlib
 import json
 import os
-import pkgutil
 import select
 import shutil
 import signal
@@ -25,14 +21,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from iolab.machines import module_process
+from support import patience
 
-HEAVY = ("numpy", "polars", "scipy.special", "rich.console", "rich.live", "rich.table", "jinja2", "plotly")
-EXTRAS = ("fastapi", "h11", "uvicorn", "ray", "grpc", "optuna")
-"""What a few commands need and iolab is installed without."""
+PROCESS = Path(__file__).with_name("prepared_process.py")
 AT_START = ("PYTHON", "LC_", "LANG", "LD_", "POLARS", "RAYON", "OPENBLAS", "GLIBC", "MALLOC")
 """Variables that a process reads when it starts begin so."""
-REQUEST_BYTES_MAX = 1 << 20
 
 PROGRAM = """\
 #!{python} -IS
@@ -57,7 +50,7 @@ def address() -> Path:
     listener.listen(64)
     lifeline_theirs, lifeline = os.pipe()
     subprocess.Popen(
-        [sys.executable, "-P", __file__, str(listener.fileno()), str(lifeline_theirs)],
+        [sys.executable, "-P", str(PROCESS), str(listener.fileno()), str(lifeline_theirs)],
         env=_environment_of_tests() | {"OPENBLAS_NUM_THREADS": "1"},
         cwd="/",
         stdin=subprocess.DEVNULL,
@@ -92,12 +85,12 @@ def fits(environment: dict[str, str]) -> bool:
 
 
 def run(
-    arguments: list[str], cwd: Path, environment: dict[str, str], time_limit_s: float
+    arguments: list[str], cwd: Path, environment: dict[str, str], cpu_limit_s: float
 ) -> subprocess.CompletedProcess[str]:
     """The command line's output and exit status; negative, it is the signal that ended it.
 
     Raises:
-        subprocess.TimeoutExpired: it took longer, and was killed with its process group.
+        subprocess.TimeoutExpired: see `patience.wait`; it was killed with its process group.
     """
     with (
         tempfile.TemporaryFile() as stdout,
@@ -109,19 +102,37 @@ def run(
         request = {"arguments": arguments, "cwd": str(cwd), "environment": environment}
         streams = [stdin.fileno(), stdout.fileno(), stderr.fileno()]
         socket.send_fds(connection, [json.dumps(request).encode() + b"\n"], streams)
-        said = connection.makefile("r")
-        pid = int(said.readline())
-        connection.settimeout(time_limit_s)
+        said = Lines(connection)
+        pid = int(said.next() or "")
         try:
-            status = int(said.readline())
-        except TimeoutError:
+            status = int(patience.wait(said.next, [pid], cpu_limit_s))
+        except subprocess.TimeoutExpired:
             os.killpg(pid, signal.SIGKILL)
-            raise subprocess.TimeoutExpired(["iolab", *arguments], time_limit_s) from None
+            raise
         texts = []
         for stream in (stdout, stderr):
             stream.seek(0)
             texts.append(stream.read().decode(errors="surrogateescape"))
     return subprocess.CompletedProcess(arguments, status, *texts)
+
+
+class Lines:
+    """What a socket says, by lines."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._rest = b""
+
+    def next(self, within_s: float | None = None) -> str | None:
+        """None if there is none within that time; "" at the end."""
+        while b"\n" not in self._rest:
+            if not select.select([self._connection], [], [], within_s)[0]:
+                return None
+            if not (more := self._connection.recv(4096)):
+                return ""
+            self._rest += more
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line.decode()
 
 
 @functools.cache
@@ -132,101 +143,3 @@ def program() -> Path:
     path.write_text(PROGRAM.format(python=sys.executable, address=str(address())))
     path.chmod(0o755)
     return path
-
-
-def _import_all() -> None:
-    """What the commands import when they are called, they find imported."""
-    import iolab
-
-    for module in pkgutil.walk_packages(iolab.__path__, "iolab."):
-        if not module.name.endswith("__main__"):
-            _import_unless_an_extra_is_missing(module.name)
-    for name in HEAVY:
-        importlib.import_module(name)
-
-
-def _import_unless_an_extra_is_missing(name: str) -> None:
-    try:
-        importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if str(error.name).partition(".")[0] not in EXTRAS:
-            raise
-
-
-def _serve(listener: socket.socket, lifeline: int) -> list[str]:
-    """Returns in each fork, with the arguments of its command line. The prepared process itself ends here."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait for a fork
-    while True:
-        ready, _, _ = select.select([listener.fileno(), lifeline], [], [])
-        if lifeline in ready:
-            os._exit(0)
-        connection, _ = listener.accept()
-        with connection:
-            if os.fork() == 0:
-                return _wait_for_fork(listener, lifeline, connection)
-
-
-def _wait_for_fork(listener: socket.socket, lifeline: int, connection: socket.socket) -> list[str]:
-    """Tells the sender the fork's number and, at its end, its exit status. Returns in the fork only."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    listener.close()
-    os.close(lifeline)
-    said, streams, _, _ = socket.recv_fds(connection, REQUEST_BYTES_MAX, 3)
-    while not said.endswith(b"\n"):
-        said += connection.recv(REQUEST_BYTES_MAX)
-    pid = os.fork()
-    if pid == 0:
-        connection.close()
-        return _become(json.loads(said), streams)
-    for stream in streams:
-        os.close(stream)
-    with contextlib.suppress(BrokenPipeError):
-        connection.sendall(f"{pid}\n".encode())
-    _, status = os.waitpid(pid, 0)
-    with contextlib.suppress(BrokenPipeError):
-        connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
-    os._exit(0)
-
-
-def _become(request: dict[str, object], streams: list[int]) -> list[str]:
-    os.setsid()
-    for number, stream in enumerate(streams):
-        os.dup2(stream, number)
-        os.close(stream)
-    # As a new Python makes them: pipe, file or terminal are written to in different ways.
-    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
-        old = getattr(sys, name)
-        line_by_line = 1 if name == "stderr" or os.isatty(number) else -1
-        new = open(number, mode, line_by_line, old.encoding, old.errors, closefd=False)  # noqa: SIM115 (as long as the process)
-        setattr(sys, name, new)
-        setattr(sys, f"__{name}__", new)
-    os.environ.clear()
-    environment, arguments = request["environment"], request["arguments"]
-    assert isinstance(environment, dict) and isinstance(arguments, list)
-    os.environ.update(environment)
-    # /proc shows whose process this is, and each that it forks, as it does for a new one.
-    texts = [f"{name}={text}" for name, text in sorted(environment.items(), key=_is_not_ours)]
-    module_process.write_over(module_process.ENVIRONMENT_FIELDS, texts)
-    os.chdir(str(request["cwd"]))
-    tempfile.tempdir = None
-    return arguments
-
-
-def _is_not_ours(variable: tuple[str, str]) -> bool:
-    return not variable[0].startswith("IOLAB_")
-
-
-def _main() -> None:
-    listener = socket.socket(fileno=int(sys.argv[1]))
-    _import_all()
-    gc.collect()
-    gc.freeze()
-    arguments = _serve(listener, int(sys.argv[2]))
-    sys.argv[:] = [str(Path(sys.executable).parent / "iolab"), *arguments]
-    from iolab.presentation.cli import main
-
-    main()
-
-
-if __name__ == "__main__":
-    _main()
