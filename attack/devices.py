@@ -399,7 +399,7 @@ class Devices:
         finally:
             kill_processes(self.own.state)
             with suppress(subprocess.TimeoutExpired):
-                self.own.iolab("restore", status=None, time_limit_s=20)
+                self.own.iolab("restore", status=None)
             detach_under(self.own.work)
             self.own.clear()
         return Outcome(1, [f"{attempt.__name__}: {line}" for line in scene.wrong])

@@ -38,7 +38,7 @@ class Ground:
         """Whatever a case left, so that the next begins as the first did."""
         kill_processes(self.state)
         with suppress(subprocess.TimeoutExpired):
-            self.iolab("restore", status=None, time_limit_s=20)
+            self.iolab("restore", status=None)
         for line in Path("/proc/self/mountinfo").read_text().splitlines():
             if line.split()[4].startswith(f"{self.work}/"):
                 subprocess.run(["umount", "--lazy", line.split()[4]], capture_output=True, check=False)

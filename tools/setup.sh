@@ -42,9 +42,20 @@ narrate() {
 
 environment() {
     say "installing the Python packages of $1 into .venv"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --requirement "$1" 2>&1 |
+    { with_uv "$1" || with_pip --no-compile --requirement "$1"; } 2>&1 |
         narrate "installing the packages of $1" || fail "pip could not install $1: is a package index reachable?"
 }
+
+# Ten times as fast as pip, and reads none of its configuration: pip installs what uv cannot. A cache for one call, since
+# 1.4 GB in a home are more than a clone may leave.
+with_uv() {
+    local cache=.venv/uv-cache status=0
+    with_pip uv==0.13.9 && .venv/bin/uv pip install --quiet --python .venv/bin/python --cache-dir $cache --requirement "$1" || status=1
+    rm -rf $cache
+    return $status
+}
+
+with_pip() { .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"; }
 
 # With iolab in it as the sources are, so that no build has to install it.
 make_environment() {

@@ -54,18 +54,12 @@ class CommandLine:
         self, *arguments: str | Path, status: int | None = 0, cpu_limit_s: float = patience.CPU_LIMIT_S
     ) -> Outcome:
         """Runs to the end; `status` None accepts any exit status."""
-        if self.prefix or not prepared.fits(self._environment):
-            outcome = self._started(arguments, cpu_limit_s)
-        else:
-            done = prepared.run([*map(str, arguments)], self.cwd, self._environment, cpu_limit_s)
-            outcome = Outcome(done.returncode, done.stdout, done.stderr)
-        assert status is None or outcome.status == status, f"exit status {outcome.status}: {outcome.text}"
-        return outcome
-
-    def _started(self, arguments: tuple[str | Path, ...], cpu_limit_s: float) -> Outcome:
         with self.start(*arguments) as process:
             stdout, stderr = process.ended(cpu_limit_s)
-        return Outcome(process.returncode, stdout, stderr)
+        assert process.returncode is not None
+        outcome = Outcome(process.returncode, stdout, stderr)
+        assert status is None or outcome.status == status, f"exit status {outcome.status}: {outcome.text}"
+        return outcome
 
     @property
     def _environment(self) -> dict[str, str]:
@@ -73,7 +67,13 @@ class CommandLine:
 
     def start(self, *arguments: str | Path) -> Started:
         """The running process, leader of a process group of its own."""
-        return Started(
+        if not self.prefix and prepared.fits(self._environment):
+            return prepared.Forked([*map(str, arguments)], self.cwd, self._environment)
+        return self.start_program(*arguments)
+
+    def start_program(self, *arguments: str | Path) -> Program:
+        """The same, as a new process of the program."""
+        return Program(
             [*self.prefix, PROGRAM, *map(str, arguments)],
             cwd=self.cwd,
             env=self._environment,
@@ -81,6 +81,7 @@ class CommandLine:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            errors="surrogateescape",
             start_new_session=True,
         )
 
@@ -90,7 +91,7 @@ class CommandLine:
         return path
 
 
-class Started(subprocess.Popen[str]):
+class Program(subprocess.Popen[str]):
     """What fails while it runs is reported, not waited for."""
 
     def ended(self, cpu_limit_s: float = patience.CPU_LIMIT_S) -> tuple[str, str]:
@@ -109,6 +110,9 @@ class Started(subprocess.Popen[str]):
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
         super().__exit__(kind, *rest)
+
+
+Started = Program | prepared.Forked
 
 
 def as_nobody(command_line: CommandLine) -> CommandLine:

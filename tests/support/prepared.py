@@ -2,13 +2,14 @@
 
 A prepared process is started once by each process of the tests. It listens on a socket, and forks for each command line
 that it is sent, with the sender's arguments, directory, environment and standard streams; the fork ends as any Python
-does. Tests that kill, signal or limit the program start the real one (`CommandLine.start`), as do those whose
-environment changes what Python does when it starts.
+does. Tests whose environment changes what Python does when it starts, or whose program another one starts, start the
+real one.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import json
 import os
@@ -19,7 +20,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Self
 
 from support import patience
 
@@ -84,54 +87,81 @@ def fits(environment: dict[str, str]) -> bool:
     return here == _environment_at_start()
 
 
-def run(
-    arguments: list[str], cwd: Path, environment: dict[str, str], cpu_limit_s: float
-) -> subprocess.CompletedProcess[str]:
-    """The command line's output and exit status; negative, it is the signal that ended it.
+class Forked:
+    """A command line in a fork of the prepared process, leader of a session of its own, with what tests ask of a
+    `subprocess.Popen`."""
 
-    Raises:
-        subprocess.TimeoutExpired: see `patience.wait`; it was killed with its process group.
-    """
-    with (
-        tempfile.TemporaryFile() as stdout,
-        tempfile.TemporaryFile() as stderr,
-        Path(os.devnull).open("rb") as stdin,
-        socket.socket(socket.AF_UNIX) as connection,
-    ):
-        connection.connect(str(address()))
+    returncode: int | None = None
+
+    def __init__(self, arguments: list[str], cwd: Path, environment: dict[str, str]) -> None:
+        (out, out_theirs), (err, err_theirs) = os.pipe(), os.pipe()
+        self.stdout, self.stderr = (os.fdopen(fd, errors="surrogateescape", newline="") for fd in (out, err))
+        self._connection = socket.socket(socket.AF_UNIX)
+        self._connection.connect(str(address()))
         request = {"arguments": arguments, "cwd": str(cwd), "environment": environment}
-        streams = [stdin.fileno(), stdout.fileno(), stderr.fileno()]
-        socket.send_fds(connection, [json.dumps(request).encode() + b"\n"], streams)
-        said = Lines(connection)
-        pid = int(said.next() or "")
-        try:
-            status = int(patience.wait(said.next, [pid], cpu_limit_s))
-        except subprocess.TimeoutExpired:
-            os.killpg(pid, signal.SIGKILL)
-            raise
-        texts = []
-        for stream in (stdout, stderr):
-            stream.seek(0)
-            texts.append(stream.read().decode(errors="surrogateescape"))
-    return subprocess.CompletedProcess(arguments, status, *texts)
+        with Path(os.devnull).open("rb") as stdin:
+            streams = [stdin.fileno(), out_theirs, err_theirs]
+            socket.send_fds(self._connection, [json.dumps(request).encode() + b"\n"], streams)
+        os.close(out_theirs)
+        os.close(err_theirs)
+        self._said = b""
+        self.pid = int(self._line(None) or "")
 
+    def __enter__(self) -> Self:
+        return self
 
-class Lines:
-    """What a socket says, by lines."""
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """What fails while it runs is reported, not waited for."""
+        if kind is not None:
+            self.kill()
+        self.wait()
+        for stream in (self.stdout, self.stderr, self._connection):
+            stream.close()
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._rest = b""
+    def ended(self, cpu_limit_s: float = patience.CPU_LIMIT_S) -> tuple[str, str]:
+        """What it wrote to stdout and stderr until its end; see `patience.wait`."""
+        with ThreadPoolExecutor(2) as readers:
+            texts = [readers.submit(stream.read) for stream in (self.stdout, self.stderr)]
+            try:
+                patience.wait(self._ended, [self.pid], cpu_limit_s)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+            return texts[0].result(), texts[1].result()
 
-    def next(self, within_s: float | None = None) -> str | None:
-        """None if there is none within that time; "" at the end."""
-        while b"\n" not in self._rest:
+    communicate = ended
+
+    def poll(self) -> int | None:
+        """As of a `subprocess.Popen`."""
+        return self._ended(0)
+
+    def wait(self) -> int:
+        """As of a `subprocess.Popen`."""
+        return patience.wait(self._ended, [self.pid])
+
+    def kill(self) -> None:
+        """With what it has started in its session."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def send_signal(self, number: int) -> None:
+        """As of a `subprocess.Popen`."""
+        os.kill(self.pid, number)
+
+    def _ended(self, within_s: float) -> int | None:
+        if self.returncode is None and (said := self._line(within_s)) is not None:
+            self.returncode = int(said)
+        return self.returncode
+
+    def _line(self, within_s: float | None) -> str | None:
+        """The next that the prepared process says, or None if it says nothing within that time."""
+        while b"\n" not in self._said:
             if not select.select([self._connection], [], [], within_s)[0]:
                 return None
-            if not (more := self._connection.recv(4096)):
-                return ""
-            self._rest += more
-        line, _, self._rest = self._rest.partition(b"\n")
+            if not (more := self._connection.recv(64)):
+                raise RuntimeError("the prepared process has ended")
+            self._said += more
+        line, _, self._said = self._said.partition(b"\n")
         return line.decode()
 
 
