@@ -159,7 +159,7 @@ class ClusterKills:
         return Outcome(max(1, kills), wrong)
 
     def _start(self, arguments: list[str]) -> subprocess.Popen[str]:
-        return self.own.iolab.start(*arguments, "--on", self.cluster.nodes.on, "--patience", PATIENCE)
+        return self.own.iolab.start_program(*arguments, "--on", self.cluster.nodes.on, "--patience", PATIENCE)
 
     def _kill(self, rng: random.Random, process: subprocess.Popen[str], of_hosts: bool) -> str:
         who = rng.choice([one for one in VICTIMS if of_hosts or "agent" not in one])

@@ -279,7 +279,7 @@ def replaced_between_trials(scene: Scene) -> None:
     image = other_image(other)
     detach(other)
     (scene.own.work / "experiment.toml").write_text(target(device, destroy=True, load=SLOW, rounds=4))
-    with scene.own.iolab.start("run", "experiment.toml", "--out", "run") as process:
+    with scene.own.iolab.start_program("run", "experiment.toml", "--out", "run") as process:
         _wait_for_trials(scene, process, 1)
         before = _put_in_its_place(scene, device, image)
         stdout, stderr = process.communicate(timeout=60)
@@ -317,7 +317,7 @@ def link_repointed_between_trials(scene: Scene) -> None:
     link.symlink_to(device)
     (scene.own.work / "experiment.toml").write_text(target(link, destroy=True, load=SLOW, rounds=4))
     before = digest(victim)
-    with scene.own.iolab.start("run", "experiment.toml", "--out", "run") as process:
+    with scene.own.iolab.start_program("run", "experiment.toml", "--out", "run") as process:
         _wait_for_trials(scene, process, 1)
         other = scene.own.work / "other"
         other.symlink_to(victim)
@@ -331,7 +331,7 @@ def other_image(device: Path) -> Path:
 
 
 def _run_and_kill(scene: Scene) -> None:
-    with scene.own.iolab.start("run", "experiment.toml", "--out", "run") as process:
+    with scene.own.iolab.start_program("run", "experiment.toml", "--out", "run") as process:
         _wait_for_trials(scene, process, 1)
         kill_processes(scene.own.state)
         process.communicate()

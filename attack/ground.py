@@ -101,7 +101,7 @@ def control_characters(text: str) -> str:
 
 def run_to_end(iolab: CommandLine, *arguments: str | Path, time_limit_s: float = 60.0) -> Outcome:
     """Status 124 when it took too long, and was killed."""
-    process = iolab.start(*arguments)
+    process = iolab.start_program(*arguments)
     try:
         stdout, stderr = process.communicate(timeout=time_limit_s)
     except subprocess.TimeoutExpired:

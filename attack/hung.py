@@ -74,7 +74,7 @@ class Hung:
 
     def _frozen_run(self, rng: random.Random, ends: signal.Signals) -> list[str]:
         wrong = []
-        with self.own.iolab.start("run", "experiment.toml", "--out", "run") as process:
+        with self.own.iolab.start_program("run", "experiment.toml", "--out", "run") as process:
             self._wait_for_journal(process)
             time.sleep(rng.uniform(0.0, 1.2))
             with frozen(self.frozen):

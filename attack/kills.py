@@ -68,7 +68,7 @@ class Kills:
         return Outcome(kills, wrong)
 
     def _start(self, chosen: Victim) -> subprocess.Popen[str]:
-        return self.own.iolab.start(*(chosen.go_on if chosen.made.exists() else chosen.begin))
+        return self.own.iolab.start_program(*(chosen.go_on if chosen.made.exists() else chosen.begin))
 
     def _kill_a_command(self, rng: random.Random, who: str, chosen: Victim) -> int:
         """1, or 0 when it was over before."""
@@ -88,7 +88,7 @@ class Kills:
         return int(killed)
 
     def _kill_a_restore(self, rng: random.Random) -> int:
-        with self.own.iolab.start("restore") as process:
+        with self.own.iolab.start_program("restore") as process:
             time.sleep(rng.uniform(0.05, 0.35))
             killed = process.poll() is None
             with suppress(ProcessLookupError):

@@ -267,7 +267,7 @@ def held_by_another_user(scene: Scene) -> None:
 
 def _killed_run(scene: Scene, kind: str, path: Path) -> None:
     scene.experiment(kind, path, duration="20s")
-    with scene.own.iolab.start("run", "experiment.toml", "--out", "run") as process:
+    with scene.own.iolab.start_program("run", "experiment.toml", "--out", "run") as process:
         give_up = time.monotonic() + 20
         while process.poll() is None and time.monotonic() < give_up:
             if (path.is_file() and path.stat().st_size) or (path.is_dir() and any(path.glob("iolab-*/*"))):
@@ -300,7 +300,7 @@ def renamed_over_after_the_kill(scene: Scene) -> None:
 def renamed_over_while_running(scene: Scene) -> None:
     path = scene.work / "file"
     scene.experiment("file", path, duration="500ms")
-    with scene.own.iolab.start("run", "experiment.toml", "--out", "run") as process:
+    with scene.own.iolab.start_program("run", "experiment.toml", "--out", "run") as process:
         give_up = time.monotonic() + 20
         while process.poll() is None and time.monotonic() < give_up and not path.exists():
             time.sleep(0.005)

@@ -54,7 +54,7 @@ class Victim:
         """Started anew, and not killed."""
         if not self.lasts:
             return run_to_end(own.iolab, *arguments, time_limit_s=240.0)
-        with own.iolab.start(*arguments) as process:
+        with own.iolab.start_program(*arguments) as process:
             time.sleep(2.0)  # at its work by then, or not: it ends either way
             os.killpg(process.pid, signal.SIGINT)
             stdout, stderr = process.communicate(timeout=60)
