@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-GC_THRESHOLD = 100_000
+GC_THRESHOLD = 300_000
 """So many new objects that have not been freed before the first collection; 700 by default."""
 
 
