@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars
 import pytest
 from iolab.base.errors import InputError
 from iolab.files.importer.run_import import open_run
@@ -65,6 +66,41 @@ Completed 2000 requests, 1999/s
 $ bbolt bench
 # Write\t1000(ops)\t70ms\t(70µs/op)\t(14285 op/sec)
 """
+OF_JOBS = """fio randread 4k:
+
+                 base        patched
+ numjobs=1      640K IOPS    812K IOPS
+ numjobs=4     2100K IOPS   2550K IOPS
+"""
+OF_THREADS = """   threads     w/o patch     w/ patch    delta
+        1       11.31 GB/s   11.29 GB/s   -0.2%
+        2       21.40 GB/s   21.98 GB/s   +2.7%
+"""
+OF_CLIENTS = """dbench 5 (throughput, MB/sec):
+
+clients   6.9.0      6.10.0-rc1
+1         153.22     151.90
+4         498.10     466.23
+"""
+OF_MINUTES = """            create          find        unlink
+            (avg files/s)   (time)      (time)
+vanilla     235000          2m40s       4m30s
+patched     262000          2m38s       3m10s
+"""
+PER_CORE = "Before: 1.62M IOPS per core\nAfter:  1.78M IOPS per core (+10%)\n"
+STATISTICS = "rq_affinity=1:\n  lat avg: 12.3us  p99: 25us\nrq_affinity=2:\n  lat avg: 14.1us  p99: 31us\n"
+THREE_RUNS = "Results (3 runs each):\n none:  1012, 1005, 998 MB/s\n bfq:    402,  398, 410 MB/s\n"
+TWO_CHANGES = "RAID5 goes from 34.2k IOPS to 51.9k IOPS, and the\n99.9th percentile latency from 8.3ms to 4.1 ms.\n"
+ELBENCHO_LATENCIES = """
+          Files latency    : [ min=405us avg=2.10ms max=5.30ms ]
+          IO latency       : [ min=6us avg=24us max=196us ]
+          IO lat % us      : [ 1%<=6.8 50%<=12 75%<=22 99%<=216 ]
+"""
+FILEBENCH_BREAKDOWN = """61.130: Run took 60 seconds...
+61.147: Per-Operation Breakdown
+random-rate          0ops        0ops/s   0.0mb/s    0.000ms/op [0.000ms - 0.000ms]
+shadow-post-dbwr     315000ops     5249ops/s   0.0mb/s   36.712ms/op [0.013ms - 312.173ms]
+"""
 QUOTED = """> > The p99 latency dropped from 120 us
 > > to 95 us.
 >
@@ -83,8 +119,8 @@ QUOTED = """> > The p99 latency dropped from 120 us
         (BELOW_THE_RULE, "New", "sda", "iops", 1200),
         (DRAWN, "old", "64k", "rate_bytes_per_s", 52.4e6),
         (DRAWN, "new", "4k", "iops", 1200),
-        (WITH_UNIT_BEHIND, "xfs", "4", "read.rate_bytes_per_s", 630e6),
-        (WITH_UNIT_BEHIND, "ext4", "1", "write.rate_bytes_per_s", 180e6),
+        (WITH_UNIT_BEHIND, "xfs", "table[jobs=4]", "read.rate_bytes_per_s", 630e6),
+        (WITH_UNIT_BEHIND, "ext4", "table[jobs=1]", "write.rate_bytes_per_s", 180e6),
         (PARTED, "none", "table", "latency_ns_min", 1.2 * MS),
         (PARTED, "none", "table", "latency_ns_mean", 4.5 * MS),
         (PARTED, "none", "table", "latency_ns_max", 20.1 * MS),
@@ -106,6 +142,22 @@ QUOTED = """> > The p99 latency dropped from 120 us
         (BBOLT, "run", "bbolt -read-mode rnd", "read/elapsed_s", 61.5),
         (BBOLT, "run", "bbolt -read-mode rnd", "read/operations_per_s", 2197802),
         (BBOLT, "run", "bbolt", "write/operations_per_s", 14285),
+        (OF_JOBS, "base", "numjobs=4", "iops", 2.1e6),
+        (OF_JOBS, "patched", "numjobs=1", "iops", 812e3),
+        (OF_THREADS, "w/o patch", "table[threads=2]", "rate_bytes_per_s", 21.4e9),
+        (OF_THREADS, "w/ patch", "table[threads=1]", "rate_bytes_per_s", 11.29e9),
+        (OF_CLIENTS, "6.10.0-rc1", "table[clients=4]", "rate_bytes_per_s", 466.23e6),
+        (OF_MINUTES, "patched", "table", "unlink (time)_ns", 190 * 1000 * MS),
+        (OF_MINUTES, "vanilla", "table", "create (avg files_per_s)", 235000),
+        (PER_CORE, "After", "per core", "iops", 1.78e6),
+        (STATISTICS, "rq_affinity=2", "list", "latency_ns_p99", 31 * US),
+        (TWO_CHANGES, "after", "list", "latency_ns_p999", 4.1 * MS),
+        (TWO_CHANGES, "before", "RAID5", "iops", 34200),
+        (ELBENCHO_LATENCIES, "run", "elbencho", "file_latency_ns_mean", 2.1 * MS),
+        (ELBENCHO_LATENCIES, "run", "elbencho", "latency_ns_p50", 12 * US),
+        (ELBENCHO_LATENCIES, "run", "elbencho", "latency_ns_p99", 196 * US),
+        (FILEBENCH_BREAKDOWN, "run", "filebench", "shadow_post_dbwr/iops", 5249),
+        (FILEBENCH_BREAKDOWN, "run", "filebench", "shadow_post_dbwr/latency_ns_max", 312.173 * MS),
         (QUOTED, "before", "list", "latency_ns_p99", 120 * US),
         (QUOTED, "after", "list", "iops", 120_000),
     ],
@@ -122,6 +174,23 @@ def test_that_only_slow_operations_are_listed_is_stated(tmp_path: Path) -> None:
     assert any("only operations slower than 10 ms are listed" in one for one in open_run(path).problems)
     path.write_text(FILESLOWER)
     assert not open_run(path).problems
+
+
+def test_figures_of_one_kind_are_rounds_where_the_text_says_runs(tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text(THREE_RUNS)
+    of_bfq = open_run(path).metrics.filter(polars.col("setting") == "bfq").sort("round")
+    assert of_bfq["value"].to_list() == [402e6, 398e6, 410e6]
+    path.write_text(f"{THREE_RUNS}ext4: 900 MB/s\n".partition("\n")[2])
+    run = open_run(path)
+    assert run.metrics["value"].to_list() == [900e6]
+    assert any("figures of one kind behind a label: left out" in one for one in run.problems)
+
+
+def test_that_a_percentile_was_the_bound_of_a_bucket_is_stated(tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text(ELBENCHO_LATENCIES)
+    assert any("percentiles above the maximum are bounds of buckets" in one for one in open_run(path).problems)
 
 
 def test_columns_of_one_name_are_no_rounds(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""Tables that are made with spaces, as in mails: a line of names above lines that begin with a name and go on with
-figures alone. What is measured stands in the names, or in the text just above."""
+"""Tables that are made with spaces, as in mails: a line of names above lines that begin with a name, or with how much
+was done, and go on with figures alone. What is measured stands in the names, or in the text just above."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from iolab.files.importer.columns import MEASURED, OF_RESULT, RATIO, stated_in, states_time
+from iolab.files.importer.columns import MEASURED, OF_RESULT, RATIO, is_amount, stated_in, states_time
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_lines
 from iolab.files.importer.quantity_cell import quantities, several, without_spread
@@ -55,6 +55,8 @@ class _Found:
             self.header = heading if self.are_words else self.header
         cells = words if self.are_words else cells
         names = next((place for place, cell in enumerate(cells) if _figures([cell])), 0)
+        if not names and cells and is_amount(self.header[0], cells[:1]):
+            names = 1
         if not COLUMNS_MIN <= len(cells) == len(self.header) or not names or not _figures(cells[names:]):
             return False
         self.names = self.names if self.rows or self.are_words else names

@@ -9,11 +9,11 @@ from iolab.domain import parameter
 from iolab.files.importer.quantity_cell import LATENCY, quantity, unit_of
 
 OF_RESULT = re.compile(
-    r"\biops\b|bandwidth|\bbw\b|throughput|\b[kmg]i?b(?:ytes)?/s|\blatency\b|\bc?lat\b|\bp9\d|\b(?:ops|req|tx|obj)/s",
+    r"\biops\b|bandwidth|\bbw\b|throughput|\b[kmg]i?b(?:ytes)?/s|\blatency\b|\bc?lat\b|\bp9\d|\b(?:ops|req|tx|obj|files)/s",
     re.IGNORECASE,
 )
 """A metric of I/O, or its unit."""
-MEASURED = re.compile(r"\d ?(?:[kMG]?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|ops/s(?:ec)?)\b")
+MEASURED = re.compile(r"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|ops/s(?:ec)?)\b")
 """A rate or a latency; seconds stand in many a sentence."""
 OF_TEST = re.compile(r"seq|rand|rnd|read|write|\bmixed\b|^total$|\b\d+ ?[km]i?b?(?:qd\d+)?\b", re.IGNORECASE)
 """What only the name of a test has: how it accesses, and how much."""

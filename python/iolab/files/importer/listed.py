@@ -22,13 +22,15 @@ OF_NO_NAME = "list"
 _LINE = re.compile(
     r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d][^:=|*`]{1,100}?)[*_`]{0,2}\s*+"
     r"(?:[:=]|(?<=\s)(?:--|[\u2013\u2014])(?=\s))\s*+[*_`]{0,2}"
-    r"(?P<figure>~?\d[^:=|*_`]{0,40}?)[*_`]{0,2}(?:\s+[^\w\s(]{1,2})?(?:\s+\([^()]{1,80}\))?[.,;]?\s*+$"
+    r"(?P<figure>~?\d[^:=|*_`]{0,60}?)(?P<each>\s+per\s+(?:core|cpu|thread|device|drive|disk|job|node|queue))?"
+    r"[*_`]{0,2}(?:\s+[^\w\s(]{1,2})?(?:\s+\([^()]{1,80}\))?[.,;]?\s*+$",
+    re.IGNORECASE,
 )
 _LEAD = re.compile(
     r"\s{0,12}(?:[-*•+] )?[*_`]{0,2}(?P<lead>\w[^:=;,|*`]{0,60}?)[*_`]{0,2}\s*+(?:[:.]|--|[\u2013\u2014])[*_`]{0,2}\s+"
     r"(?P<pairs>[*_`]{0,2}[A-Za-z][^:=;,]{0,40}[:=].*)"
 )
-_BETWEEN_PAIRS = re.compile(r"[;,]\s+")
+_BETWEEN_PAIRS = re.compile(r"[;,]\s+|\s{2,}+(?=[A-Za-z])")
 _PAIR = re.compile(
     r"[*_`]{0,2}(?P<label>[A-Za-z][^:=;|*`]{0,60}?)[*_`]{0,2}\s*+[:=]\s*+[*_`]{0,2}(?P<figure>~?\d[^:=;|*_`]{0,30}?)[*_`]{0,2}\.?\s*$"
 )
@@ -56,6 +58,16 @@ _OF_SETTING = re.compile(
 _EMPTY = re.compile(r"\(\s*\)")
 _AMONG = re.compile(r",\s+| and ")
 """What parts the figures behind one label."""
+_BARE = re.compile(r"\d[\d.]*+")
+_OF_REPETITIONS = re.compile(r"\b(?:runs?|rounds?|times|iterations?|trials|repeats|repetitions)\b", re.IGNORECASE)
+_STATISTIC_ALONE = re.compile(r"p\d\d(?:\.\d+)?|avg|average|mean|median|min|max", re.IGNORECASE)
+_SETTING = re.compile(
+    r"before|after|base(?:line)?|(?:un)?patched|vanilla|mainline|old|new"
+    r"|with(?:out)?(?: (?:the )?patch)?|w/o?(?: patch)?"
+    r"|none|noop|(?:mq-)?deadline|cfq|bfq|kyber|ext[234]|xfs|btrfs|zfs|f2fs|bcachefs|(?:linux[ -])?v?\d+\.\d+[\w.+-]*",
+    re.IGNORECASE,
+)
+"""Labels that name what was changed, and not what was done."""
 
 
 class Entry(NamedTuple):
@@ -81,11 +93,20 @@ def _parts(text: str) -> list[Entry | None]:
     if found is None:
         return [*_pairs(text)]
     label = found["label"].strip()
-    parts = (quantities(part.strip()) or (None,) for part in _AMONG.split(found["figure"]))
+    parts = (quantities(part) or (None,) for part in _with_unit_of_last(_AMONG.split(found["figure"].strip())))
     figures = [one for of_part in parts for one in of_part]
     counts = bool(_COUNTS_REQUESTS.search(found["figure"])) and not _OF_SETTING.search(label)
     entries = [None if one is None else named(label, one, is_result=counts) for one in figures]
+    if _SETTING.fullmatch(label):
+        of = (found["each"] or OF_NO_NAME).strip()
+        entries = [one and one._replace(name=of, setting=label) for one in entries]
     return [_time(label, figures[0])] if entries == [None] and figures[0] is not None else entries
+
+
+def _with_unit_of_last(parts: list[str]) -> list[str]:
+    """`1012, 1005, 998 MB/s`: each with the unit of the last, if the others are bare."""
+    unit = _BARE.sub("", parts[-1], count=1).strip()
+    return [*(f"{part} {unit}" if _BARE.fullmatch(part) else part for part in parts[:-1]), parts[-1]]
 
 
 def _pairs(text: str) -> list[Entry]:
@@ -96,7 +117,11 @@ def _pairs(text: str) -> list[Entry]:
     figures = [(part["label"].strip(), quantities(part["figure"].strip())) for part in parts if part]
     if len(parts) < 2 or len(figures) < len(parts) or any(len(known) != 1 for _, known in figures):
         return []
-    said = [named(label, one) for label, (one,) in figures]
+    of_latency = any(LATENCY.search(label) for label, _ in figures)
+    said = [
+        named(f"lat {label}" if of_latency and _STATISTIC_ALONE.fullmatch(label) else label, one)
+        for label, (one,) in figures
+    ]
     entries = [one for one in said if one is not None]
     if len(entries) < len(said):
         return []
@@ -142,8 +167,13 @@ def _parse(source: Source, results: Results) -> None:
     last = None
     table = None
     unknown: list[Line] = []
+    repeats = any(map(_OF_REPETITIONS.search, source.text_lines))
     for line in source.lines(results.problem):
         found = entries(line.text)
+        if not repeats and len({(one.name, one.op, one.metric) for one in found}) < len(found):
+            results.lines_read.add(line.number)
+            results.problem("figures of one kind behind a label: left out; if they are rounds, say 'runs'", line.number)
+            continue
         if not found:
             unknown += [line] if _parts(line.text) else []
             continue

@@ -341,10 +341,11 @@ def _elbencho_rules() -> Iterator[Rule]:
             rate=of("files_per_s", op=op),
         )
         # Microseconds where no unit stands beside the number.
-        yield rule(
-            rf"{start}IO lat(?:ency)?{word}{_LATENCIES}",
-            **{name: of(f"latency_ns_{name}", US, op) for name in ("min", "mean", "max")},
-        )
+        for what, prefix in (("IO", ""), ("Files", "file_"), ("Dirs", "dir_"), ("(?:Ent|Entries|Objects)", "entry_")):
+            yield rule(
+                rf"{start}{what} lat(?:ency)?{word}{_LATENCIES}",
+                **{name: of(f"{prefix}latency_ns_{name}", US, op) for name in ("min", "mean", "max")},
+            )
         yield rule(
             rf"{start}IO lat % us{word}\s*+:\s*+\[.{{0,200}}?\b50%<={_figure('p50')}.{{0,200}}?\b99%<={_figure('p99')}",
             p50=of("latency_ns_p50", US, op),
@@ -356,7 +357,8 @@ ELBENCHO = figures_format(
     "elbencho",
     "elbencho's table: each phase, with the figures at the end of its last thread",
     recognised_by=r"OPERATION\s++RESULT TYPE\s++FIRST DONE\s++LAST DONE"
-    rf"|[A-Z]{{2,20}}\d{{0,3}}+\s++Elapsed (?:time|ms)\s*+:\s++{NUMBER}",
+    rf"|[A-Z]{{2,20}}\d{{0,3}}+\s++Elapsed (?:time|ms)\s*+:\s++{NUMBER}"
+    rf"|(?:IO|Files|Dirs|Ent|Entries|Objects) lat(?:ency)?(?: read| write)?{_LATENCIES}",
     words=("OPERATION", "RESULT TYPE", "FIRST DONE", "LAST DONE", "Throughput MiB/s"),
     titled=True,
     repeats=r"Svc compl|Time ms each",

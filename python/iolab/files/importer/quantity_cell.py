@@ -36,6 +36,8 @@ _TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3, "ms": 1e6, 
 _TIMES |= {f"{word}second{end}": _TIMES[unit] for word, unit in _LONG for end in ("", "s")}
 _EACH = re.compile(rf"{_THINGS}s?/s(?:ec)?|(?P<time>[mnuµμ]?s)/{_THINGS}")
 """`25.8 files/s`, `38.80 ms/file`."""
+_MINUTES = re.compile(r"(?P<minutes>\d{1,5})m ?(?P<seconds>\d{1,2}(?:\.\d{1,6})?)s")
+"""`4m30s`, as `time` prints it."""
 LATENCY = re.compile(r"(?:\b|_)c?lat(?:\b|_)|c?latency(?![a-z])", re.IGNORECASE)
 _PERCENTILE = re.compile(
     r"(?<![a-z0-9])(?:p(?P<after>\d\d(?:[._]?9{1,2})?)|(?P<before>\d\d(?:\.9{1,2})?)(?:th|%)(?:-?ile)?)(?![0-9.])",
@@ -139,6 +141,8 @@ def quantities_below(cell: str, header: str) -> list[Quantity]:
 
 def quantity(cell: str) -> Quantity | None:
     """The quantity in a cell; None if it holds something else. `MB` is 10^6 bytes, `MiB` 2^20."""
+    if long := _MINUTES.fullmatch(cell.strip()):
+        return Quantity((int(long["minutes"]) * 60 + float(long["seconds"])) * 1e9, "ns")
     found = _CELL.match(_APART.sub("", _ABOUT.sub("", cell.strip(), count=1)))
     value = number(found["number"]) if found else None
     if found is None or value is None:

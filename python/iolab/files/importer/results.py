@@ -108,6 +108,19 @@ class Row:
         name = f"errno_{errno}" if errno else None
         self._append(TableRow(self.phase, job, None, "fault", name, None, None, 1.0, text))
 
+    def bound_percentiles(self) -> bool:
+        """Lowers percentiles above the maximum to it, as tools print that report the upper bounds of buckets. Whether
+        there were any."""
+        maxima = {(row.job, row.op): row.value for row in self.rows if row.metric == "latency_ns_max"}
+        found = False
+        for place, row in enumerate(self.rows):
+            highest = maxima.get((row.job, row.op))
+            is_percentile = row.metric is not None and row.metric.startswith("latency_ns_p")
+            if is_percentile and highest is not None and row.value is not None and row.value > highest:
+                self.rows[place] = row._replace(value=highest)
+                found = True
+        return found
+
     def note(self, text: str) -> None:
         """Adds a remark that stands with the trial's metrics."""
         self._append(TableRow(None, None, None, "note", None, None, None, None, text))
@@ -387,6 +400,8 @@ class Results:
     def _take(self, row: Row, source: int) -> None:
         if not row.rows:
             return
+        if row.bound_percentiles():
+            self.problem("percentiles above the maximum are bounds of buckets; the maximum is taken in their place")
         self._known(self._settings, row.setting, SETTINGS_MAX, "settings")
         self._known(self._workloads, row.workload, WORKLOADS_MAX, "workloads")
         metrics = [(row.setting, row.workload, *reported) for reported in row.reported]

@@ -33,7 +33,7 @@ _FILEBENCH_LATENCY = {
 FILEBENCH = figures_format(
     "filebench",
     "filebench's summary, and its breakdown by operation",
-    recognised_by=r"(?:\d{1,9}: )?\d[\d.]{0,20}+: IO Summary:",
+    recognised_by=r"(?:\d{1,9}: )?\d[\d.]{0,20}+: (?:IO Summary:|Per-Operation Breakdown)",
     words=("filebench", "Per-Operation Breakdown", "IO Summary", "ops/s", "ms/op"),
     titled=True,
     repeats=r"[\d.]++: Run took",

@@ -69,6 +69,8 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
     if any(quantities(row[place]) for row in rows for place in nameless):
         results.problem(f"{counted(len(nameless), 'column')} of figures without a name: left out", table.line)
     names, named_rows = with_amounts(header, rows)
+    if is_amount(names[0], (amounts := [row[0] for row in named_rows])) and all(map(str.isdecimal, amounts)):
+        named_rows = [[f"{OF_NO_NAME}[{names[0]}={row[0]}]", *row[1:]] for row in named_rows]
     if split := settings_of(names):
         left_out = _add_settings(table, *split, named_rows, source)
     elif by_metric := settings_by_metric(names):
@@ -232,7 +234,9 @@ def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
         any(map(quantities, column)) for column in list(zip(*rows, strict=True))[1:]
     )
     # Rows of sizes are what was done, under settings of one metric.
-    are_named = all(_is_text(row[0]) or parameter.SIZE.fullmatch(row[0]) for row in rows)
+    are_named = all(_is_text(row[0]) or parameter.SIZE.fullmatch(row[0]) for row in rows) or is_amount(
+        header[0], [row[0] for row in rows]
+    )
     return one_kind and (has_unit or are_numbered or are_tests) and are_named
 
 
@@ -257,7 +261,7 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
             left_out += _without_figure(row[place], known)
             for found in known:
                 bare = without_unit(label).strip() or label
-                if parameter.SIZE.fullmatch(bare):
+                if parameter.SIZE.fullmatch(bare) or is_amount(header[0], [bare]):
                     metric = found.metric_called(label) or _nameless(found)
                     table.row(setting, f"{OF_NO_NAME}[{header[0]}={bare}]").add(metric, found.value)
                     continue
@@ -292,7 +296,7 @@ def _add_rounds(table: Table, names: list[str], rows: list[list[str]]) -> list[s
 def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: Source) -> list[str]:
     """Returns the cells that are text in a column of figures, or hold no single figure."""
     left_out: list[str] = []
-    apart = _sizes(header) or _tests(header, rows)
+    apart = _sizes(header) or _of_one_metric(header, rows)
     lower = [name.lower() for name in header]
     setting, workload, round = (
         next((lower.index(name) for name in known if name in lower), None) for known in (SETTING, WORKLOAD, ROUND)
@@ -353,13 +357,16 @@ def _sizes(header: list[str]) -> dict[int, str]:
     return found if len(set(found.values())) > 1 else {}
 
 
-def _tests(header: list[str], rows: list[list[str]]) -> dict[int, str]:
-    """Columns that are tests of one metric, such as `4K randread` and `64K randread` with rates below: by what they are
+def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
+    """Columns that are of one metric, such as `4K randread` and `64K randread` with rates below: by what they are
     called, if the operation and the metric do not tell them apart."""
     found: dict[tuple[str, str], list[int]] = {}
     for place, name in enumerate(header):
         kinds = {known.metric for row in rows for known in quantities_below(row[place], name)}
-        if OF_TEST.search(name) and not _is_result(name) and len(kinds) == 1 and (metric := kinds.pop()):
+        if not place or _is_result(name) or len(kinds) != 1:
+            continue
+        # Times without a name of their own are called by their columns.
+        if (metric := kinds.pop()) and (OF_TEST.search(name) or metric != "ns"):
             ways = [way for way in ("read", "write") if way in name.lower()]
             found.setdefault((ways[0] if len(ways) == 1 else "all", metric), []).append(place)
     if all(len(places) == 1 for places in found.values()):
