@@ -14,6 +14,7 @@ from iolab.files.importer.run_import import open_run
 from iolab.presentation.cli.outcome import exit_if_met
 from iolab.presentation.table import render
 from iolab.presentation.table.conclusions import conclusions
+from test_importer import opened
 from typer import Exit
 
 
@@ -74,11 +75,9 @@ def test_noise_is_printed_without_exponents() -> None:
 def test_a_setting_alone_has_a_sentence_with_its_levels_and_its_rounds(tmp_path: Path) -> None:
     """The first question of a run of one setting is how much, and whether the rounds agree."""
     path = tmp_path / "drive.csv"
-    path.write_text("run,elapsed_s,iops\n1,0.5,100\n2,0.5,80\n3,0.5,130\n")
-    shown = render(open_run(path), "plain").splitlines()
+    shown = render(opened(path, "run,elapsed_s,iops\n1,0.5,100\n2,0.5,80\n3,0.5,130\n"), "plain").splitlines()
     assert shown[2] == "● IOPS 102.5 (80.0 to 130.0) and elapsed 500.0 ms (500.0 to 500.0)."
-    path.write_text("test,iops\nread,100\nwrite,80\nread,100\nwrite,80\n")
-    shown = render(open_run(path), "markdown").splitlines()
+    shown = render(opened(path, "test,iops\nread,100\nwrite,80\nread,100\nwrite,80\n"), "markdown").splitlines()
     assert shown[4:6] == ["- read: IOPS 100.0 (100.0 to 100.0).", "- write: IOPS 80.00 (80.00 to 80.00)."]
 
 
@@ -105,8 +104,7 @@ def test_one_round_names_only_figures_that_differ(tmp_path: Path) -> None:
     path.write_text("setting,iops,elapsed_s\na,100,2\nb,100,3\nc,100,2\n")
     (stated,) = [line for line in render(open_run(path), "plain").splitlines() if line.startswith("○")]
     assert "IOPS" not in stated and "b differs from a in elapsed (+50.0 %)" in stated and "c differs" not in stated
-    path.write_text("setting,iops\na,100\nb,100\n")
-    assert "in it, no figure differs." in render(open_run(path), "plain")
+    assert "in it, no figure differs." in render(opened(path, "setting,iops\na,100\nb,100\n"), "plain")
 
 
 def test_undecided_settings_are_named_nearest_first_with_the_span_of_their_noise(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ rounds = 1
 seed = 1
 [target]
 kind = "scratch"
-size = "{size}"
+size = "256MiB"
 filesystem = "{filesystem}"
 [workloads.readers]
 kind = "iostest"
@@ -99,11 +99,8 @@ def iostest(
     scheduler: str = "bfq",
     duration: str = "400ms",
     filesystem: str = "ext4",
-    size: str = "256MiB",
 ) -> str:
-    return IOSTEST.format(
-        job=job, controller=controller, scheduler=scheduler, duration=duration, filesystem=filesystem, size=size
-    )
+    return IOSTEST.format(job=job, controller=controller, scheduler=scheduler, duration=duration, filesystem=filesystem)
 
 
 def qsbench(*, size: str = "128MiB", limit: str = "32MiB", passes: int = 1) -> str:

@@ -22,9 +22,7 @@ MIB = 2**20
 
 def check_value(directory: Path, text: str, setting: str, workload: str, metric: str, expected: float | None) -> None:
     """What is imported of a text."""
-    path = directory / "run.txt"
-    path.write_text(text)
-    found = value(open_run(path), setting, workload, metric)
+    found = value(opened(directory / "run.txt", text), setting, workload, metric)
     assert found == (expected if expected is None else pytest.approx(expected))
 
 
@@ -33,6 +31,12 @@ def value(run: RunData, setting: str, workload: str, key: str, round: int = 0) -
     assert rows.height == 1, (setting, workload, key, rows.height)
     found: float = rows["value"][0]
     return found
+
+
+def opened(path: Path, content: str | bytes) -> RunData:
+    """What is imported of a file with this content."""
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return open_run(path)
 
 
 def sample(name: str) -> RunData:
@@ -356,10 +360,8 @@ def test_text_where_a_number_belongs_has_its_place(tmp_path: Path) -> None:
     ],
 )
 def test_one_line_says_what_is_wrong(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "file.txt"
-    path.write_bytes(content)
     with pytest.raises(InputError, match=message):
-        open_run(path)
+        opened(tmp_path / "file.txt", content)
 
 
 def test_a_format_can_be_forced(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from iolab.files.importer import content
 from iolab.files.importer.groups import groups_of
 from iolab.files.importer.run_import import open_files, open_run
 from iolab.presentation.table import render
-from test_importer import value
+from test_importer import opened, value
 
 KIB, MIB, GIB, MS, US = 2.0**10, 2.0**20, 2.0**30, 1e6, 1e3
 
@@ -275,9 +275,7 @@ snappycomp   :    7000.000 micros/op; (snappy failure)
     ],
 )
 def test_figures_of_what_people_post(tmp_path: Path, text: str, workload: str, metric: str, expected: float) -> None:
-    path = tmp_path / "posted.txt"
-    path.write_text(text)
-    assert value(open_run(path), "posted", workload, metric) == pytest.approx(expected, rel=1e-6)
+    assert value(opened(tmp_path / "posted.txt", text), "posted", workload, metric) == pytest.approx(expected, rel=1e-6)
 
 
 def first_sentence(path: Path) -> str:
@@ -301,28 +299,23 @@ def test_what_failed_or_was_not_counted_is_absent(tmp_path: Path) -> None:
         (PIDSTAT, "write.rate_bytes_per_s", "not accessible to pidstat"),
         (FILEBENCH, "closefile1/latency_ns_mean", "below the decimals"),
     ):
-        path.write_text(text)
-        absent = open_run(path).metrics.filter(key=key).drop_nulls("reason")
+        absent = opened(path, text).metrics.filter(key=key).drop_nulls("reason")
         assert absent["value"].to_list() == [None] and reason in absent["reason"][0]
-    path.write_text(ETCD)
-    assert "sync.iops" not in open_run(path).keys
+    assert "sync.iops" not in opened(path, ETCD).keys
 
 
 def test_copies_of_a_script_are_rounds_without_their_mean(tmp_path: Path) -> None:
-    path = tmp_path / "bench.txt"
-    path.write_text(BENCH_SH)
-    run = open_run(path)
+    run = opened(tmp_path / "bench.txt", BENCH_SH)
     assert run.settings == ["bench"] and run.workloads == ["bench.sh"]
     assert [value(run, "bench", "bench.sh", "write.rate_bytes_per_s", round=one) for one in (0, 1)] == [12.4e6, 1.1e9]
 
 
 def test_two_volumes_side_by_side_are_settings(tmp_path: Path) -> None:
-    path = tmp_path / "kbench.txt"
-    path.write_text(
+    run = opened(
+        tmp_path / "kbench.txt",
         "For: Local-Path vs Longhorn\nIOPS (Read/Write)\n"
-        "        Random:   36,000 / 26,000   vs   14,000 / 9,000    :   -61.11% / -65.38%\n"
+        "        Random:   36,000 / 26,000   vs   14,000 / 9,000    :   -61.11% / -65.38%\n",
     )
-    run = open_run(path)
     assert run.settings == ["Local-Path", "Longhorn"]
     assert value(run, "Longhorn", "kbench", "random/write.iops") == 9000
 
@@ -350,8 +343,7 @@ def test_a_packed_file_is_read_as_what_it_holds(tmp_path: Path) -> None:
 def test_a_packed_table_and_log_are_read_in_pieces(tmp_path: Path) -> None:
     table = tmp_path / "t.csv.gz"
     rows = b"".join(b"a,%d,10\nb,%d,20\n" % (n, n) for n in range(9))
-    table.write_bytes(gzip.compress(b"setting,round,iops\n" + rows))
-    assert value(open_run(table), "b", "t", "iops", round=8) == 20
+    assert value(opened(table, gzip.compress(b"setting,round,iops\n" + rows)), "b", "t", "iops", round=8) == 20
     log = tmp_path / "x_bw.1.log.xz"
     log.write_bytes(lzma.compress(b"".join(b"%d, 1024, 0, 4096, 0\n" % ms for ms in range(100))))
     assert open_run(log).settings == ["x"]
@@ -359,17 +351,15 @@ def test_a_packed_table_and_log_are_read_in_pieces(tmp_path: Path) -> None:
 
 def test_what_unpacks_to_too_much_or_in_part_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.gz"
-    path.write_bytes(gzip.compress(b"a" * 5000)[:-9])
     with pytest.raises(InputError, match=r"x\.gz: packed with gzip, and can't be unpacked .*; was it cut off\?"):
-        open_run(path)
+        opened(path, gzip.compress(b"a" * 5000)[:-9])
     for name in ("CONTENT_BYTES_MAX", "ZSTD_BYTES_MAX"):
         monkeypatch.setattr(content, name, 4000)
     for packed in (gzip.compress(b"a" * 5000), _native.zstd(b"a" * 5000)):
-        path.write_bytes(packed)
         with pytest.raises(
             InputError, match=r"x\.gz: holds more than 0 MiB, the most that is unpacked; unpack or split it"
         ):
-            open_run(path)
+            opened(path, packed)
 
 
 @pytest.mark.parametrize(
@@ -401,28 +391,23 @@ def test_what_unpacks_to_too_much_or_in_part_is_one_line(tmp_path: Path, monkeyp
 def test_numbers_of_every_country_and_units_in_the_header(
     tmp_path: Path, text: str, key: str, expected: float, stated: str
 ) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(text)
-    run = open_run(path)
+    run = opened(tmp_path / "t.csv", text)
     assert value(run, "a", "t", key) == pytest.approx(expected)
     assert any(stated in one for one in run.problems) if stated else not run.problems
 
 
 def test_two_columns_of_one_metric_are_both_kept(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("c,lat (µs),avg lat [ms]\na,130,0.13\nb,131,0.131\n")
-    run = open_run(path)
+    run = opened(tmp_path / "t.csv", "c,lat (µs),avg lat [ms]\na,130,0.13\nb,131,0.131\n")
     assert value(run, "a", "t", "latency_ns_mean") == 130e3 and value(run, "a", "t", "avg lat [ms]") == 0.13
 
 
 def test_a_stage_and_its_operations_are_what_was_measured(tmp_path: Path) -> None:
-    path = tmp_path / "cosbench.csv"
-    path.write_text(
+    run = opened(
+        tmp_path / "cosbench.csv",
         "Stage,Op-Name,Op-Type,Op-Count,Avg-ResTime,Throughput,Status\n"
         "init,init,init,0,N/A,0,completed\nmain,read,read,600,5.5,200.5,completed\n"
-        "main,write,write,150,25.5,50.1,completed\n"
+        "main,write,write,150,25.5,50.1,completed\n",
     )
-    run = open_run(path)
     assert run.settings == ["cosbench"]
     assert value(run, "cosbench", "main[Op-Name=read,Op-Type=read]", "Throughput") == 200.5
 
@@ -488,9 +473,7 @@ RATES_CHANGED = """\
 def test_columns_are_settings_of_what_their_names_or_the_text_above_say(
     tmp_path: Path, text: str, settings: list[str], workload: str, metric: str, expected: float
 ) -> None:
-    path = tmp_path / "mail.txt"
-    path.write_text(f"Hi,\n\n{text}\nThanks\n")
-    run = open_run(path)
+    run = opened(tmp_path / "mail.txt", f"Hi,\n\n{text}\nThanks\n")
     assert run.settings == settings
     assert value(run, settings[-1], workload, metric) == pytest.approx(expected)
     stated = [one for one in run.problems if "columns of changes are left out" in one]
@@ -520,18 +503,16 @@ def test_rates_after_the_name_of_their_file_or_job(tmp_path: Path) -> None:
     run = open_run(path)
     assert run.settings == ["ext4.log", "xfs.log"]
     assert value(run, "xfs.log", "fio", "write.iops") == 20000 and value(run, "xfs.log", "fio", "iops") == 40000
-    path.write_text("".join(f"rand{way}:" + line.format(way, "10k") for way in ("read", "write")))
-    run = open_run(path)
+    run = opened(path, "".join(f"rand{way}:" + line.format(way, "10k") for way in ("read", "write")))
     assert run.workloads == ["randread", "randwrite"] and value(run, "grep", "randread", "iops") == 10000
 
 
 def test_lines_of_io_uring_are_rounds_below_their_titles(tmp_path: Path) -> None:
-    path = tmp_path / "mail.txt"
-    path.write_text(
+    run = opened(
+        tmp_path / "mail.txt",
         "> Before:\n> IOPS=4.50M, BW=2.20GiB/s, IOS/call=32/31\n> IOPS=4.52M, BW=2.21GiB/s, IOS/call=32/31\n"
-        "> After:\n> IOPS=480K, BW=234MiB/s, IOS/call=32/31\n"
+        "> After:\n> IOPS=480K, BW=234MiB/s, IOS/call=32/31\n",
     )
-    run = open_run(path)
     assert run.settings == ["Before", "After"]
     assert value(run, "Before", "t-io_uring", "iops", round=1) == 4.52e6
     assert value(run, "After", "t-io_uring", "iops") == 480e3
@@ -545,9 +526,7 @@ METER = "300000000 bytes (300 MB, 286 MiB) copied, 1 s, 300 MB/s"
 @pytest.mark.parametrize("between", ["\r", "\n"])
 def test_the_progress_meter_of_dd_is_no_measurement(tmp_path: Path, between: str) -> None:
     """As a terminal shows it, and as it is posted."""
-    path = tmp_path / "dd.txt"
-    path.write_text(f"{METER}{between}6{METER[1:]}\n{RECORDS}{COPIED}" * 2)
-    run = open_run(path)
+    run = opened(tmp_path / "dd.txt", f"{METER}{between}6{METER[1:]}\n{RECORDS}{COPIED}" * 2)
     assert run.workloads == ["dd"] and run.problems == []
     assert [value(run, "dd", "dd", "elapsed_s", round=one) for one in (0, 1)] == [4, 4]
 
@@ -556,12 +535,10 @@ def test_machines_of_bonnie_are_settings_if_there_are_several(tmp_path: Path) ->
     line = "1.97,1.97,{},1,1400000000,16G,,500,90,{},20,40000,10,1055,90,120000,12,250.5,1,16,,,,,"
     line += ",".join(["5000,20"] * 6) + ",1us" * 12 + "\n"
     path = tmp_path / "bonnie.csv"
-    path.write_text(line.format("ext4", 90000) + line.format("xfs", 95000))
-    run = open_run(path)
+    run = opened(path, line.format("ext4", 90000) + line.format("xfs", 95000))
     assert run.settings == ["ext4", "xfs"]
     assert value(run, "xfs", "bonnie++", "put_block/rate_bytes_per_s") == 95000 * KIB
-    path.write_text(line.format("host", 90000) + line.format("host", 95000))
-    assert open_run(path).settings == ["bonnie"]
+    assert opened(path, line.format("host", 90000) + line.format("host", 95000)).settings == ["bonnie"]
 
 
 def test_timed_commands_are_workloads(tmp_path: Path) -> None:
@@ -617,9 +594,7 @@ def test_diskspd_below_headings(tmp_path: Path) -> None:
 def test_more_figures_of_what_people_post(
     tmp_path: Path, text: str, workload: str, metric: str, expected: float
 ) -> None:
-    path = tmp_path / "posted.txt"
-    path.write_text(text)
-    assert value(open_run(path), "posted", workload, metric) == pytest.approx(expected, rel=1e-4)
+    assert value(opened(tmp_path / "posted.txt", text), "posted", workload, metric) == pytest.approx(expected, rel=1e-4)
 
 
 def test_what_posting_adds_to_each_line_is_taken_off(tmp_path: Path) -> None:
@@ -630,8 +605,7 @@ def test_what_posting_adds_to_each_line_is_taken_off(tmp_path: Path) -> None:
         "@@ -0,0 +1,14 @@\n" + "".join(f"+{line}\n" for line in ETCD.splitlines()),
         f"<html><body><pre>\nHi,\n{ETCD.replace('<', '&lt;')}</pre></body></html>\n",
     ):
-        path.write_text(text)
-        run = open_run(path)
+        run = opened(path, text)
         assert value(run, "posted", "mytest", "write.iops") == pytest.approx(500, rel=0.01), text
         assert value(run, "posted", "mytest", "sync.latency_ns_mean") == 1.97 * MS
 
@@ -654,8 +628,7 @@ def test_sums_of_fio_after_the_name_of_their_file(tmp_path: Path) -> None:
     run = open_run(path)
     assert run.settings == ["bfq", "none"] and run.state.rounds == 1
     assert value(run, "none", "fio", "write.rate_bytes_per_s") == 2 * MIB
-    path.write_text(line.format("", "READ", 10) + line.format("", "READ", 30))
-    run = open_run(path)
+    run = opened(path, line.format("", "READ", 10) + line.format("", "READ", 30))
     assert [value(run, "grep", "fio", "rate_bytes_per_s", round=one) for one in (0, 1)] == [MIB, 3 * MIB]
 
 
@@ -680,9 +653,7 @@ def test_outputs_of_sysbench_below_titles_are_settings(tmp_path: Path) -> None:
 
 
 def test_how_it_was_accessed_is_no_setting(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("bs,rw,iops\n4k,randread,100\n4k,randwrite,90\n")
-    run = open_run(path)
+    run = opened(tmp_path / "t.csv", "bs,rw,iops\n4k,randread,100\n4k,randwrite,90\n")
     assert run.settings == ["t"]
     assert run.workloads == ["csv[bs=4k,rw=randread]", "csv[bs=4k,rw=randwrite]"]
 
@@ -694,9 +665,7 @@ def test_how_it_was_accessed_is_no_setting(tmp_path: Path) -> None:
 def test_outputs_before_and_after_a_change_are_no_rounds(name: str, tmp_path: Path) -> None:
     before = (Path(__file__).parent / "imported" / name).read_text()
     after = re.sub(r"(?<=\d)7(?=\d*\b)", "8", before)
-    path = tmp_path / "mail.txt"
-    path.write_text(f"Before:\n\n{before}\n\nAfter:\n\n{after}\n")
-    assert open_run(path).settings == ["Before", "After"]
+    assert opened(tmp_path / "mail.txt", f"Before:\n\n{before}\n\nAfter:\n\n{after}\n").settings == ["Before", "After"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from iolab.base.errors import InputError
 from iolab.files.importer.run_import import open_run
-from test_importer import value
+from test_importer import opened, value
 
 MIB = 2**20
 SYSBENCH = """sysbench 1.0.20 (using system LuaJIT 2.1.0)
@@ -41,9 +41,7 @@ test: (groupid=0, jobs=1): err= 0: pid=1: Mon Jan  1 00:00:00 2024
 
 
 def _read(tmp_path: Path, text: str, name: str = "x.txt") -> dict[tuple[str, str, str], float]:
-    path = tmp_path / name
-    path.write_text(text)
-    metrics = open_run(path).metrics
+    metrics = opened(tmp_path / name, text).metrics
     columns = (metrics[name].to_list() for name in ("setting", "workload", "key", "value"))
     return {(setting, workload, key): value for setting, workload, key, value in zip(*columns, strict=True)}
 
@@ -240,9 +238,7 @@ def test_units_written_out(tmp_path: Path) -> None:
 
 
 def test_times_of_posix_in_a_line_are_rounds(tmp_path: Path) -> None:
-    path = tmp_path / "x.txt"
-    path.write_text("real 5.05 user 0.03 sys 0.01\nreal 4.88 user 0.03 sys 0.00\n")
-    run = open_run(path)
+    run = opened(tmp_path / "x.txt", "real 5.05 user 0.03 sys 0.01\nreal 4.88 user 0.03 sys 0.00\n")
     assert [value(run, "x", "command", "elapsed_s", round) for round in range(2)] == [5.05, 4.88]
 
 
@@ -368,8 +364,6 @@ def test_of_a_change_what_is_there_after_it(tmp_path: Path) -> None:
     ],
 )
 def test_a_part_is_refused_by_name(tmp_path: Path, text: str, what: str) -> None:
-    path = tmp_path / "x.txt"
-    path.write_text(text)
     with pytest.raises(InputError, match=what) as caught:
-        open_run(path)
+        opened(tmp_path / "x.txt", text)
     assert caught.value.remedy

@@ -11,7 +11,7 @@ from iolab.domain.arms import Arm, compare_arms
 from iolab.files.importer.run_import import open_files, open_run
 from iolab.files.store import RunData
 from support.command_line import CommandLine
-from test_importer import value
+from test_importer import opened, value
 
 SAMPLES = Path(__file__).parent / "imported"
 MIB = 2**20
@@ -102,8 +102,7 @@ def test_jobs_that_share_a_rate_ran_together_and_others_follow_each_other(tmp_pa
 def test_runs_that_differ_in_an_option_are_settings_named_by_it(tmp_path: Path) -> None:
     path = tmp_path / "depths.json"
     documents = [{"jobs": [job()], "global options": {"iodepth": depth, "bs": "4k"}} for depth in ("1", "32", "1")]
-    path.write_text("\n".join(map(json.dumps, documents)))
-    assert text_of(open_run(path)) == [
+    assert text_of(opened(path, "\n".join(map(json.dumps, documents)))) == [
         ("depths iodepth=1", "a", 0),
         ("depths iodepth=32", "a", 0),
         ("depths iodepth=1", "a", 1),
@@ -167,9 +166,7 @@ def test_a_percentile_does_not_exceed_the_maximum(tmp_path: Path) -> None:
     one = job()
     one["read"]["lat_ns"]["percentile"] = {"99.900000": 10}  # type: ignore[index]
     assert value(open_run(written(tmp_path / "one.json", one)), "one", "a", "latency_ns_p999") == 9
-    log = tmp_path / "x_lat.1.log"
-    log.write_text("".join(f"{n}, {100_001 + n}, 0, 4096\n" for n in range(1, 121)))
-    run = open_run(log)
+    run = opened(tmp_path / "x_lat.1.log", "".join(f"{n}, {100_001 + n}, 0, 4096\n" for n in range(1, 121)))
     assert value(run, "x", "fio lat log", "read.latency_ns_p90") == value(
         run, "x", "fio lat log", "read.latency_ns_max"
     )
@@ -187,10 +184,8 @@ def test_times_that_are_dates_are_counted_from_the_first(tmp_path: Path) -> None
 
 
 def test_a_cut_terse_line_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "cut.txt"
-    path.write_text((SAMPLES / "fio-3.33-terse5.txt").read_text()[:400])
     with pytest.raises(InputError, match=r"cut.txt:1: the line is cut off"):
-        open_run(path)
+        opened(tmp_path / "cut.txt", (SAMPLES / "fio-3.33-terse5.txt").read_text()[:400])
 
 
 def test_json_in_a_mail_is_read_quoted_too(tmp_path: Path) -> None:
@@ -211,8 +206,7 @@ def test_fio_1_writes_commas_in_numbers(tmp_path: Path) -> None:
     path = tmp_path / "one.txt"
     text = (SAMPLES / "fio-2.1.txt").read_text()
     text = text.replace("io=1024.0MB, bw=293226KB/s, iops=73306", "io=1,024MiB, bw=286MiB/s, iops=73,306")
-    path.write_text(text.replace("issued    : total=r=262144/w=0/d=0", "issued r/w/d: total=262144/0/0"))
-    run = open_run(path)
+    run = opened(path, text.replace("issued    : total=r=262144/w=0/d=0", "issued r/w/d: total=262144/0/0"))
     assert value(run, "one", "randread", "rate_bytes_per_s") == pytest.approx(2**30 / 3.576)
     assert value(run, "one", "randread", "iops") == pytest.approx(262144 / 3.576)
 
@@ -220,6 +214,5 @@ def test_fio_1_writes_commas_in_numbers(tmp_path: Path) -> None:
 def test_a_job_that_failed_before_it_had_figures_says_why(tmp_path: Path) -> None:
     path = tmp_path / "none.txt"
     said = "fio: pid=2625, err=2/file:filesetup.c:805, func=open(/srv/x), error=No such file or directory"
-    path.write_text(f"fio-3.33\nStarting 1 process\n{said}\n\n\nRun status group 0 (all jobs):\n")
     with pytest.raises(InputError, match=r"no figures: a job failed with error 2 \(No such file or directory\)"):
-        open_run(path)
+        opened(path, f"fio-3.33\nStarting 1 process\n{said}\n\n\nRun status group 0 (all jobs):\n")

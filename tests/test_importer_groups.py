@@ -8,7 +8,7 @@ import polars
 import pytest
 from iolab.base.errors import InputError
 from iolab.files.importer.run_import import open_run
-from test_importer import check_value
+from test_importer import check_value, opened
 
 MS, US = 1e6, 1e3
 ABOVE_THE_RULE = """|          | old   |          | new   |          |
@@ -170,10 +170,8 @@ def test_the_figures(
 
 def test_that_only_slow_operations_are_listed_is_stated(tmp_path: Path) -> None:
     path = tmp_path / "run.txt"
-    path.write_text(EXT4SLOWER)
-    assert any("only operations slower than 10 ms are listed" in one for one in open_run(path).problems)
-    path.write_text(FILESLOWER)
-    assert not open_run(path).problems
+    assert any("only operations slower than 10 ms are listed" in one for one in opened(path, EXT4SLOWER).problems)
+    assert not opened(path, FILESLOWER).problems
 
 
 def test_figures_of_one_kind_are_rounds_where_the_text_says_runs(tmp_path: Path) -> None:
@@ -199,7 +197,6 @@ def test_columns_of_one_name_are_no_rounds(tmp_path: Path) -> None:
     run = open_run(path)
     assert set(run.metrics["key"]) == {"rate_bytes_per_s"}
     assert any("2 columns are called IOPS" in one for one in run.problems)
-    path.write_text("| fs | IOPS | IOPS |\n|---|---|---|\n| xfs | 10 | 20 |\n")
     with pytest.raises(InputError) as error:
-        open_run(path)
+        opened(path, "| fs | IOPS | IOPS |\n|---|---|---|\n| xfs | 10 | 20 |\n")
     assert "2 columns are called IOPS" in error.value.what

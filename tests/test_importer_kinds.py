@@ -9,7 +9,7 @@ import pytest
 from iolab.base.errors import InputError
 from iolab.files.importer.run_import import open_run
 from iolab.presentation.cli.invoke import invoke
-from test_importer import check_value, value
+from test_importer import check_value, opened, value
 
 MIB = 2**20
 MS, US = 1e6, 1e3
@@ -193,9 +193,7 @@ def test_the_figures(
 
 
 def test_a_rate_that_was_asked_for_is_no_result(tmp_path: Path) -> None:
-    path = tmp_path / "run.txt"
-    path.write_text("Rate limit: 900 TPS\nrandom write IOPS: 12k\nread IOPS: 9k\n")
-    run = open_run(path)
+    run = opened(tmp_path / "run.txt", "Rate limit: 900 TPS\nrandom write IOPS: 12k\nread IOPS: 9k\n")
     assert set(run.metrics["key"].unique()) == {"read.iops", "write.iops"}
     assert any("'Rate limit: 900 TPS'" in one for one in run.problems)
 
@@ -203,9 +201,8 @@ def test_a_rate_that_was_asked_for_is_no_result(tmp_path: Path) -> None:
 def test_a_line_that_repeats_the_heading_leaves_the_first_column(tmp_path: Path) -> None:
     path = tmp_path / "run.md"
     heading = "| Command | Mean [ms] | Command | Mean [ms] |\n"
-    path.write_text(f"{heading}|---|---|---|---|\n| dd | 12.0 | cp | 13.0 |\n")
     with pytest.raises(InputError, match="figures"):
-        open_run(path)
+        opened(path, f"{heading}|---|---|---|---|\n| dd | 12.0 | cp | 13.0 |\n")
 
 
 @pytest.mark.parametrize(
@@ -242,10 +239,8 @@ def test_a_line_that_repeats_the_heading_leaves_the_first_column(tmp_path: Path)
     ],
 )
 def test_what_is_refused_says_why_and_the_way_out(tmp_path: Path, text: str, what: str, remedy: str) -> None:
-    path = tmp_path / "run.txt"
-    path.write_text(text)
     with pytest.raises(InputError) as error:
-        open_run(path)
+        opened(tmp_path / "run.txt", text)
     assert what in error.value.what
     assert remedy in (error.value.remedy or "")
 
@@ -259,12 +254,11 @@ def test_a_whole_output_of_ior_counts_its_iterations_alone(tmp_path: Path) -> No
 
 
 def test_columns_of_dstat_that_are_not_read_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "run.txt"
-    path.write_text(
+    run = opened(
+        tmp_path / "run.txt",
         "--dsk/sda-- ---load-avg---\n read  writ| 1m   5m  15m \n"
-        "  10k   20k|0.10 0.20 0.30\n  30k   40k|0.10 0.20 0.30\n"
+        "  10k   20k|0.10 0.20 0.30\n  30k   40k|0.10 0.20 0.30\n",
     )
-    run = open_run(path)
     assert value(run, "run", "dstat sda", "read.rate_bytes_per_s") == 30 * 1024
     assert any("not read: 1m, 5m, 15m" in one for one in run.problems)
 

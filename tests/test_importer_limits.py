@@ -19,6 +19,7 @@ from iolab.files.importer.text import is_number, number
 from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.table import render
 from support.growth import assert_linear
+from test_importer import opened
 from test_importer_fuzz import SAMPLES, read
 
 KIB = 1024
@@ -252,10 +253,8 @@ def test_what_is_shown_takes_linear_time(shape: str, tmp_path: Path) -> None:
 def test_more_settings_than_anybody_compares_are_refused(
     settings: int, workloads: int, said: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "any.csv"
-    path.write_text(table_of(settings, workloads, 1))
     with pytest.raises(InputError, match=said):
-        open_run(path)
+        opened(tmp_path / "any.csv", table_of(settings, workloads, 1))
 
 
 def test_metrics_that_are_called_as_what_a_trial_has_are_kept(tmp_path: Path) -> None:
@@ -279,8 +278,7 @@ def test_names_are_no_patterns(tmp_path: Path) -> None:
 def test_a_long_line_is_left_out_and_said(tmp_path: Path) -> None:
     path = tmp_path / "any.txt"
     row = "1 1000 51200 600 7000\n"
-    path.write_text(FS_MARK + row + "x" * (3 << 20) + "\n" + FS_MARK + row)
-    run = open_run(path)
+    run = opened(path, FS_MARK + row + "x" * (3 << 20) + "\n" + FS_MARK + row)
     assert run.metrics.filter(key="files_per_s")["value"].to_list() == [600.0, 600.0]
     assert f"{path}:3: the line is longer than 16 KiB, left out" in run.problems
 
@@ -307,5 +305,4 @@ def test_a_file_of_more_than_there_is_memory_for_is_refused(
 def test_the_rest_of_a_report_with_endless_json_around_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "any.json"
     report = json.dumps({"fio version": "fio-3.33", "jobs": [{"jobname": "a", "read": {"total_ios": 7, "runtime": 1}}]})
-    path.write_text('{"x": [\n' * 100 + report + "\n{")
-    assert render(open_run(path), "json")
+    assert render(opened(path, '{"x": [\n' * 100 + report + "\n{"), "json")

@@ -10,7 +10,7 @@ import pytest
 from iolab.base.errors import InputError
 from iolab.domain.metric import describe
 from iolab.files.importer.run_import import open_files, open_run
-from test_importer import value
+from test_importer import opened, value
 
 SAMPLES = Path(__file__).parent / "imported"
 MIB = 2**20
@@ -159,12 +159,11 @@ def test_latencies_below_the_table_of_bonnie(tmp_path: Path, fast: bool) -> None
 
 
 def test_lines_of_ior_that_somebody_shortened_are_rounds(tmp_path: Path) -> None:
-    path = tmp_path / "short.txt"
-    path.write_text(
+    run = opened(
+        tmp_path / "short.txt",
         "write  20052   ...\nread  19910  ...\nwrite  20022  1048576  ...\nread  19880  ...\n"
-        "Max Write: 19371.43 MiB/sec (20312.46 MB/sec)\n"
+        "Max Write: 19371.43 MiB/sec (20312.46 MB/sec)\n",
     )
-    run = open_run(path)
     assert [value(run, "short", "ior", "write.rate_bytes_per_s", round=number) for number in (0, 1)] == [
         20052 * MIB,
         20022 * MIB,
@@ -241,9 +240,7 @@ def test_commands_of_dd_are_workloads(tmp_path: Path) -> None:
     ],
 )
 def test_dd_is_read_in_any_language(tmp_path: Path, line: str, seconds: float) -> None:
-    path = tmp_path / "dd.txt"
-    path.write_text(f"1+0 in\n1+0 out\n{line}\n")
-    run = open_run(path)
+    run = opened(tmp_path / "dd.txt", f"1+0 in\n1+0 out\n{line}\n")
     assert value(run, "dd", "dd", "elapsed_s") == seconds
     assert value(run, "dd", "dd", "rate_bytes_per_s") == 1048576 / seconds
 
@@ -254,20 +251,18 @@ def test_hdparm_times_the_cache_and_the_device(tmp_path: Path) -> None:
         "\n/dev/sda:\n Timing cached reads:   21850 MB in  1.99 seconds = 10968.44 MB/sec\n"
         " Timing buffered disk reads: 1662 MB in  3.00 seconds = 553.80 MB/sec\n"
     )
-    path.write_text("".join(once.replace("553.80", f"553.8{place}") for place in range(3)))
-    run = open_run(path)
+    run = opened(path, "".join(once.replace("553.80", f"553.8{place}") for place in range(3)))
     assert run.trials["round"].to_list() == [0, 1, 2]
     assert value(run, "hdparm", "hdparm /dev/sda", "buffered_disk/rate_bytes_per_s") == 553.80 * MIB
     assert value(run, "hdparm", "hdparm /dev/sda", "cached/bytes") == 21850 * MIB
 
 
 def test_a_table_of_markdown_in_prose(tmp_path: Path) -> None:
-    path = tmp_path / "table.md"
-    path.write_text(
+    run = opened(
+        tmp_path / "table.md",
         "Results:\n\n| Kernel | test | IOPS | lat_us |\n|---|---|--:|--|\n| 6.1 | read | 1,000 | - |\n"
-        "| **6.6** | read | 1,200 | 5 |\n\nAnd that was it.\n"
+        "| **6.6** | read | 1,200 | 5 |\n\nAnd that was it.\n",
     )
-    run = open_run(path)
     assert value(run, "6.6", "read", "iops") == 1200
     assert run.metrics.filter(setting="6.1", key="lat_us")["value"].to_list() == [None]
 
@@ -275,8 +270,7 @@ def test_a_table_of_markdown_in_prose(tmp_path: Path) -> None:
 def test_the_times_of_mdtest_are_no_second_round(tmp_path: Path) -> None:
     path = tmp_path / "mdtest.txt"
     rates = (SAMPLES / "mdtest.txt").read_text()
-    path.write_text(rates + rates.replace("SUMMARY rate: ", "SUMMARY time (in ms/op): "))
-    assert open_run(path).trials.height == 1
+    assert opened(path, rates + rates.replace("SUMMARY rate: ", "SUMMARY time (in ms/op): ")).trials.height == 1
 
 
 def test_what_mdtest_did_not_do_is_no_rate_of_zero() -> None:
@@ -286,16 +280,15 @@ def test_what_mdtest_did_not_do_is_no_rate_of_zero() -> None:
 
 def test_phases_of_elbencho_are_apart_in_one_round_and_operations_of_a_mix_too(tmp_path: Path) -> None:
     assert open_run(SAMPLES / "elbencho-3.txt").trials.height == 1
-    path = tmp_path / "mix.txt"
-    path.write_text(
+    run = opened(
+        tmp_path / "mix.txt",
         "OPERATION   RESULT TYPE         FIRST DONE   LAST DONE\n"
         "RWMIX90     Elapsed time     :    1h2m3s    1h2m4s\n"
         "            IOPS read        :        900         901\n"
         "            IOPS write       :        100         101\n"
         "            MB/s read        :        9           10\n"
-        "            IO lat us        : [ min=5 avg=70 max=900 ]\n"
+        "            IO lat us        : [ min=5 avg=70 max=900 ]\n",
     )
-    run = open_run(path)
     wanted = {
         "rwmix90/elapsed_s": 3724,
         "rwmix90/read.iops": 901,
@@ -312,36 +305,33 @@ def test_a_time_below_what_iozone_prints_is_absent() -> None:
 
 
 def test_sar_of_old_versions_has_rates(tmp_path: Path) -> None:
-    path = tmp_path / "sar.txt"
-    path.write_text(
+    run = opened(
+        tmp_path / "sar.txt",
         "12:00:01 AM  DEV   tps rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util\n"
-        "12:10:01 AM dev8-0 12.50 100.00 200.00 24.00 0.05 4.00 1.00 1.25\n"
+        "12:10:01 AM dev8-0 12.50 100.00 200.00 24.00 0.05 4.00 1.00 1.25\n",
     )
-    run = open_run(path)
     assert value(run, "sar", "sar dev8-0", "read.rate_bytes_per_s") == 51200
     assert value(run, "sar", "sar dev8-0", "write.rate_bytes_per_s") == 102400
 
 
 def test_columns_of_diskspd_are_found_by_their_names(tmp_path: Path) -> None:
-    path = tmp_path / "diskspd.txt"
-    path.write_text(
+    run = opened(
+        tmp_path / "diskspd.txt",
         "actual test time:\t30.00s\nTotal IO\n"
         "thread |  bytes  |  I/Os  |  MiB/s  |  I/O per s |  AvgLat  | IopsStdDev | LatStdDev |  file\n"
-        "total:   1048576 |    256 |   1.00 |     256.00 |    4.000 |      17.00 |     2.000\n"
+        "total:   1048576 |    256 |   1.00 |     256.00 |    4.000 |      17.00 |     2.000\n",
     )
-    run = open_run(path)
     assert value(run, "diskspd", "diskspd", "latency_ns_mean") == 4e6
     assert value(run, "diskspd", "diskspd", "latency_ns_stddev") == 2e6
 
 
 def test_sysbench_1_1_says_its_times_otherwise(tmp_path: Path) -> None:
-    path = tmp_path / "sb.txt"
-    path.write_text(
+    run = opened(
+        tmp_path / "sb.txt",
         "\ufeffsysbench 1.1.0 (using bundled LuaJIT 2.1.0-beta3)\n\nRunning the test with following options:\n"
         "Number of threads: 16\n\nThreads started!\n\nThroughput:\n    events/s (eps):                      143.0086\n"
-        "    time elapsed:                        1800.0319s\n    total number of events:              257521\n"
+        "    time elapsed:                        1800.0319s\n    total number of events:              257521\n",
     )
-    run = open_run(path)
     assert value(run, "sb", "sysbench test[threads=16]", "elapsed_s") == 1800.0319
     assert value(run, "sb", "sysbench test[threads=16]", "events_per_s") == 143.0086
 
@@ -358,27 +348,22 @@ def test_sysbench_1_1_says_its_times_otherwise(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_recognised_and_not_read_says_the_way_out(tmp_path: Path, line: str, said: str) -> None:
-    path = tmp_path / "any.txt"
-    path.write_text(f"some words\n{line}\nmore words\n")
     with pytest.raises(InputError, match=f"which is not read; .*({said})"):
-        open_run(path)
+        opened(tmp_path / "any.txt", f"some words\n{line}\nmore words\n")
 
 
 def test_xml_with_entities_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "evil.xml"
-    path.write_text("<Results><TimeSpan></TimeSpan><!DOCTYPE a [<!ENTITY b 'c'>]></Results>")
     with pytest.raises(InputError, match="document type"):
-        open_run(path)
+        opened(tmp_path / "evil.xml", "<Results><TimeSpan></TimeSpan><!DOCTYPE a [<!ENTITY b 'c'>]></Results>")
 
 
 def test_rados_bench(tmp_path: Path) -> None:
-    path = tmp_path / "rados.txt"
-    path.write_text(
+    run = opened(
+        tmp_path / "rados.txt",
         "Total time run:         10.5\nBandwidth (MB/sec):     24.5\nMax bandwidth (MB/sec): 40\n"
         "Average IOPS:           6272\n"
-        "Average Latency(s):     0.0025\nMax latency(s):         1.25\n"
+        "Average Latency(s):     0.0025\nMax latency(s):         1.25\n",
     )
-    run = open_run(path)
     assert value(run, "rados", "rados", "rate_bytes_per_s") == 24.5 * MIB
     assert value(run, "rados", "rados", "iops") == 6272
     assert value(run, "rados", "rados", "latency_ns_max") == 1.25e9
@@ -406,9 +391,7 @@ RADOS_JSON = {
 @pytest.mark.parametrize("content", [CBT, RADOS_JSON])
 @pytest.mark.parametrize("indent", [None, 4])
 def test_rados_bench_as_json_and_as_cbt_keeps_it(content: dict[str, str], indent: int | None, tmp_path: Path) -> None:
-    path = tmp_path / "json_output.0.node-a"
-    path.write_text(2 * f"{json.dumps(content, indent=indent)}\n")
-    run = open_run(path)
+    run = opened(tmp_path / "json_output.0.node-a", 2 * f"{json.dumps(content, indent=indent)}\n")
     (setting,) = run.settings
     metrics = {"elapsed_s": 10.5, "rate_bytes_per_s": 24.5 * MIB, "iops": 6}
     metrics |= {"latency_ns_mean": 2.5e6, "latency_ns_max": 1.25e9}
@@ -428,10 +411,8 @@ def test_processes_of_cbt_are_no_rounds_in_silence(tmp_path: Path) -> None:
 
 
 def test_rados_bench_as_json_that_is_cut_off_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "json_output.0.node-a"
-    path.write_text(json.dumps(CBT)[:-20])
     with pytest.raises(InputError, match=":1: JSON that is cut off"):
-        open_run(path)
+        opened(tmp_path / "json_output.0.node-a", json.dumps(CBT)[:-20])
 
 
 def test_a_diskspd_that_wrote_nothing_has_no_rate_of_writes(tmp_path: Path) -> None:
@@ -439,9 +420,7 @@ def test_a_diskspd_that_wrote_nothing_has_no_rate_of_writes(tmp_path: Path) -> N
     text = "actual test time:\t30.00s\n"
     for what, cells in (("Total", "10680209408 | 2607473 | 339.51 | 86915.29"), ("Write", "0 | 0 | 0.00 | 0.00")):
         text += f"{what} IO\n{columns}----\n     0 | {cells} | 0.00 | X:\\t.dat\n----\ntotal: {cells} | 0.00\n"
-    path = tmp_path / "diskspd.txt"
-    path.write_text(text)
-    run = open_run(path)
+    run = opened(tmp_path / "diskspd.txt", text)
     assert value(run, "diskspd", "diskspd", "iops") == 86915.29
     assert not [key for key in run.keys if "write" in key]
 
@@ -451,10 +430,8 @@ def test_iopings_of_other_request_sizes_are_no_rounds(tmp_path: Path) -> None:
     small = "192 requests completed in 3.00 s, 768 KiB read, 64 iops, 256.2 KiB/s\n"
     large = "837 requests completed in 3.00 s, 209.2 MiB read, 279 iops, 69.7 MiB/s\n"
     path = tmp_path / "ioping.txt"
-    path.write_text(text + small + text + small)
-    assert open_run(path).workloads == ["ioping"]
-    path.write_text(text + small + text + large)
-    run = open_run(path)
+    assert opened(path, text + small + text + small).workloads == ["ioping"]
+    run = opened(path, text + small + text + large)
     assert run.workloads == ["ioping[4,096 bytes]", "ioping[262,144 bytes]"]
     assert value(run, "ioping", "ioping[262,144 bytes]", "read/iops") == 279
     (problem,) = run.problems

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iolab.files.importer.quantity_cell import quantity
 from iolab.files.importer.run_import import open_run
-from test_importer import value
+from test_importer import opened, value
 
 MIB = 2**20
 ROUNDS = """| Benchmark | Result 1 | Result 2 | Result 3 | Average |
@@ -49,9 +49,7 @@ WAYS_IN_COLUMNS = """| drive | seq read | seq write |
 def test_figures_with_units(
     tmp_path: Path, text: str, setting: str, workload: str, metric: str, expected: float
 ) -> None:
-    path = tmp_path / "table.md"
-    path.write_text(text)
-    assert value(open_run(path), setting, workload, metric) == pytest.approx(expected)
+    assert value(opened(tmp_path / "table.md", text), setting, workload, metric) == pytest.approx(expected)
 
 
 YABS = """Block Size | 4k            (IOPS) | 64k           (IOPS)
@@ -89,9 +87,7 @@ SIZES_IN_COLUMNS = """| Block Size | 4k (MB/s) | 4k (IOPS) | 8k (MB/s) | 8k (IOP
 def test_columns_of_block_sizes_are_workloads(
     tmp_path: Path, text: str, expected: dict[str, tuple[float, float]]
 ) -> None:
-    path = tmp_path / "table.md"
-    path.write_text(text)
-    run = open_run(path)
+    run = opened(tmp_path / "table.md", text)
     assert not run.problems
     for workload, figures in expected.items():
         found = tuple(value(run, "table", workload, metric) for metric in ("rate_bytes_per_s", "iops"))
@@ -99,9 +95,7 @@ def test_columns_of_block_sizes_are_workloads(
 
 
 def test_numbered_columns_are_rounds_and_their_average_is_none(tmp_path: Path) -> None:
-    path = tmp_path / "table.md"
-    path.write_text(ROUNDS)
-    run = open_run(path)
+    run = opened(tmp_path / "table.md", ROUNDS)
     assert sorted(run.trials.select("setting", "workload", "round").rows()) == sorted(
         ("table", workload, round) for workload in ("hdparm", "4k write") for round in range(3)
     )
@@ -144,8 +138,7 @@ def test_two_figures_in_a_cell_are_both_read_and_a_range_is_named(tmp_path: Path
 | mixed | 1.2-2.2 GB/s | 700 MB/s |
 """
     path = tmp_path / "two.md"
-    path.write_text(table)
-    run = open_run(path)
+    run = opened(path, table)
     assert value(run, "two", "seq", "read.rate_bytes_per_s") == 2e9
     assert value(run, "two", "random", "read.iops") == 100_000
     assert value(run, "two", "random", "write.rate_bytes_per_s") == 500e6

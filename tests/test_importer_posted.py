@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.files.importer.posted import Posting
 from iolab.files.importer.run_import import open_run
-from test_importer import value
+from test_importer import opened, value
 
 SAMPLES = Path(__file__).parent / "imported"
 GIB = 2**30
@@ -63,9 +63,7 @@ def encoded(text: str) -> str:
 )
 def test_what_is_posted_is_read_as_it_was_printed(tmp_path: Path, posted: Callable[[str], str]) -> None:
     text = (SAMPLES / "fio-2.1.txt").read_text()
-    path = tmp_path / "fio-2.1.txt"
-    path.write_text(posted(text))
-    assert open_run(path).metrics.equals(open_run(SAMPLES / "fio-2.1.txt").metrics)
+    assert opened(tmp_path / "fio-2.1.txt", posted(text)).metrics.equals(open_run(SAMPLES / "fio-2.1.txt").metrics)
 
 
 def test_json_in_a_container_s_log(tmp_path: Path) -> None:
@@ -119,18 +117,14 @@ def test_a_table_in_a_log_is_refused_with_the_way_out(tmp_path: Path) -> None:
     ],
 )
 def test_summaries_alone_have_rates(tmp_path: Path, setting: str, metric: str, expected: float) -> None:
-    path = tmp_path / "mail.txt"
-    path.write_text(QUOTED)
-    run = open_run(path)
+    run = opened(tmp_path / "mail.txt", QUOTED)
     assert value(run, setting, "fio", metric) == pytest.approx(expected)
     assert "iops" not in set(run.metrics["metric"])
     assert any("only fio's summary was read" in problem for problem in run.problems)
 
 
 def test_groups_of_one_summary_are_phases(tmp_path: Path) -> None:
-    path = tmp_path / "old.txt"
-    path.write_text(OLD)
-    run = open_run(path)
+    run = opened(tmp_path / "old.txt", OLD)
     assert value(run, "old", "fio", "group_0/rate_bytes_per_s") == pytest.approx(596856 * 1024 / 10.481)
     assert value(run, "old", "fio", "group_1/rate_bytes_per_s") == pytest.approx(6377.3 * 2**20 / 13.809)
 
@@ -155,9 +149,7 @@ def of_two_depths(above: Callable[[int], str]) -> str:
 )
 def test_a_heading_that_any_run_could_have_names_no_setting(tmp_path: Path, text: str, settings: list[str]) -> None:
     """Runs of different depths were rounds of one setting, `Result`."""
-    path = tmp_path / "notes.md"
-    path.write_text(text)
-    assert open_run(path).trials["setting"].to_list() == settings
+    assert opened(tmp_path / "notes.md", text).trials["setting"].to_list() == settings
 
 
 def test_figures_in_bold_are_read(tmp_path: Path) -> None:
@@ -179,8 +171,7 @@ def test_summaries_of_details_name_runs_and_fences_do_not(tmp_path: Path) -> Non
         for name, iops in (("zfs", 1000), ("btrfs", 4000))
     )
     path = tmp_path / "details.md"
-    path.write_text(posted)
-    assert value(open_run(path), "zfs (raid, fast)", "r", "iops") == 1000
+    assert value(opened(path, posted), "zfs (raid, fast)", "r", "iops") == 1000
     assert value(open_run(path), "btrfs (raid, fast)", "r", "iops") == 4000
 
 
@@ -207,9 +198,7 @@ def test_a_line_without_a_mark_above_each_of_several_outputs_names_its_setting(
     name: str, between: str, tmp_path: Path
 ) -> None:
     text = (SAMPLES / name).read_text()
-    path = tmp_path / "posted.txt"
-    path.write_text("\n".join(f"{title}{between}{text}" for title in IN_TURN))
-    run = open_run(path)
+    run = opened(tmp_path / "posted.txt", "\n".join(f"{title}{between}{text}" for title in IN_TURN))
     assert run.settings == ["mq-deadline", "bfq"] and PASTED[name] in run.workloads
     # That sample holds outputs of two sizes.
     stated = "not the same measurement" if name == "ioping-1.3.txt" else "left out"
@@ -235,45 +224,39 @@ def test_a_setting_has_the_figures_below_its_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("above", [("", ""), ("Run 1", "Run 2"), ("First run", "Second run")])
 def test_lines_that_only_number_outputs_are_rounds(above: tuple[str, str], tmp_path: Path) -> None:
-    path = tmp_path / "posted.txt"
-    path.write_text(pasted(*above))
-    run = open_run(path)
+    run = opened(tmp_path / "posted.txt", pasted(*above))
     assert run.settings == ["posted"] and run.trials.height == 2 and not run.problems
 
 
 def test_what_may_be_a_title_of_some_outputs_is_stated(tmp_path: Path) -> None:
-    path = tmp_path / "posted.txt"
-    path.write_text(pasted("", "with the patch"))
-    run = open_run(path)
+    run = opened(tmp_path / "posted.txt", pasted("", "with the patch"))
     (problem,) = run.problems
     assert run.settings == ["posted"] and run.trials.height == 2
     assert "'with the patch' may name a setting" in problem and "a line that ends in a colon" in problem
 
 
 def test_lines_of_code_with_a_figure_in_bold_are_whole(tmp_path: Path) -> None:
-    path = tmp_path / "page.md"
-    path.write_text(
+    run = opened(
+        tmp_path / "page.md",
         "`w: (groupid=0, jobs=1): err= 0: pid=34320: Sun Jun 24 13:25:43 2018`\n\n"
         "  `write: IOPS=1879, BW=7518KiB/s (7698kB/s)(514MiB/70001msec)`\n\n"
         "    `clat (usec): min=408, max=3428,` **`avg=529.00`**`, stdev=60.83`\n\n"
         "     `lat (usec): min=410, max=3429, avg=531.15, stdev=60.82`\n\n"
         "    `clat percentiles (usec):`\n\n"
-        "     `| 99.00th=[  717],` _**`99.50th=[  766]`**_`, 99.90th=[ 1020], 99.95th=[ 1500],`\n"
+        "     `| 99.00th=[  717],` _**`99.50th=[  766]`**_`, 99.90th=[ 1020], 99.95th=[ 1500],`\n",
     )
-    run = open_run(path)
     found = [value(run, "page", "w", f"latency_ns_{name}") for name in ("mean", "p99", "p999")]
     assert found == [531_150, 717_000, 1_020_000]
 
 
 def test_single_lines_of_fio_are_jobs_without_a_name(tmp_path: Path) -> None:
-    path = tmp_path / "mail.txt"
-    path.write_text(
+    run = opened(
+        tmp_path / "mail.txt",
         "none:\n  read: IOPS=4257, BW=16.6MiB/s (17.4MB/s)(998MiB/60001msec)\n"
         "    clat (usec): min=2, max=900, avg= 4.28, stdev=97.75\n"
         "bfq:\n  read: IOPS=3998, BW=15.6MiB/s (16.4MB/s)(937MiB/60001msec)\n"
-        "  write: IOPS=11, BW=46KiB/s (47kB/s)(2760KiB/60001msec)\n"
+        "  write: IOPS=11, BW=46KiB/s (47kB/s)(2760KiB/60001msec)\n",
     )
-    run = open_run(path)
     assert value(run, "none", "fio", "iops") == pytest.approx(4257)
     assert value(run, "none", "fio", "latency_ns_mean") == pytest.approx(4280)
     assert value(run, "bfq", "fio", "read.iops") == pytest.approx(3998)
@@ -305,9 +288,7 @@ General statistics:
 
 
 def test_sysbench_that_begins_with_its_intervals(tmp_path: Path) -> None:
-    path = tmp_path / "old.txt"
-    path.write_text(OLD_SYSBENCH)
-    run = open_run(path)
+    run = opened(tmp_path / "old.txt", OLD_SYSBENCH)
     (workload,) = run.workloads
     assert value(run, "old", workload, "transactions_per_s") == 5216.63
     assert value(run, "old", workload, "latency_ns_p95") == 73.1e6

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from iolab.base.errors import InputError
 from iolab.files.importer.run_import import open_run
-from test_importer import value
+from test_importer import opened, value
 
 MIB = 2**20
 OF_METRICS = """\
@@ -104,9 +104,7 @@ Two tests on a disk:
 def test_rows_are_metrics_and_columns_settings(
     tmp_path: Path, text: str, name: str, figures: dict[tuple[str, str, str], float]
 ) -> None:
-    path = tmp_path / name
-    path.write_text(text)
-    run = open_run(path)
+    run = opened(tmp_path / name, text)
     for place, expected in figures.items():
         assert value(run, *place) == pytest.approx(expected), place
 
@@ -123,9 +121,7 @@ def test_rows_are_metrics_and_columns_settings(
 def test_columns_that_state_how_much_was_done_are_workloads(
     tmp_path: Path, text: str, workload: str, figures: dict[str, float]
 ) -> None:
-    path = tmp_path / "table.md"
-    path.write_text(text)
-    run = open_run(path)
+    run = opened(tmp_path / "table.md", text)
     for amount, expected in figures.items():
         assert value(run, "table", workload.format(amount), "iops") == expected
 
@@ -140,12 +136,11 @@ def test_tables_below_different_headings_are_settings(tmp_path: Path) -> None:
 
 
 def test_settings_and_metrics_in_the_names_of_columns(tmp_path: Path) -> None:
-    path = tmp_path / "table.md"
-    path.write_text(
+    run = opened(
+        tmp_path / "table.md",
         "| phase | old IOPS | old BW | new IOPS | new BW | old vs new |\n|---|---|---|---|---|---|\n"
-        "| 4k randread | 160k | 640 MiB/s | 165k | 660 MiB/s | +3.1% |\n"
+        "| 4k randread | 160k | 640 MiB/s | 165k | 660 MiB/s | +3.1% |\n",
     )
-    run = open_run(path)
     assert value(run, "new", "4k randread", "iops") == 165e3
     assert value(run, "old", "4k randread", "rate_bytes_per_s") == 640 * MIB
     assert set(run.metrics["round"]) == {0}
@@ -168,24 +163,22 @@ def test_devices_are_no_part_of_what_was_measured(tmp_path: Path) -> None:
 
 
 def test_columns_of_tests_are_workloads(tmp_path: Path) -> None:
-    path = tmp_path / "table.md"
-    path.write_text(
+    run = opened(
+        tmp_path / "table.md",
         "| Backend | 4K randread | 64K randread |\n|---|---|---|\n| `a` | `3800 MiB/s` | `4400 MiB/s` |\n"
-        "| `b` | `1200 MiB/s` | `2600 MiB/s` |\n"
+        "| `b` | `1200 MiB/s` | `2600 MiB/s` |\n",
     )
-    run = open_run(path)
     assert value(run, "a", "table[4K randread]", "read.rate_bytes_per_s") == 3800 * MIB
     assert value(run, "b", "table[64K randread]", "read.rate_bytes_per_s") == 2600 * MIB
 
 
 def test_tables_that_name_settings_below_different_titles_are_workloads(tmp_path: Path) -> None:
     table = "| phase | old | new |\n|---|---|---|\n| 4k randread | {} IOPS | {} IOPS |\n"
-    path = tmp_path / "table.md"
-    path.write_text(
+    run = opened(
+        tmp_path / "table.md",
         f"**NVMe/RDMA** (100 GbE)\n\n{table.format('160k', '165k')}\n**NVMe/TCP** (same wire)\n\n"
-        f"{table.format('115k', '240k')}"
+        f"{table.format('115k', '240k')}",
     )
-    run = open_run(path)
     assert value(run, "new", "4k randread[NVMe/TCP]", "read.iops") == 240e3
     assert value(run, "old", "4k randread[NVMe/RDMA]", "read.iops") == 160e3
 
@@ -206,26 +199,20 @@ def test_marks_behind_figures_and_remarks_above_them(tmp_path: Path) -> None:
 
 
 def test_what_is_no_single_figure_and_changes_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "table.md"
-    path.write_text(OF_METRICS)
-    run = open_run(path)
+    run = opened(tmp_path / "table.md", OF_METRICS)
     assert any("1 cell without a single figure, such as '4.0-4.5 GB/s'" in problem for problem in run.problems)
     assert any("columns of changes are left out" in problem for problem in run.problems)
     assert set(run.metrics["setting"]) == {"none", "bfq"}
 
 
 def test_least_and_greatest_rates_are_no_rounds_of_the_mean(tmp_path: Path) -> None:
-    path = tmp_path / "list.txt"
-    path.write_text("Bandwidth: 300 MB/s (dd)\nMax bandwidth: 310 MB/s\nMin bandwidth: 290 MB/s\n")
-    run = open_run(path)
+    run = opened(tmp_path / "list.txt", "Bandwidth: 300 MB/s (dd)\nMax bandwidth: 310 MB/s\nMin bandwidth: 290 MB/s\n")
     assert set(run.metrics["round"]) == {0}
     assert value(run, "list", "list", "rate_bytes_per_s") == 300e6
 
 
 def test_sentences_state_what_was_before_and_after(tmp_path: Path) -> None:
-    path = tmp_path / "mail.txt"
-    path.write_text(OF_CHANGES)
-    run = open_run(path)
+    run = opened(tmp_path / "mail.txt", OF_CHANGES)
     reads = "16 processes that read at random"
     for setting, rate, longest in (("before", 400e3, 8.5e9), ("after", 500e3, 2.5e9)):
         assert value(run, setting, reads, "rate_bytes_per_s") == rate
@@ -327,9 +314,7 @@ def test_sentences_state_what_was_before_and_after(tmp_path: Path) -> None:
     ],
 )
 def test_pieces_of_outputs_as_they_are_posted(tmp_path: Path, text: str, figures: dict[tuple[str, str], float]) -> None:
-    path = tmp_path / "post.txt"
-    path.write_text(text)
-    run = open_run(path)
+    run = opened(tmp_path / "post.txt", text)
     for (workload, metric), expected in figures.items():
         assert value(run, "post", workload, metric) == pytest.approx(expected), metric
     assert not any(row["value"] == 0 and row["metric"] == "bytes" for row in run.metrics.iter_rows(named=True))
@@ -360,9 +345,7 @@ def test_pieces_of_outputs_as_they_are_posted(tmp_path: Path, text: str, figures
     ],
 )
 def test_other_spellings_of_outputs(tmp_path: Path, text: str, figures: dict[tuple[str, str], float]) -> None:
-    path = tmp_path / "post.txt"
-    path.write_text(text)
-    run = open_run(path)
+    run = opened(tmp_path / "post.txt", text)
     for (workload, metric), expected in figures.items():
         assert value(run, "post", workload, metric) == pytest.approx(expected), metric
     absent = [row["key"] for row in run.metrics.iter_rows(named=True) if row["value"] is None]
@@ -389,23 +372,21 @@ def test_names_that_end_in_a_number_title_outputs_above_a_ruler(tmp_path: Path) 
 
 def test_a_title_in_parentheses_names_the_run_below_it(tmp_path: Path) -> None:
     rates = "  read : io=524288KB, bw={}MB/s, iops={}, runt= {}msec\n"
-    path = tmp_path / "commit.txt"
-    path.write_text(
+    run = opened(
+        tmp_path / "commit.txt",
         f"Reads of a block device:\n(Without this commit)\n{rates.format('1700.2', '435455', '301')}"
-        f"\n(With this commit)\n{rates.format('2133.4', '546133', '240')}"
+        f"\n(With this commit)\n{rates.format('2133.4', '546133', '240')}",
     )
-    run = open_run(path)
     assert value(run, "Without this commit", "fio", "iops") == 435_455
     assert value(run, "With this commit", "fio", "iops") == 546_133
 
 
 def test_columns_that_a_page_broke_off_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "book.txt"
-    path.write_text(
+    run = opened(
+        tmp_path / "book.txt",
         "Device: rrqm/s wrqm/s r/s w/s rMB/s\nsda 0.00 11.00 0.50 24.00 0.25\n"
-        "wMB/s avgrq-sz avgqu-sz await r_await w_await svctm %util\n0.14 13.35 0.15 6.06 5.33 6.08 0.42 1.04\n"
+        "wMB/s avgrq-sz avgqu-sz await r_await w_await svctm %util\n0.14 13.35 0.15 6.06 5.33 6.08 0.42 1.04\n",
     )
-    run = open_run(path)
     assert value(run, "book", "iostat sda", "write.iops") == 24
     assert any(":3: columns go on in a line of their own" in problem for problem in run.problems)
 
@@ -426,7 +407,5 @@ def test_columns_that_a_page_broke_off_are_named(tmp_path: Path) -> None:
     ],
 )
 def test_a_refusal_says_what_was_seen_and_what_to_do(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "text.txt"
-    path.write_text(text)
     with pytest.raises(InputError, match=message):
-        open_run(path)
+        opened(tmp_path / "text.txt", text)

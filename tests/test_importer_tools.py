@@ -12,7 +12,7 @@ from iolab.files.importer import mmtests_log, pgbench
 from iolab.files.importer.run_import import open_files, open_run
 from support.command_line import CommandLine
 from support.growth import assert_linear
-from test_importer import value
+from test_importer import opened, value
 from test_importer_limits import parsed
 
 IMPORTED = Path(__file__).parent / "imported"
@@ -140,10 +140,8 @@ def test_too_many_files_and_seconds_are_refused(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(InputError, match="more than 3 files"):
         open_run(IMPORTED / "mmtests-log")
     monkeypatch.setattr(pgbench, "SECONDS_MAX", 3)
-    path = tmp_path / "log.1"
-    path.write_text("".join(f"0 {n} 100 0 {1_795_387_198 + n} 5\n" for n in range(9)))
     with pytest.raises(InputError, match=r"log\.1:4: more than 3 seconds"):
-        open_run(path)
+        opened(tmp_path / "log.1", "".join(f"0 {n} 100 0 {1_795_387_198 + n} 5\n" for n in range(9)))
 
 
 @pytest.mark.parametrize(
@@ -240,8 +238,6 @@ def test_sysbench_0_4(tmp_path: Path, metric: str, expected: float) -> None:
 
 
 def test_sysbench_s_commands_that_differ_are_settings(tmp_path: Path) -> None:
-    path = tmp_path / "old.txt"
-    path.write_text(SYSBENCH_04 + SYSBENCH_04.replace("--max-time=60", "--file-num=1") + SYSBENCH_04)
-    run = open_run(path)
+    run = opened(tmp_path / "old.txt", SYSBENCH_04 + SYSBENCH_04.replace("--max-time=60", "--file-num=1") + SYSBENCH_04)
     assert run.trials["setting"].to_list() == ["old", "old file-num=1 no max-time", "old"]
     assert run.trials["round"].to_list() == [0, 0, 1]

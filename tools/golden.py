@@ -101,9 +101,10 @@ class Phases:
 
 
 def plan_of(path: Path) -> str:
-    """The trials of the first two rounds with seed 1, in their order, then what they do: each distinct list of phases
-    once, with the seeds of the first trial that has it. Phases that differ in nothing but seeds are the same."""
-    order = ["trial round seed workload setting: phases"]
+    """The trials of the first round with seed 1, in their order, and a checksum of those of the second; then what they
+    do: each distinct list of phases once, with the seeds of the first trial that has it. Phases that differ in nothing
+    but seeds are the same."""
+    order: tuple[list[str], list[str]] = ([], [])
     distinct: dict[str, Phases] = {}
     for trial in plan.trials(experiment.load(path), 2, seed=1):
         # A replay names its trace by its whole path, which is another in every checkout.
@@ -111,11 +112,17 @@ def plan_of(path: Path) -> str:
         known = SEED.sub("seed", json.dumps(phases))
         if known not in distinct:
             told = [stripped(phase) for phase in phases]
-            checksum = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
-            distinct[known] = Phases([line for phase in told for line in outline(phase, "- ", "  ")], checksum)
-        number = list(distinct).index(known) + 1
-        order.append(f"{trial.trial} {trial.round} {trial.seed} {trial.workload} {trial.setting}: {number}")
-    return "\n".join((*order, *described(list(distinct.values())))) + "\n"
+            lines = [line for phase in told for line in outline(phase, "- ", "  ")]
+            distinct[known] = Phases(lines, checksum(json.dumps(told)))
+        place = f"{trial.trial} {trial.round} {trial.seed} {trial.workload} {trial.setting}"
+        order[trial.round].append(f"{place}: {list(distinct).index(known) + 1}")
+    first, second = order
+    head, later = "trial round seed workload setting: phases", f"round 1, sha256 {checksum(json.dumps(second))}"
+    return "\n".join((head, *first, later, *described(list(distinct.values())))) + "\n"
+
+
+def checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def described(phases: list[Phases]) -> Iterator[str]:

@@ -23,8 +23,6 @@ ROUNDS_MIN = 2
 class Spread:
     """How a ratio differs between hosts."""
 
-    hosts: int
-    """Those with rounds enough."""
     between: float
     """Standard deviation of the hosts' true ln ratios; 0 if the noise of the rounds accounts for all."""
     p_value: float | None
@@ -58,7 +56,7 @@ def spread(logs: Mapping[str, NDArray[np.float64]]) -> Spread | None:
     errors = np.array([one.var(ddof=1) / len(one) for one in values])
     between = math.sqrt(max(0.0, float(means.var(ddof=1) - errors.mean())))
     counts = np.array([len(one) for one in values], dtype=np.float64)
-    return Spread(len(values), between, _p_same(means, errors, counts))
+    return Spread(between, _p_same(means, errors, counts))
 
 
 def _p_same(means: NDArray[np.float64], errors: NDArray[np.float64], counts: NDArray[np.float64]) -> float | None:
