@@ -622,6 +622,9 @@ class Daemons(TypedDict):
     wakeups_per_s: int
 
 
+DataMode = Literal["journal", "ordered", "writeback"]
+
+
 class DepthSearch(TypedDict):
     goes_on: bool
     share: float
@@ -974,6 +977,7 @@ class ExtMetadata(TypedDict):
     allocate_ns: NotRequired[int]
     barrier: NotRequired[bool | None]
     call_ns: NotRequired[int]
+    data: NotRequired[DataMode | None]
     dirsync: NotRequired[bool]
     fast_commit: NotRequired[bool]
     journal_blocks: NotRequired[int]

@@ -83,7 +83,7 @@ fn complete(cache: &mut PageCache, now: u64, effects: &mut Vec<Effect>) {
         cache.take_effects(effects);
         let io = effects.iter().filter_map(|effect| match effect {
             Effect::Io(io) => Some(io.tag),
-            Effect::Unplug | Effect::Wake(_) | Effect::Start(_) => None,
+            Effect::Unplug | Effect::Wake(_) | Effect::Start(_) | Effect::Journaled { .. } => None,
         });
         let tags: Vec<u32> = io.collect();
         effects.clear();

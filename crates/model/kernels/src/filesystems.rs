@@ -99,6 +99,21 @@ impl Kernel {
         self.version >= [5, 6, 0]
     }
 
+    /// Whether writeback with `data=journal` commits what is to be written, then writes it in place (`ext4_do_writepages`): from
+    /// 6.4 on (inferred). Before, an fsync commits, and a later writeback writes.
+    pub fn ext4_commits_before_writeback(&self) -> bool {
+        self.version >= [6, 4, 0]
+    }
+
+    /// Of how many parts of the log a transaction has at most one (`jbd2_journal_get_max_txn_bufs`): three from 6.11 on
+    /// (inferred), four before.
+    pub fn journal_parts(&self) -> u32 {
+        match self.version >= [6, 11, 0] {
+            true => 3,
+            false => 4,
+        }
+    }
+
     /// Whether a synchronous handle waits for others to join its transaction for as long as commits take
     /// (`jbd2_journal_stop`): from 2.6.29 on (inferred); before, it waits for ticks.
     pub fn handles_join(&self) -> bool {

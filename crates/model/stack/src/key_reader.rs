@@ -255,8 +255,9 @@ impl KeyReader {
                 &[
                     "drives.#.metadata.journal_blocks",
                     "drives.#.metadata.barrier",
+                    "drives.#.metadata.data",
                 ],
-                "files are made on that drive, whose filesystem is ext3 or ext4, or a load syncs what it writes there",
+                "files are made on that drive, whose filesystem is ext3 or ext4, or a load syncs what it writes there, or writes there with data = journal",
             ),
             KeyReader::Allocation(_) => (
                 &[

@@ -110,7 +110,7 @@ impl Ext {
             self.change(table);
         }
         self.touch(inode);
-        if let Some(journal) = &mut self.journal {
+        if let Some(journal) = self.journal.as_mut().filter(|_| self.variant.orders_data) {
             journal.orders(inode);
         }
         result.map_err(|_| ())

@@ -36,7 +36,7 @@ use inodes::Inodes;
 use io::Purpose;
 use journal::Journal;
 use memory::cache::FileId;
-pub use spec::{ExtMetadata, JoinTimes, Variant};
+pub use spec::{DataMode, ExtMetadata, JoinTimes, Variant};
 use thread::Thread;
 
 /// A mounted filesystem. Phases run one after the other.

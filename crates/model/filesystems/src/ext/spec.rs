@@ -36,16 +36,32 @@ pub struct ExtMetadata {
     /// An fsync of a load's file writes what has changed in short, without a commit of the transaction (`mke2fs -O
     /// fast_commit`): ext4 from 5.10 on.
     pub fast_commit: bool,
+    /// What a commit has to do with data (mount option `data`), on ext3 and ext4. Left out: ordered.
+    pub data: Option<DataMode>,
     /// CPU time of giving a load's file the blocks that its sync commits: handles, bitmaps, checksums. Left out: 0.
     #[schemars(range(max = 1_000_000_000))]
     pub allocate_ns: Time,
 }
 
+/// The mount option `data` of ext3 and ext4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DataMode {
+    /// Data go to the log with the commit, and later to their places.
+    Journal,
+    /// Data are in their places before the commit.
+    Ordered,
+    /// A commit waits for no data.
+    Writeback,
+}
+
 /// What distinguishes the three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// ext3 and ext4, in ordered mode.
+    /// ext3 and ext4.
     pub is_journaled: bool,
+    /// A commit first writes data of files that have got blocks (`data=ordered`).
+    pub orders_data: bool,
     /// Directories are found by the hashes of their names (`dir_index`): ext4.
     pub is_indexed: bool,
     /// Commits empty the drive's cache.
@@ -84,6 +100,7 @@ impl Default for ExtMetadata {
             call_ns: 10_000,
             scan_block_ns: 1_000,
             fast_commit: false,
+            data: None,
             allocate_ns: 0,
         }
     }

@@ -42,6 +42,7 @@ fn machine(kind: Kind, metadata: Value) -> Machine {
             is_indexed: kind == Kind::Ext4,
             barrier: metadata.barrier.unwrap_or(kind == Kind::Ext4),
             fua: false,
+            orders_data: metadata.data != Some(DataMode::Writeback),
             joins: Some(metadata.join_times()),
             fsync_has_handle: false,
             journal_priority: Priority::default(),

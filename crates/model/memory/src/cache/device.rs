@@ -37,6 +37,8 @@ struct Device {
     /// Pages, those that are being written too among both.
     dirty: u64,
     writing: u64,
+    /// Its journal is told which pages are written to.
+    journals_data: bool,
 }
 
 impl Devices {
@@ -55,6 +57,14 @@ impl Devices {
 
     pub(super) fn set_congested(&mut self, device: DeviceId, direction: Direction, is: bool) {
         self.0[device].congested[direction as usize] = is;
+    }
+
+    pub(super) fn set_journals_data(&mut self, device: DeviceId) {
+        self.0[device].journals_data = true;
+    }
+
+    pub(super) fn journals_data(&self, device: DeviceId) -> bool {
+        self.0[device].journals_data
     }
 
     pub(super) fn is_congested(&self, device: DeviceId, direction: Direction) -> bool {

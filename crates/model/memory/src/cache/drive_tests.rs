@@ -81,7 +81,7 @@ impl Bench {
                     started.push(flusher);
                     continue;
                 }
-                Effect::Unplug => continue,
+                Effect::Unplug | Effect::Journaled { .. } => continue,
             };
             assert_eq!(io.direction, Direction::Write);
             let drive = io.file as usize;
@@ -283,7 +283,7 @@ fn taken_io(cache: &mut PageCache) -> Vec<Io> {
     cache.take_effects(&mut effects);
     let io = effects.into_iter().filter_map(|effect| match effect {
         Effect::Io(io) => Some(io),
-        Effect::Unplug | Effect::Wake(_) | Effect::Start(_) => None,
+        Effect::Unplug | Effect::Wake(_) | Effect::Start(_) | Effect::Journaled { .. } => None,
     });
     io.collect()
 }

@@ -231,6 +231,11 @@ impl Flushers {
         self.throttled.contains(&task)
     }
 
+    /// The task is kept, or was until it calls again.
+    pub(super) fn has_throttled(&self, task: TaskId) -> bool {
+        self.throttled.contains(&task) || self.released.contains(&task)
+    }
+
     pub(super) fn release(&mut self, task: TaskId) {
         self.throttled.remove(&task);
         self.released.insert(task);

@@ -93,4 +93,13 @@ pub enum Effect {
     Wake(TaskId),
     /// The flusher of that number is woken: it begins when the cache hears that it has had a CPU (`PageCache::unblocked`).
     Start(TaskId),
+    /// These pages are written to, on a drive whose journal has data (`set_journals_data`).
+    Journaled {
+        /// Whose they are.
+        file: FileId,
+        /// The first of them.
+        first: u64,
+        /// The one behind the last.
+        end: u64,
+    },
 }

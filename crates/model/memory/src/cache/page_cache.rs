@@ -181,6 +181,17 @@ impl PageCache {
         self.folios.are_on(self.devices.counted(drive));
     }
 
+    /// A journal gets the data of files on the drive: it is told which pages are written to.
+    pub fn set_journals_data(&mut self, drive: usize) {
+        let device = self.devices.counted(drive);
+        self.devices.set_journals_data(device);
+    }
+
+    /// What the task writes is in memory; it is only kept because too much is dirty, or was.
+    pub fn has_written(&self, task: TaskId) -> bool {
+        self.flushers.has_throttled(task)
+    }
+
     /// The CPU that the next calls come from: thresholds are looked at by CPU.
     pub fn on_cpu(&mut self, cpu: u16) {
         self.limits.on_cpu(cpu);

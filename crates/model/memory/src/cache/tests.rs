@@ -48,7 +48,7 @@ impl Bench {
                 Effect::Io(io) => self.in_flight.push(io),
                 Effect::Wake(task) => self.woken.push(task),
                 Effect::Start(flusher) => started.push(flusher),
-                Effect::Unplug => {}
+                Effect::Unplug | Effect::Journaled { .. } => {}
             }
         }
         for flusher in started {

@@ -5,7 +5,7 @@ use crate::cache::flushers::Purpose;
 use crate::cache::limits::{LimitContext, Verdict};
 use crate::cache::page_cache::PageCache;
 use crate::cache::pages::DirtyOutcome;
-use crate::cache::{FileId, Outcome, PAGE_BYTES};
+use crate::cache::{Effect, FileId, Outcome, PAGE_BYTES};
 use block_layer::TaskId;
 use events::time::Time;
 
@@ -40,6 +40,10 @@ impl PageCache {
         }
         let device = self.backlog.device_of(file);
         self.folios.make(device, file, (first, last), &self.pages);
+        if self.devices.journals_data(device) {
+            let end = last + 1;
+            self.effects.push(Effect::Journaled { file, first, end });
+        }
         let (mut dirtied, mut counts) = (0, 0);
         for page in first..=last {
             match self.pages.write_to(file, page) {

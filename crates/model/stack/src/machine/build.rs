@@ -83,6 +83,10 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
             if spec.fast_commit {
                 journal = journal.with_fast_commits();
             }
+            if machine.journals_data(number) {
+                journal = journal.with_journaled_data(machine.kernel.journal_parts());
+                world = world.with_journaled_data(number);
+            }
             world = world.with_load_journal(number, journal.with_allocation_ns(spec.allocate_ns));
         }
         if drive.has_filesystem() {

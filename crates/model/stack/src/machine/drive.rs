@@ -258,8 +258,8 @@ impl DrivePlan {
     /// Its journal writes the data of all changed files before a commit: that of ext4 knows only files that have got blocks
     /// since, and their data are in flight by then (`ext4_map_blocks`, `ext4_da_write_end` of 6.1).
     pub(super) fn orders_data(&self) -> bool {
-        self.filesystem
-            .is_some_and(|spec| matches!(spec.kind, Kind::Ext3 | Kind::Ext3Windows))
+        let is_ext3 = |spec: FilesystemSpec| matches!(spec.kind, Kind::Ext3 | Kind::Ext3Windows);
+        self.filesystem.is_some_and(is_ext3) && ext_mount::orders_data(&self.metadata)
     }
 }
 

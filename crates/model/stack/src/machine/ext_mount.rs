@@ -4,7 +4,7 @@ use block_layer::Priority;
 use events::SpecError;
 use events::time::SECOND;
 use filesystems::allocator::Kind;
-use filesystems::ext::{ExtMetadata, JoinTimes, Variant};
+use filesystems::ext::{DataMode, ExtMetadata, JoinTimes, Variant};
 use kernels::Kernel;
 
 /// ext4 empties the drive's cache at each commit by default, and ext3 from 3.1 on.
@@ -29,6 +29,7 @@ pub(super) fn variant(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Op
     Some(Variant {
         is_journaled,
         is_indexed,
+        orders_data: orders_data(metadata),
         barrier: is_journaled && metadata.barrier.unwrap_or(barrier),
         fua: false,
         joins,
@@ -48,6 +49,7 @@ pub(super) fn check(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Resu
         let what = "only ext4 from 5.10 on has it";
         return Err(SpecError::of("fast_commit", what));
     }
+    check_data(kind, metadata, kernel)?;
     let given = metadata.batch_times().into_iter();
     for (key, _) in given.filter(|(_, time)| time.is_some()) {
         if !has_batch_times(kind, kernel) {
@@ -63,6 +65,29 @@ pub(super) fn check(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Resu
     Ok(())
 }
 
+fn check_data(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Result<(), SpecError> {
+    let what = match metadata.data {
+        None => return Ok(()),
+        Some(_) if kind == Kind::Ext2 => "ext2 has no journal, and no such mount option",
+        Some(DataMode::Journal) if !is_ext4_code(kind, kernel) => {
+            "the journal of ext3's own code is simulated as ordered or writeback; take ext4, or a kernel from 4.3 on"
+        }
+        Some(DataMode::Journal) if !kernel.ext4_commits_before_writeback() => {
+            "journal is simulated as from 6.4 on, where a sync also writes in place; take such a kernel, or ordered or writeback"
+        }
+        Some(DataMode::Journal) if metadata.fast_commit => {
+            "ext4 makes no fast commits with data = \"journal\": leave one of the two out"
+        }
+        Some(_) => return Ok(()),
+    };
+    Err(SpecError::of("data", what))
+}
+
+/// Whether the mount is in ordered mode, the default.
+pub(super) fn orders_data(metadata: &ExtMetadata) -> bool {
+    metadata.data.unwrap_or(DataMode::Ordered) == DataMode::Ordered
+}
+
 /// One level before that of others, where ext4's code sets it (`DEFAULT_JOURNAL_IOPRIO`, 6.1).
 fn journal_priority(kind: Kind, kernel: &Kernel) -> Priority {
     let usual = Priority::default();
@@ -72,14 +97,18 @@ fn journal_priority(kind: Kind, kernel: &Kernel) -> Priority {
     }
 }
 
-/// Whether ext4's code mounts it, which has `min_batch_time` and `max_batch_time`.
+/// Whether it has `min_batch_time` and `max_batch_time`.
 fn has_batch_times(kind: Kind, kernel: &Kernel) -> bool {
-    let is_ext4 = match kind {
+    is_ext4_code(kind, kernel) && kernel.handles_join()
+}
+
+/// Whether ext4's code mounts it.
+fn is_ext4_code(kind: Kind, kernel: &Kernel) -> bool {
+    match kind {
         Kind::Ext4 => true,
         Kind::Ext3 | Kind::Ext3Windows => kernel.mounts_ext3_as_ext4(),
         Kind::Ext2 | Kind::Contiguous => false,
-    };
-    is_ext4 && kernel.handles_join()
+    }
 }
 
 #[cfg(test)]
@@ -94,6 +123,29 @@ mod tests {
         };
         assert_eq!([level(Kind::Ext4, "6.1"), level(Kind::Ext3, "6.1")], [3, 3]);
         assert_eq!(level(Kind::Ext3, "3.0"), 4);
+    }
+
+    #[test]
+    fn modes_of_data_are_those_of_a_filesystem_with_a_journal() {
+        use DataMode::{Journal, Ordered, Writeback};
+        let refused = |kind, kernel, data, fast_commit| {
+            let metadata = ExtMetadata {
+                data: Some(data),
+                fast_commit,
+                ..ExtMetadata::default()
+            };
+            let checked = check(kind, &metadata, &Kernel::named(kernel).unwrap());
+            checked.err().map(|error| error.key)
+        };
+        let key = Some("data".to_string());
+        assert_eq!(refused(Kind::Ext4, "6.4", Journal, false), None);
+        assert_eq!(refused(Kind::Ext3, "6.18", Journal, false), None);
+        assert_eq!(refused(Kind::Ext4, "6.3", Journal, false), key);
+        assert_eq!(refused(Kind::Ext3, "4.2", Journal, false), key);
+        assert_eq!(refused(Kind::Ext4, "6.18", Journal, true), key);
+        assert_eq!(refused(Kind::Ext4, "6.18", Writeback, true), None);
+        assert_eq!(refused(Kind::Ext3, "2.6.18", Writeback, false), None);
+        assert_eq!(refused(Kind::Ext2, "6.18", Ordered, false), key);
     }
 
     #[test]

@@ -27,7 +27,7 @@ use drive::{DrivePlan, DriveSpec};
 use driver::driver_of;
 use events::SpecError;
 use events::spec_error::within;
-use filesystems::ext::{ExtMetadata, Mount, Variant};
+use filesystems::ext::{DataMode, ExtMetadata, Mount, Variant};
 use io_cost::IoCostSpec;
 use kernels::Kernel;
 use memory::MemorySpec;
@@ -280,6 +280,12 @@ impl MachineSpec {
             background_pages: pages.unwrap_or(BACKGROUND_PAGES),
         };
         Some((mount, plan.metadata))
+    }
+
+    /// Whether data on the drive go to the journal of ext3 or ext4 (`data=journal`).
+    pub(crate) fn journals_data(&self, drive: usize) -> bool {
+        let plan = self.drives.get(drive);
+        plan.is_some_and(|plan| plan.metadata.data == Some(DataMode::Journal))
     }
 
     /// Whether the drive takes writes with force unit access, which kernels have that flush caches.

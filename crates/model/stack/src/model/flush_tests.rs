@@ -91,3 +91,108 @@ fn an_fsync_commits_the_journal_and_fdatasync_of_a_block_that_exists_does_not() 
     let in_its_cache = syncs("6.1", false, without_barriers, "fsync", true);
     assert!(in_its_cache > 1_000, "{in_its_cache}");
 }
+
+/// Blocks of 4 KiB that 500 synced writes of 4 KiB to a file write on ext4 of 6.18: one that grows, or one block.
+fn blocks_written(metadata: Value, same_block: bool) -> u64 {
+    let machine = MachineSpec::from_json(json!({
+        "kernel": "6.18",
+        "cpus": {
+            "count": 2, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000,
+            "page_copy_ns": 300, "jitter": 0.05
+        },
+        "memory": { "bytes": 256 << 20 },
+        "drives": [on_ext4(metadata)]
+    }));
+    let mut model = Model::new(&machine.unwrap()).unwrap();
+    let mut phase = load();
+    let group = &mut phase["groups"][0];
+    (group["engine"], group["direct"]) = (json!("psync"), json!(false));
+    let job = &mut group["jobs"][0];
+    job["read_share"] = json!(0.0);
+    job["pattern"] = json!({ "kind": "sequential" });
+    job["queue_depth"] = json!(1);
+    job["sync"] = json!({ "kind": "fdatasync", "every_writes": 1 });
+    if same_block {
+        job["length_bytes"] = json!(4096);
+    }
+    job["until"] = json!({ "ops": 500, "bytes": null, "duration_ns": null });
+    phase["probes"] = json!({ "block": { "interval_ns": 1_000_000_000, "trace": null } });
+    model
+        .begin(ObservedPhase::from_json(phase).unwrap())
+        .unwrap();
+    model.run(|_| true);
+    model.check().unwrap();
+    let record = serde_json::to_value(model.end(0, "test")).unwrap();
+    let written = &record["probes"]["block"]["all"]["write"]["bytes_completed"];
+    written.as_u64().unwrap() / 4096
+}
+
+/// Counted on a real host (docs/commits.md#what-modes-of-data-and-fast-commits-write), where the superblock of a log of 8192
+/// blocks was written once: when a third of it was free.
+#[test]
+fn data_of_a_journal_are_written_in_its_log_and_in_their_places() {
+    let mode = |mode: &str| json!({ "data": mode });
+    let ordered = blocks_written(json!({}), false);
+    assert_eq!(ordered, 500 * (1 + 5));
+    assert_eq!(blocks_written(mode("ordered"), false), ordered);
+    assert_eq!(blocks_written(mode("writeback"), false), ordered);
+    assert_eq!(blocks_written(mode("journal"), false), 500 * (1 + 6) + 1);
+    let overwritten = blocks_written(mode("journal"), true);
+    assert!(
+        (500 * 5 - 10..=500 * 5 + 2).contains(&overwritten),
+        "{overwritten}"
+    );
+}
+
+#[test]
+fn direct_io_is_refused_where_data_go_to_the_journal() {
+    let machine = MachineSpec::from_json(json!({
+        "kernel": "6.18",
+        "cpus": {
+            "count": 2, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000,
+            "page_copy_ns": 300, "jitter": 0.05
+        },
+        "memory": { "bytes": 256 << 20 },
+        "drives": [on_ext4(json!({ "data": "journal" }))]
+    }));
+    let error = check_load(&machine.unwrap(), load()).unwrap_err();
+    assert_eq!(error.key, "groups.0.direct");
+}
+
+/// A writer who never syncs fills the log, and waits for checkpoints from then on.
+#[test]
+fn a_log_without_room_holds_up_writers_and_all_is_written_twice() {
+    let run_of = |metadata: Value| {
+        let machine = MachineSpec::from_json(json!({
+            "kernel": "6.18",
+            "cpus": {
+                "count": 2, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000,
+                "page_copy_ns": 300, "jitter": 0.05
+            },
+            "memory": { "bytes": 1u64 << 30 },
+            "drives": [on_ext4(metadata)]
+        }));
+        let mut model = Model::new(&machine.unwrap()).unwrap();
+        let mut phase = load();
+        let group = &mut phase["groups"][0];
+        (group["engine"], group["direct"]) = (json!("psync"), json!(false));
+        let job = &mut group["jobs"][0];
+        job["read_share"] = json!(0.0);
+        job["pattern"] = json!({ "kind": "sequential" });
+        job["queue_depth"] = json!(1);
+        job["until"] = json!({ "ops": 8000, "bytes": null, "duration_ns": null });
+        let record = run(&mut model, serde_json::from_value(phase).unwrap());
+        let record = serde_json::to_value(record).unwrap();
+        let write = &record["groups"][0]["jobs"][0]["write"];
+        assert_eq!(write["count"], 8000);
+        write["latency"]["max_ns"].as_u64().unwrap()
+    };
+    let ordered = run_of(json!({ "journal_blocks": 1024 }));
+    let journal = run_of(json!({ "journal_blocks": 1024, "data": "journal" }));
+    let roomy = run_of(json!({ "journal_blocks": 65536, "data": "journal" }));
+    assert!(
+        journal > 10_000_000 && journal > 10 * ordered,
+        "{journal} {ordered}"
+    );
+    assert!(roomy < journal / 10, "{roomy} {journal}");
+}

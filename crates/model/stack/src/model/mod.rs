@@ -191,6 +191,11 @@ impl Model {
                 let what = "files are made in a filesystem of kind xfs, ext2, ext3, ext3_windows or ext4 on drive 0";
                 return Err(SpecError::of("kind", what));
             };
+            if self.machine.journals_data(METADATA_DRIVE) {
+                let what = "files are made with data = ordered or writeback; leave data = \"journal\" to loads";
+                let key = format!("drives.{METADATA_DRIVE}.metadata.data");
+                return Err(SpecError::of(&key, what));
+            }
             self.world
                 .mount_ext(METADATA_DRIVE, &mount, spec)
                 .map_err(|error| error.within(&format!("drives.{METADATA_DRIVE}")))?;

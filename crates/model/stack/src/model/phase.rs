@@ -109,8 +109,12 @@ fn group_of(
             return wrong("engine", what.to_owned());
         }
     };
-    if path == Path::Buffered && is_on_mount(group, phase, machine) {
+    if path == Path::Buffered && is_on(group, phase, |place| place >= machine.drive_count()) {
         let what = "the simulated NFS client has no page cache; say direct = true";
+        return wrong("direct", what.to_owned());
+    }
+    if path != Path::Buffered && is_on(group, phase, |drive| machine.journals_data(drive)) {
+        let what = "ext4 makes direct I/O buffered with data = \"journal\"; say direct = false";
         return wrong("direct", what.to_owned());
     }
     if phase.ends_with_first && path.is_async() {
@@ -172,12 +176,12 @@ fn group_of(
     })
 }
 
-/// Files' places count drives first.
-fn is_on_mount(group: &GroupSpec, phase: &Phase, machine: &MachineSpec) -> bool {
+/// Whether a file lies on such a place: they count drives first, then mounts.
+fn is_on(group: &GroupSpec, phase: &Phase, is_such: impl Fn(usize) -> bool) -> bool {
     let files = group.jobs.iter().flat_map(|job| &job.files);
     files
         .filter_map(|&file| phase.files.get(file as usize))
-        .any(|file| file.place.unwrap_or(0) as usize >= machine.drive_count())
+        .any(|file| is_such(file.place.unwrap_or(0) as usize))
 }
 
 /// Engines of one operation at a time have no more in flight.

@@ -161,6 +161,9 @@ fn of_group(
             let ext = machine.ext(place);
             let is_journaled = machine.kernel().flushes_caches()
                 && ext.is_some_and(|(mount, _)| mount.variant.is_journaled);
+            if job.read_share < 1.0 && machine.journals_data(place) {
+                used.insert(KeyReader::MetadataJournal(place as u16));
+            }
             if syncs && machine.kernel().flushes_caches() {
                 used.insert(KeyReader::Flushes(place as u16));
                 if is_journaled {

@@ -147,7 +147,7 @@ impl World {
         }
         if bio.tag & OF_FILESYSTEM != 0 {
             if !self.vfs.has_filesystem(drive) {
-                self.journal_bio_done(now, drive);
+                self.journal_bio_done(now, drive, bio.tag & !OF_FILESYSTEM);
                 return;
             }
             self.filesystem_bio_done(now, drive, bio.tag & !OF_FILESYSTEM);

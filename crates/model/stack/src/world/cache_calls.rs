@@ -35,6 +35,9 @@ impl World {
             match effect {
                 Effect::Io(io) => self.start_cache_io(now, io),
                 Effect::Unplug => unplugs = true,
+                Effect::Journaled { file, first, end } => {
+                    self.vfs.data_changes(*file, *first..*end);
+                }
                 Effect::Wake(_) | Effect::Start(_) => {}
             }
         }
@@ -51,7 +54,7 @@ impl World {
             match *effect {
                 Effect::Wake(task) => self.unblock(now, task),
                 Effect::Start(task) => self.start_flusher(now, task),
-                Effect::Io(_) | Effect::Unplug => {}
+                Effect::Io(_) | Effect::Unplug | Effect::Journaled { .. } => {}
             }
         }
         self.vfs.cache_io_mut().give_back(effects);
@@ -83,8 +86,12 @@ impl World {
         }
     }
 
-    fn start_cache_io(&mut self, now: Time, io: &Io) {
+    pub(super) fn start_cache_io(&mut self, now: Time, io: &Io) {
         let drive = self.vfs.file(io.file).drive;
+        let is_journaled = io.direction == Direction::Write && self.vfs.journals_data(drive);
+        if is_journaled && self.waits_for_commit(now, drive, io) {
+            return;
+        }
         let (offset, bytes) = (io.page * PAGE_BYTES, u64::from(io.pages) * PAGE_BYTES);
         if io.direction == Direction::Write {
             let gets_blocks =
@@ -107,8 +114,12 @@ impl World {
                 of_drive.min(reads.bio_sectors_max)
             }
         };
-        self.vfs
-            .extents_of(io.file, offset, bytes, sectors_max, &mut found);
+        match is_journaled {
+            true => self.extents_not_in_place(drive, io, sectors_max, &mut found),
+            false => self
+                .vfs
+                .extents_of(io.file, offset, bytes, sectors_max, &mut found),
+        }
         let mut part = io.tag;
         self.vfs.cache_io_mut().begin_io(part);
         let write_stream = self.write_stream_of(io.file, io.direction);
@@ -149,6 +160,7 @@ impl World {
         if let Some(file) = self.vfs.cache_io_mut().take_converted(tag) {
             self.got_blocks(now, file);
         }
+        self.are_in_place(now, tag);
         self.with_cache(now, |cache| cache.completed(now, tag));
     }
 }

@@ -39,10 +39,15 @@ impl World {
             self.start_discard(now, number, job, op, file);
         } else if let Some(mount) = self.vfs.mount_of(file) {
             self.start_on_mount(now, number, job, op, mount);
-        } else if has_data_to_write(op.kind) && self.is_kept_out(now, number, file) {
+        } else if has_data_to_write(op.kind) && self.is_kept_out(now, number, file, &op) {
             let task = &mut self.tasks[number];
             task.block();
             task.resumes_with(Action::Start(job, op));
+        } else if has_data_to_write(op.kind) && self.lacks_room_in_log(number, file, &op) {
+            let task = &mut self.tasks[number];
+            task.block();
+            task.resumes_with(Action::Start(job, op));
+            self.make_room_in_log(now, self.vfs.file(file).drive);
         } else if has_data_to_write(op.kind) && self.make_room(number, path, file, &op).is_err()
             || op.kind.is_sync() && self.vfs.syncs_mut().take_full(file)
         {

@@ -28,6 +28,14 @@ impl World {
         self
     }
 
+    /// The same if a journal gets the data of files on the drive.
+    pub fn with_journaled_data(mut self, drive: usize) -> World {
+        if let Some(cache) = self.vfs.cache_mut() {
+            cache.set_journals_data(drive);
+        }
+        self
+    }
+
     /// Writes back what is dirty: sync(2).
     pub fn sync(&mut self) {
         self.settle_files(|cache, now, file, _| cache.fsync(now, HOUSEKEEPER, file));

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::super::clock::{Clock, Event};
 use super::super::driven_component::DrivenComponent;
 use super::bios_left::BiosLeft;
+use super::journaled_data::Page;
 use events::time::Time;
-use memory::cache::{Effect, FileId, PageCache};
+use memory::cache::{Effect, FileId, Io, PageCache};
 
 /// The page cache, and what it has asked drives for.
 ///
@@ -17,6 +18,10 @@ pub(in crate::world) struct CacheIo {
     bios: BiosLeft,
     /// Writes whose blocks become the file's when their data are on the drive.
     converting: BTreeMap<u32, FileId>,
+    /// By drive: writes whose pages a journal has to commit first.
+    behind_commit: BTreeMap<usize, Vec<Io>>,
+    /// Pages that writes bring from a journal to their places.
+    in_place: BTreeMap<u32, Vec<Page>>,
 }
 
 impl CacheIo {
@@ -25,6 +30,8 @@ impl CacheIo {
             cache: DrivenComponent::new(cache),
             bios: BiosLeft::default(),
             converting: BTreeMap::new(),
+            behind_commit: BTreeMap::new(),
+            in_place: BTreeMap::new(),
         }
     }
 
@@ -80,6 +87,29 @@ impl CacheIo {
         match self.converting.is_empty() {
             true => None,
             false => self.converting.remove(&tag),
+        }
+    }
+
+    /// The write waits for a commit of the drive's journal.
+    pub(in crate::world) fn waits_for_commit(&mut self, drive: usize, io: Io) {
+        self.behind_commit.entry(drive).or_default().push(io);
+    }
+
+    /// There was a commit.
+    pub(in crate::world) fn take_behind_commit(&mut self, drive: usize) -> Vec<Io> {
+        self.behind_commit.remove(&drive).unwrap_or_default()
+    }
+
+    /// The write of that tag brings the page to its place.
+    pub(in crate::world) fn brings_in_place(&mut self, tag: u32, page: Page) {
+        self.in_place.entry(tag).or_default().push(page);
+    }
+
+    /// The I/O is over: the pages that are in place by it.
+    pub(in crate::world) fn take_in_place(&mut self, tag: u32) -> Vec<Page> {
+        match self.in_place.is_empty() {
+            true => Vec::new(),
+            false => self.in_place.remove(&tag).unwrap_or_default(),
         }
     }
 

@@ -63,6 +63,19 @@ pub(in crate::world) struct FileExtent {
     pub(in crate::world) at: Sector,
 }
 
+impl FileExtent {
+    /// In parts none of which is larger than this many sectors.
+    pub(in crate::world) fn parts(self, sectors_max: u32, found: &mut Vec<FileExtent>) {
+        cut(
+            self.start,
+            u64::from(self.sectors),
+            self.at,
+            sectors_max,
+            found,
+        );
+    }
+}
+
 const SECTORS_PER_BLOCK: u64 = BLOCK_BYTES / SECTOR_BYTES;
 
 /// The extents of `bytes` at `offset`, none longer than `sectors_max`; a hole has none.

@@ -8,6 +8,8 @@
 //!
 //! With fast commits whoever syncs writes what it and others have changed in short, behind a flush, to an area behind the
 //! journal; the transaction goes on. When the area is full, the transaction commits.
+//!
+//! With `data=journal` a commit also has the pages that were written to (`log_room` has what is for these alone).
 
 use std::collections::BTreeSet;
 
@@ -19,6 +21,8 @@ use memory::cache::FileId;
 
 use super::fast_commits::FastCommits;
 use super::file::FileExtent;
+use super::journaled_data::JournaledData;
+use super::log_room::LogRoom;
 use super::syncs::SyncDemand;
 
 /// A journal, and who waits for it.
@@ -27,18 +31,21 @@ use super::syncs::SyncDemand;
 #[derive(Clone, Debug)]
 pub struct LoadJournal {
     /// Where it lies on the drive, in blocks of 4 KiB.
-    first: u64,
+    pub(super) first: u64,
     blocks: u32,
     head: u32,
-    barrier: bool,
+    pub(super) barrier: bool,
     /// The record is on the medium by itself: no flush follows it.
-    fua: bool,
+    pub(super) fua: bool,
     converts_after_writes: bool,
     priority: Priority,
     /// CPU time of whoever syncs a file that has got blocks.
     allocation_ns: Time,
     /// None: all commits are full.
     fast: Option<FastCommits>,
+    /// `data=journal`; None: data are not in the log.
+    pub(super) data: Option<JournaledData>,
+    pub(super) room: LogRoom,
     step: Option<CommitStep>,
     /// The commit under way is a fast one.
     is_fast: bool,
@@ -49,7 +56,7 @@ pub struct LoadJournal {
     committing: Vec<TaskId>,
     waiting: Vec<TaskId>,
     /// Who changes a block that is being written to the log.
-    kept_out: Vec<TaskId>,
+    pub(super) kept_out: Vec<TaskId>,
     /// The number of the transaction that changes go to.
     running: u64,
     /// Blocks of inodes that the running transaction changes, and those of the transaction that commits.
@@ -66,6 +73,9 @@ enum CommitStep {
     FlushBefore,
     Record,
     FlushAfter,
+    /// The superblock gets to know which transactions are in place.
+    Superblock,
+    FlushSuperblock,
 }
 
 /// What comes next of a commit.
@@ -83,6 +93,8 @@ pub(in crate::world) struct JournalWrite {
     pub(in crate::world) places: Vec<FileExtent>,
     /// Only after a flush that it waited for.
     pub(in crate::world) behind_flush: bool,
+    /// On the medium when it is done, where the drive has that.
+    pub(in crate::world) force_unit_access: bool,
 }
 
 /// Of a filesystem below this size mke2fs makes blocks of 1 KiB (`small` in mke2fs.conf of e2fsprogs 1.47), each of four inodes.
@@ -117,6 +129,8 @@ impl LoadJournal {
             priority,
             allocation_ns: 0,
             fast: None,
+            data: None,
+            room: LogRoom::default(),
             step: None,
             is_fast: false,
             is_awake: false,
@@ -147,6 +161,12 @@ impl LoadJournal {
         self.first = self.first.saturating_sub(u64::from(area));
         let end = self.first + u64::from(self.blocks);
         self.fast = Some(FastCommits::new(end, area));
+        self
+    }
+
+    /// The same with data in the log, of which a transaction has at most one of that many parts.
+    pub fn with_journaled_data(mut self, parts: u32) -> LoadJournal {
+        self.data = Some(JournaledData::new(self.blocks, parts));
         self
     }
 
@@ -191,12 +211,7 @@ impl LoadJournal {
     /// `s_fc_subtid` alone).
     pub(in crate::world) fn wait(&mut self, task: TaskId, demand: SyncDemand) -> bool {
         if demand.transaction == self.running {
-            let blocks = demand.metadata_blocks.saturating_sub(1);
-            self.metadata_blocks = match self.fast {
-                // A transaction of many fast commits has the same bitmap and descriptor in all of them.
-                Some(_) => self.metadata_blocks.max(blocks),
-                None => self.metadata_blocks + blocks,
-            };
+            self.blocks_change(demand.metadata_blocks.saturating_sub(1));
             match self.is_fast {
                 true => self.committing.push(task),
                 false => self.waiting.push(task),
@@ -219,6 +234,26 @@ impl LoadJournal {
         }
     }
 
+    /// The next commit has so many blocks that describe new ones.
+    pub(super) fn blocks_change(&mut self, blocks: u32) {
+        // A transaction of many fast commits has the same bitmap and descriptor in all of them, and one that data join has them
+        // once.
+        self.metadata_blocks = match self.fast.is_some() || self.data.is_some() {
+            true => self.metadata_blocks.max(blocks),
+            false => self.metadata_blocks + blocks,
+        };
+    }
+
+    /// Blocks of metadata that the next commit has.
+    pub(super) fn changed_metadata(&self) -> u32 {
+        self.inodes.len() as u32 + self.metadata_blocks
+    }
+
+    /// The blocks of the transaction are on their way to the log.
+    pub(super) fn is_logging(&self) -> bool {
+        !self.is_fast && self.step == Some(CommitStep::Log)
+    }
+
     /// Files are made one after the other.
     fn inode_block(&self, file: FileId) -> u64 {
         (FIRST_INODE + u64::from(file)) / self.inodes_in_block
@@ -237,15 +272,16 @@ impl LoadJournal {
 
     /// Who was kept out and no longer is.
     pub(in crate::world) fn take_let_in(&mut self) -> Vec<TaskId> {
-        match self.is_fast || self.step == Some(CommitStep::Log) {
-            true => Vec::new(),
-            false => std::mem::take(&mut self.kept_out),
+        let mut let_in = self.room.take_let_in();
+        if !self.is_fast && self.step != Some(CommitStep::Log) {
+            let_in.append(&mut self.kept_out);
         }
+        let_in
     }
 
     /// What comes first of a commit, if a task waits for one and none is in flight.
     pub(in crate::world) fn begin_commit(&mut self) -> Option<NextStep> {
-        if self.step.is_some() || self.waiting.is_empty() {
+        if self.step.is_some() || self.waiting.is_empty() && !self.room.is_commit_wanted {
             return None;
         }
         self.committing = std::mem::take(&mut self.waiting);
@@ -258,9 +294,16 @@ impl LoadJournal {
             fast.fall_back();
         }
         self.running += 1;
+        let metadata = self.changed_metadata();
         self.committing_inodes = std::mem::take(&mut self.inodes);
-        let inodes = self.committing_inodes.len().max(1) as u32;
-        let count = 1 + inodes + std::mem::take(&mut self.metadata_blocks);
+        self.metadata_blocks = 0;
+        let count = match &mut self.data {
+            Some(data) => {
+                self.room.may_be_there();
+                data.begin_commit(metadata)
+            }
+            None => 1 + metadata + u32::from(self.committing_inodes.is_empty()),
+        };
         Some(NextStep::Write(self.write(count)))
     }
 
@@ -299,6 +342,11 @@ impl LoadJournal {
         self.step.is_some()
     }
 
+    /// The write of its current step has become so many bios.
+    pub(in crate::world) fn commit_has(&mut self, bios: u32) {
+        self.left = bios;
+    }
+
     /// A bio has ended. True: it was the last of its step.
     pub(in crate::world) fn bio_done(&mut self) -> bool {
         self.left -= 1;
@@ -311,16 +359,31 @@ impl LoadJournal {
             (CommitStep::Log, true) => Some(CommitStep::FlushBefore),
             (CommitStep::Log, false) | (CommitStep::FlushBefore, _) => Some(CommitStep::Record),
             (CommitStep::Record, true) if !self.fua => Some(CommitStep::FlushAfter),
-            (CommitStep::Record, _) | (CommitStep::FlushAfter, _) => None,
+            (CommitStep::Record, _) | (CommitStep::FlushAfter, _) if self.room.frees() => {
+                Some(CommitStep::Superblock)
+            }
+            (CommitStep::Superblock, true) if !self.fua => Some(CommitStep::FlushSuperblock),
+            (
+                CommitStep::Record
+                | CommitStep::FlushAfter
+                | CommitStep::Superblock
+                | CommitStep::FlushSuperblock,
+                _,
+            ) => None,
         };
+        if let (Some(CommitStep::Log), Some(data)) = (self.step, &mut self.data) {
+            self.room.look_at_tail(data);
+        }
         self.step = next;
         self.committing_inodes.clear();
         match next {
             Some(CommitStep::Record) => NextStep::Write(self.write(1)),
+            Some(CommitStep::Superblock) => NextStep::Write(self.superblock()),
             Some(_) => NextStep::Flush,
             None => {
                 self.is_fast = false;
                 self.fast.iter_mut().for_each(FastCommits::end);
+                self.end_commit_of_data();
                 NextStep::Over(std::mem::take(&mut self.committing))
             }
         }
@@ -332,15 +395,16 @@ impl LoadJournal {
             _ => self.take(blocks),
         };
         let places: Vec<FileExtent> = taken.into_iter().map(extent).collect();
-        self.left = places.len() as u32;
+        let is_record = self.step == Some(CommitStep::Record);
         JournalWrite {
             places,
-            behind_flush: self.barrier && self.step == Some(CommitStep::Record),
+            behind_flush: self.barrier && is_record,
+            force_unit_access: self.barrier && is_record,
         }
     }
 }
 
-fn extent((block, blocks): (u64, u32)) -> FileExtent {
+pub(super) fn extent((block, blocks): (u64, u32)) -> FileExtent {
     FileExtent {
         start: block * SECTORS_PER_BLOCK,
         sectors: blocks * SECTORS_PER_BLOCK as u32,

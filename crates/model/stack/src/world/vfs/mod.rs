@@ -4,11 +4,14 @@ mod bios_left;
 mod cache_io;
 mod fast_commits;
 mod file;
+mod journaled_data;
 mod load_journal;
+mod log_room;
 mod mounted_filesystem;
 mod syncs;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::driven_component::DrivenComponent;
 use block_layer::SECTOR_BYTES;
@@ -20,9 +23,11 @@ pub(super) use file::FileExtent;
 use file::file_extents;
 pub use file::{FileLayout, FileSpec};
 use filesystems::allocator::{Allocator, BLOCK_BYTES, Extent};
+pub(super) use journaled_data::Page;
 use kernels::files::FileReads;
 pub use load_journal::LoadJournal;
 pub(super) use load_journal::{JournalWrite, NextStep};
+pub(super) use log_room::CheckpointWork;
 use memory::cache::{FileId, PAGE_BYTES, PageCache};
 pub(super) use mounted_filesystem::MountedFilesystem;
 use nfs::DirectIo;
@@ -202,8 +207,20 @@ impl Vfs {
 
     /// The file has got blocks: in the transaction that runs.
     pub(super) fn got_blocks(&mut self, file: FileId) {
-        let running = self.running_transaction(self.file(file).drive);
+        let drive = self.file(file).drive;
+        let running = self.running_transaction(drive);
         self.syncs.got_blocks(file, running);
+        if let Some(journal) = self.journals.get_mut(&drive) {
+            journal.got_blocks();
+        }
+    }
+
+    /// Pages of the file are written to, on a drive whose journal has data: in the transaction that runs.
+    pub(super) fn data_changes(&mut self, file: FileId, pages: Range<u64>) {
+        let drive = self.file(file).drive;
+        let running = self.running_transaction(drive);
+        self.syncs.data_changes(file, running);
+        self.journal_mut(drive).data_changes(file, pages);
     }
 
     /// Whether blocks that are written back count as the file's when the data are sent, not when they are on the drive.
@@ -246,10 +263,11 @@ impl Vfs {
         self.journals.get(&drive).map_or(0, LoadJournal::running)
     }
 
-    /// Blocks of the drive get their places when they are written back.
+    /// Blocks of the drive get their places when they are written back. With `data=journal` they have them before.
     pub(super) fn delays_allocation(&self, drive: usize) -> bool {
         let allocator = self.allocator(drive);
         allocator.is_none_or(|allocator| !allocator.allocates_at_write())
+            && !self.journals_data(drive)
     }
 
     /// CPU time of what a sync commits of a file's new blocks.
@@ -293,6 +311,12 @@ impl Vfs {
     /// The journal of a drive whose filesystem's metadata are not simulated.
     pub(super) fn has_journal(&self, drive: usize) -> bool {
         !self.has_filesystem(drive) && self.journals.contains_key(&drive)
+    }
+
+    /// Data on the drive go to its journal first.
+    pub(super) fn journals_data(&self, drive: usize) -> bool {
+        let journal = self.journals.get(&drive);
+        journal.is_some_and(LoadJournal::journals_data)
     }
 
     pub(super) fn journal_mut(&mut self, drive: usize) -> &mut LoadJournal {
@@ -355,6 +379,7 @@ impl Vfs {
     pub(super) fn check(&self, now: Time) -> Result<(), Violation> {
         self.mounts.iter().try_for_each(|mount| mount.check(now))?;
         self.filesystems().try_for_each(|on| on.check(now))?;
+        self.journals.values().try_for_each(LoadJournal::check)?;
         self.cache().map_or(Ok(()), |cache| cache.check(now))
     }
 

@@ -133,6 +133,12 @@ impl Syncs {
         (changes.blocks_transaction, changes.times_transaction) = (running, running);
     }
 
+    /// Data of the file are in that transaction, which a sync waits for.
+    pub(in crate::world) fn data_changes(&mut self, file: FileId, running: u64) {
+        let changes = self.changes.entry(file).or_default();
+        changes.blocks_transaction = running;
+    }
+
     fn tick(&self, now: Time) -> u64 {
         1 + now / self.tick_ns.max(1)
     }
