@@ -9,7 +9,7 @@
 //! With fast commits whoever syncs writes what it and others have changed in short, behind a flush, to an area behind the
 //! journal; the transaction goes on. When the area is full, the transaction commits.
 //!
-//! With `data=journal` a commit also has the pages that were written to (`log_room` has what is for these alone).
+//! With `data=journal` a commit also has the pages that were written to (`checkpoints` has what is for these alone).
 
 use std::collections::BTreeSet;
 

@@ -2,6 +2,7 @@
 
 mod bios_left;
 mod cache_io;
+mod checkpoints;
 mod fast_commits;
 mod file;
 mod journaled_data;
@@ -16,6 +17,7 @@ use std::ops::Range;
 use super::driven_component::DrivenComponent;
 use block_layer::SECTOR_BYTES;
 use cache_io::CacheIo;
+pub(super) use checkpoints::CheckpointWork;
 use events::Component;
 use events::station::Violation;
 use events::time::Time;
@@ -27,7 +29,6 @@ pub(super) use journaled_data::Page;
 use kernels::files::FileReads;
 pub use load_journal::LoadJournal;
 pub(super) use load_journal::{JournalWrite, NextStep};
-pub(super) use log_room::CheckpointWork;
 use memory::cache::{FileId, PAGE_BYTES, PageCache};
 pub(super) use mounted_filesystem::MountedFilesystem;
 use nfs::DirectIo;
