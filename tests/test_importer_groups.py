@@ -7,6 +7,7 @@ from pathlib import Path
 import polars
 import pytest
 from iolab.base.errors import InputError
+from iolab.files.importer.results import Row
 from iolab.files.importer.run_import import open_run
 from test_importer import check_value, opened
 
@@ -189,6 +190,20 @@ def test_that_a_percentile_was_the_bound_of_a_bucket_is_stated(tmp_path: Path) -
     path = tmp_path / "run.txt"
     path.write_text(ELBENCHO_LATENCIES)
     assert any("percentiles above the maximum are bounds of buckets" in one for one in open_run(path).problems)
+
+
+def test_a_percentile_is_bounded_by_its_own_maximum_and_by_no_interval_s() -> None:
+    row = Row("a", "b", "main")
+    row.add("latency_ns_max", 9.0)
+    row.add("latency_ns_p99", 8.0)
+    row.add("latency_ns_p999", 10.0)
+    row.add("latency_ns_p99", 20.0, op="read")
+    row.interval("latency_ns_max", 0.0, 1.0)
+    assert row.bound_percentiles()
+    values = {(one.op, one.metric): one.value for one in row.rows if one.what == "metric"}
+    assert values["all", "latency_ns_p99"] == 8.0
+    assert values["all", "latency_ns_p999"] == 9.0
+    assert values["read", "latency_ns_p99"] == 20.0
 
 
 def test_columns_of_one_name_are_no_rounds(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from support import patience
@@ -12,12 +14,12 @@ from support import patience
 
 @contextmanager
 def shell(script: str) -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(["sh", "-c", script]) as process:
+    with subprocess.Popen(["sh", "-c", script], start_new_session=True) as process:
         try:
             yield process
         finally:
-            subprocess.run(["pkill", "-KILL", "-P", str(process.pid)], check=False)
-            process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def wait(process: subprocess.Popen[bytes], cpu_limit_s: float = patience.CPU_LIMIT_S) -> int:
@@ -27,7 +29,7 @@ def wait(process: subprocess.Popen[bytes], cpu_limit_s: float = patience.CPU_LIM
         except subprocess.TimeoutExpired:
             return None
 
-    return patience.wait(ended, [process.pid], cpu_limit_s)
+    return patience.wait(ended, process.pid, cpu_limit_s)
 
 
 @pytest.fixture(autouse=True)

@@ -103,7 +103,7 @@ class Program(subprocess.Popen[str]):
             except subprocess.TimeoutExpired:
                 return None
 
-        return patience.wait(communicate, [self.pid], cpu_limit_s)
+        return patience.wait(communicate, self.pid, cpu_limit_s)
 
     def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
         if kind is not None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,44 +23,39 @@ Ended = TypeVar("Ended")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
-def wait(
-    ended: Callable[[float], Ended | None],
-    pids: Iterable[int],
-    cpu_limit_s: float = CPU_LIMIT_S,
-) -> Ended:
+def wait(ended: Callable[[float], Ended | None], pid: int, cpu_limit_s: float = CPU_LIMIT_S) -> Ended:
     """What `ended` returns; it waits at most as many seconds as it is given, and returns None if there is nothing yet.
 
     Raises:
-        subprocess.TimeoutExpired: the processes and what they started neither computed nor wanted to for
-            IDLE_LIMIT_S, or have computed for `cpu_limit_s`.
+        subprocess.TimeoutExpired: the process and what it started neither computed nor wanted to for IDLE_LIMIT_S, or
+            have computed for `cpu_limit_s`.
     """
-    processes = list(pids)
     idle_s = 0.0
     first = before = None
     while (end := ended(LOOK_EVERY_S)) is None:
-        cpu_s, wants_cpu = _look_at(processes)
+        cpu_s, wants_cpu = _look_at(pid)
         first = cpu_s if first is None else first
         moved = wants_cpu or before is None or abs(cpu_s - before) > IDLE_SHARE * LOOK_EVERY_S
         idle_s = 0.0 if moved else idle_s + LOOK_EVERY_S
         before = cpu_s
         if idle_s > IDLE_LIMIT_S * SLOWER:
-            raise subprocess.TimeoutExpired(f"processes {processes}, idle", idle_s)
+            raise subprocess.TimeoutExpired(f"process {pid}, idle", idle_s)
         if cpu_s - first > cpu_limit_s * SLOWER:
-            raise subprocess.TimeoutExpired(f"processes {processes}, CPU time", cpu_s - first)
+            raise subprocess.TimeoutExpired(f"process {pid}, CPU time", cpu_s - first)
     return end
 
 
-def _look_at(pids: list[int]) -> tuple[float, bool]:
-    """The CPU time of these and all that descends from them, with children that have ended, and whether one of them has
-    a CPU or waits for one."""
+def _look_at(pid: int) -> tuple[float, bool]:
+    """The CPU time of the process and all that descends from it, with children that have ended, and whether one of them
+    has a CPU or waits for one."""
     found = _all_processes()
     children: dict[int, list[int]] = {}
-    for pid, (parent, _, _) in found.items():
-        children.setdefault(parent, []).append(pid)
-    tree = [pid for pid in pids if pid in found]
-    for pid in tree:
-        tree += children.get(pid, [])
-    return sum(found[pid][2] for pid in tree) / TICKS_PER_S, any(found[pid][1] == "R" for pid in tree)
+    for one, (parent, _, _) in found.items():
+        children.setdefault(parent, []).append(one)
+    tree = [pid] if pid in found else []
+    for one in tree:
+        tree += children.get(one, [])
+    return sum(found[one][2] for one in tree) / TICKS_PER_S, any(found[one][1] == "R" for one in tree)
 
 
 def _all_processes() -> dict[int, tuple[int, str, int]]:

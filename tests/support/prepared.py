@@ -20,9 +20,9 @@ import socket
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+import threading
 from pathlib import Path
-from typing import Self
+from typing import Self, TextIO
 
 from support import patience
 
@@ -105,6 +105,7 @@ class Forked:
         os.close(out_theirs)
         os.close(err_theirs)
         self._said = b""
+        self._readers: list[_Reader] = []
         self.pid = int(self._line(None) or "")
 
     def __enter__(self) -> Self:
@@ -115,19 +116,26 @@ class Forked:
         if kind is not None:
             self.kill()
         self.wait()
-        for stream in (self.stdout, self.stderr, self._connection):
-            stream.close()
+        self._connection.close()
+        if not any(reader.is_alive() for reader in self._readers):  # closing would wait for it
+            self.stdout.close()
+            self.stderr.close()
 
     def ended(self, cpu_limit_s: float = patience.CPU_LIMIT_S) -> tuple[str, str]:
         """What it wrote to stdout and stderr until its end; see `patience.wait`."""
-        with ThreadPoolExecutor(2) as readers:
-            texts = [readers.submit(stream.read) for stream in (self.stdout, self.stderr)]
-            try:
-                patience.wait(self._ended, [self.pid], cpu_limit_s)
-            except subprocess.TimeoutExpired:
-                self.kill()
-                raise
-            return texts[0].result(), texts[1].result()
+        readers = self._readers = [_Reader(stream) for stream in (self.stdout, self.stderr)]
+
+        def read_and_ended(within_s: float) -> int | None:
+            for reader in readers:
+                reader.join(within_s)
+            return None if any(reader.is_alive() for reader in readers) else self._ended(within_s)
+
+        try:
+            patience.wait(read_and_ended, self.pid, cpu_limit_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+        return readers[0].text, readers[1].text
 
     communicate = ended
 
@@ -137,7 +145,7 @@ class Forked:
 
     def wait(self) -> int:
         """As of a `subprocess.Popen`."""
-        return patience.wait(self._ended, [self.pid])
+        return patience.wait(self._ended, self.pid)
 
     def kill(self) -> None:
         """With what it has started in its session."""
@@ -163,6 +171,19 @@ class Forked:
             self._said += more
         line, _, self._said = self._said.partition(b"\n")
         return line.decode()
+
+
+class _Reader(threading.Thread):
+    """Reads a stream to its end. Nobody has to wait for it: what was left behind may keep the stream open for good."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(daemon=True)
+        self._stream = stream
+        self.text = ""
+        self.start()
+
+    def run(self) -> None:
+        self.text = self._stream.read()
 
 
 @functools.cache

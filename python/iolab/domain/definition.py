@@ -217,7 +217,7 @@ def _requests() -> Iterator[MetricDescription]:
     )
     for kind, what in (("file", "a whole file"), ("dir", "a directory"), ("entry", "an entry or object")):
         for name, which in SUMMARIES.items():
-            help_ = f"{which} latency of what elbencho does with {what}, from its opening to its end."
+            help_ = f"{which} latency of {what}, as elbencho prints it."
             yield MetricDescription(f"{kind}_latency_ns_{name}", "ns", "time", help_)
     yield MetricDescription("block_input_bytes", "bytes", "neutral", "Read from devices on behalf of the process.")
     yield MetricDescription("block_output_bytes", "bytes", "neutral", "Written to devices on behalf of the process.")

@@ -67,7 +67,7 @@ _SETTING = re.compile(
     r"|none|noop|(?:mq-)?deadline|cfq|bfq|kyber|ext[234]|xfs|btrfs|zfs|f2fs|bcachefs|(?:linux[ -])?v?\d+\.\d+[\w.+-]*",
     re.IGNORECASE,
 )
-"""Labels that name what was changed, and not what was done."""
+"""Labels that name what was changed, and not what was done. Chosen, as the words of repetitions are."""
 
 
 class Entry(NamedTuple):

@@ -111,11 +111,12 @@ class Row:
     def bound_percentiles(self) -> bool:
         """Lowers percentiles above the maximum to it, as tools print that report the upper bounds of buckets. Whether
         there were any."""
-        maxima = {(row.job, row.op): row.value for row in self.rows if row.metric == "latency_ns_max"}
+        metrics = [(place, row) for place, row in enumerate(self.rows) if row.what == "metric" and row.metric]
+        maxima = {(row.job, row.op): row.value for _, row in metrics if row.metric == "latency_ns_max"}
         found = False
-        for place, row in enumerate(self.rows):
+        for place, row in metrics if maxima else ():
             highest = maxima.get((row.job, row.op))
-            is_percentile = row.metric is not None and row.metric.startswith("latency_ns_p")
+            is_percentile = str(row.metric).startswith("latency_ns_p")
             if is_percentile and highest is not None and row.value is not None and row.value > highest:
                 self.rows[place] = row._replace(value=highest)
                 found = True

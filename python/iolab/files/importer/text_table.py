@@ -70,7 +70,7 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         results.problem(f"{counted(len(nameless), 'column')} of figures without a name: left out", table.line)
     names, named_rows = with_amounts(header, rows)
     if is_amount(names[0], (amounts := [row[0] for row in named_rows])) and all(map(str.isdecimal, amounts)):
-        named_rows = [[f"{OF_NO_NAME}[{names[0]}={row[0]}]", *row[1:]] for row in named_rows]
+        named_rows = [[_case(names[0], row[0]), *row[1:]] for row in named_rows]
     if split := settings_of(names):
         left_out = _add_settings(table, *split, named_rows, source)
     elif by_metric := settings_by_metric(names):
@@ -263,7 +263,7 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
                 bare = without_unit(label).strip() or label
                 if parameter.SIZE.fullmatch(bare) or is_amount(header[0], [bare]):
                     metric = found.metric_called(label) or _nameless(found)
-                    table.row(setting, f"{OF_NO_NAME}[{header[0]}={bare}]").add(metric, found.value)
+                    table.row(setting, _case(header[0], bare)).add(metric, found.value)
                     continue
                 phase, op, plain = metric_of(bare)
                 metric = found.metric_called(label) or (f"{plain}_ns" if found.metric else plain)
@@ -274,6 +274,11 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
                     one = table.row(setting, bare, phase)
                 one.add(said.metric, said.value, op=said.op)
     return left_out
+
+
+def _case(name: str, amount: str) -> str:
+    """The workload of a row that begins with how much was done."""
+    return f"{OF_NO_NAME}[{name}={amount}]"
 
 
 def _nameless(found: Quantity) -> str:

@@ -20,6 +20,31 @@ pub(super) fn disk() -> Value {
     })
 }
 
+fn machine(kernel: &str, memory_bytes: u64, drive: Value) -> MachineSpec {
+    let machine = MachineSpec::from_json(json!({
+        "kernel": kernel,
+        "cpus": {
+            "count": 2, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000,
+            "page_copy_ns": 300, "jitter": 0.05
+        },
+        "memory": { "bytes": memory_bytes },
+        "drives": [drive]
+    }));
+    machine.unwrap()
+}
+
+/// One that writes in order, a call after the other.
+fn writer(direct: bool) -> Value {
+    let mut phase = load();
+    let group = &mut phase["groups"][0];
+    (group["engine"], group["direct"]) = (json!("psync"), json!(direct));
+    let job = &mut group["jobs"][0];
+    job["read_share"] = json!(0.0);
+    job["pattern"] = json!({ "kind": "sequential" });
+    job["queue_depth"] = json!(1);
+    phase
+}
+
 /// Writes a second of 4 KiB in order, each with an fdatasync behind it.
 fn synced_writes(kernel: &str, direct: bool, queue: Value) -> u64 {
     let drive = json!({ "queue": queue, "device": disk() });
@@ -28,24 +53,9 @@ fn synced_writes(kernel: &str, direct: bool, queue: Value) -> u64 {
 
 /// The syncs of a second, each behind a write of 4 KiB: in order, or always the same block.
 fn syncs(kernel: &str, direct: bool, drive: Value, call: &str, same_block: bool) -> u64 {
-    let machine = MachineSpec::from_json(json!({
-        "kernel": kernel,
-        "cpus": {
-            "count": 2, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000,
-            "page_copy_ns": 300, "jitter": 0.05
-        },
-        "memory": { "bytes": 256 << 20 },
-        "drives": [drive]
-    }));
-    let mut model = Model::new(&machine.unwrap()).unwrap();
-    let mut phase = load();
-    let group = &mut phase["groups"][0];
-    group["engine"] = json!("psync");
-    group["direct"] = json!(direct);
-    let job = &mut group["jobs"][0];
-    job["read_share"] = json!(0.0);
-    job["pattern"] = json!({ "kind": "sequential" });
-    job["queue_depth"] = json!(1);
+    let mut model = Model::new(&machine(kernel, 256 << 20, drive)).unwrap();
+    let mut phase = writer(direct);
+    let job = &mut phase["groups"][0]["jobs"][0];
     job["sync"] = json!({ "kind": call, "every_writes": 1 });
     if same_block {
         job["length_bytes"] = json!(4096);
@@ -94,23 +104,9 @@ fn an_fsync_commits_the_journal_and_fdatasync_of_a_block_that_exists_does_not() 
 
 /// Blocks of 4 KiB that 500 synced writes of 4 KiB to a file write on ext4 of 6.18: one that grows, or one block.
 fn blocks_written(metadata: Value, same_block: bool) -> u64 {
-    let machine = MachineSpec::from_json(json!({
-        "kernel": "6.18",
-        "cpus": {
-            "count": 2, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000,
-            "page_copy_ns": 300, "jitter": 0.05
-        },
-        "memory": { "bytes": 256 << 20 },
-        "drives": [on_ext4(metadata)]
-    }));
-    let mut model = Model::new(&machine.unwrap()).unwrap();
-    let mut phase = load();
-    let group = &mut phase["groups"][0];
-    (group["engine"], group["direct"]) = (json!("psync"), json!(false));
-    let job = &mut group["jobs"][0];
-    job["read_share"] = json!(0.0);
-    job["pattern"] = json!({ "kind": "sequential" });
-    job["queue_depth"] = json!(1);
+    let mut model = Model::new(&machine("6.18", 256 << 20, on_ext4(metadata))).unwrap();
+    let mut phase = writer(false);
+    let job = &mut phase["groups"][0]["jobs"][0];
     job["sync"] = json!({ "kind": "fdatasync", "every_writes": 1 });
     if same_block {
         job["length_bytes"] = json!(4096);
@@ -146,16 +142,8 @@ fn data_of_a_journal_are_written_in_its_log_and_in_their_places() {
 
 #[test]
 fn direct_io_is_refused_where_data_go_to_the_journal() {
-    let machine = MachineSpec::from_json(json!({
-        "kernel": "6.18",
-        "cpus": {
-            "count": 2, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000,
-            "page_copy_ns": 300, "jitter": 0.05
-        },
-        "memory": { "bytes": 256 << 20 },
-        "drives": [on_ext4(json!({ "data": "journal" }))]
-    }));
-    let error = check_load(&machine.unwrap(), load()).unwrap_err();
+    let machine = machine("6.18", 256 << 20, on_ext4(json!({ "data": "journal" })));
+    let error = check_load(&machine, load()).unwrap_err();
     assert_eq!(error.key, "groups.0.direct");
 }
 
@@ -163,24 +151,10 @@ fn direct_io_is_refused_where_data_go_to_the_journal() {
 #[test]
 fn a_log_without_room_holds_up_writers_and_all_is_written_twice() {
     let run_of = |metadata: Value| {
-        let machine = MachineSpec::from_json(json!({
-            "kernel": "6.18",
-            "cpus": {
-                "count": 2, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000,
-                "page_copy_ns": 300, "jitter": 0.05
-            },
-            "memory": { "bytes": 1u64 << 30 },
-            "drives": [on_ext4(metadata)]
-        }));
-        let mut model = Model::new(&machine.unwrap()).unwrap();
-        let mut phase = load();
-        let group = &mut phase["groups"][0];
-        (group["engine"], group["direct"]) = (json!("psync"), json!(false));
-        let job = &mut group["jobs"][0];
-        job["read_share"] = json!(0.0);
-        job["pattern"] = json!({ "kind": "sequential" });
-        job["queue_depth"] = json!(1);
-        job["until"] = json!({ "ops": 8000, "bytes": null, "duration_ns": null });
+        let mut model = Model::new(&machine("6.18", 1 << 30, on_ext4(metadata))).unwrap();
+        let mut phase = writer(false);
+        let until = json!({ "ops": 8000, "bytes": null, "duration_ns": null });
+        phase["groups"][0]["jobs"][0]["until"] = until;
         let record = run(&mut model, serde_json::from_value(phase).unwrap());
         let record = serde_json::to_value(record).unwrap();
         let write = &record["groups"][0]["jobs"][0]["write"];

@@ -226,14 +226,6 @@ mod tests {
             .with_journaled_data(3)
     }
 
-    fn blocks(write: &JournalWrite) -> Vec<u64> {
-        let of_place = |start: u64, sectors: u32| start / 8..(start + u64::from(sectors)) / 8;
-        let places = write.places.iter();
-        places
-            .flat_map(|place| of_place(place.start, place.sectors))
-            .collect()
-    }
-
     #[test]
     fn a_commit_has_a_descriptor_each_page_once_and_a_record() {
         let mut journal = journal();
@@ -243,7 +235,7 @@ mod tests {
         let Some(NextStep::Write(log)) = journal.begin_commit() else {
             panic!("its log is next")
         };
-        assert_eq!(blocks(&log).len(), 1 + 3);
+        assert_eq!(log.blocks().len(), 1 + 3);
         assert!(journal.is_uncommitted(FILE, 5..6) && !journal.begin_in_place((FILE, 5)));
         assert!(
             journal.keeps_data_out(1, FILE, 5..6),
@@ -257,7 +249,7 @@ mod tests {
         let NextStep::Write(record) = journal.next_step() else {
             panic!("the record is next")
         };
-        assert!(record.behind_flush && blocks(&record).len() == 1);
+        assert!(record.behind_flush && record.blocks().len() == 1);
         assert!(matches!(journal.next_step(), NextStep::Flush));
         assert!(matches!(journal.next_step(), NextStep::Over(_)));
         assert!(journal.begin_in_place((FILE, 5)));
@@ -511,7 +503,7 @@ mod tests {
                     self.free_before = self.free_before.max(self.next_free_before);
                 }
                 NextStep::Write(write) => {
-                    let places = blocks(&write);
+                    let places = write.blocks();
                     let pages = self.transactions[number as usize].len();
                     let expected = if is_first {
                         pages + pages.div_ceil(253).max(1)

@@ -85,7 +85,7 @@ impl FastCommits {
 
 #[cfg(test)]
 mod tests {
-    use super::super::load_journal::{JournalWrite, LoadJournal, NextStep};
+    use super::super::load_journal::{LoadJournal, NextStep};
     use super::super::syncs::SyncDemand;
     use super::*;
     use block_layer::{Priority, TaskId};
@@ -120,14 +120,6 @@ mod tests {
         }
     }
 
-    fn blocks(write: &JournalWrite) -> Vec<u64> {
-        let of_place = |start: u64, sectors: u32| start / 8..(start + u64::from(sectors)) / 8;
-        let places = write.places.iter();
-        places
-            .flat_map(|place| of_place(place.start, place.sectors))
-            .collect()
-    }
-
     /// A whole commit: the blocks that it writes, and who has waited for it.
     fn commit(journal: &mut LoadJournal) -> (Vec<u64>, Vec<TaskId>) {
         let mut written = Vec::new();
@@ -136,7 +128,7 @@ mod tests {
             match step {
                 NextStep::Over(tasks) => return (written, tasks),
                 NextStep::Flush => {}
-                NextStep::Write(write) => written.extend(blocks(&write)),
+                NextStep::Write(write) => written.extend(write.blocks()),
             }
             step = journal.next_step();
         }
@@ -158,7 +150,7 @@ mod tests {
             panic!("its block is next");
         };
         assert!(record.behind_flush);
-        assert_eq!(blocks(&record), [51_009]);
+        assert_eq!(record.blocks(), [51_009]);
         assert!(matches!(journal.next_step(), NextStep::Flush));
         assert!(journal.take_let_in().is_empty());
         let NextStep::Over(tasks) = journal.next_step() else {
@@ -214,12 +206,12 @@ mod tests {
             panic!("its first blocks");
         };
         assert!(!before.behind_flush);
-        assert_eq!(blocks(&before), [51_009, 51_010]);
+        assert_eq!(before.blocks(), [51_009, 51_010]);
         assert!(matches!(journal.next_step(), NextStep::Flush));
         let NextStep::Write(record) = journal.next_step() else {
             panic!("its last block");
         };
-        assert_eq!(blocks(&record), [51_011]);
+        assert_eq!(record.blocks(), [51_011]);
     }
 
     #[derive(Clone, Debug)]
@@ -310,7 +302,7 @@ mod tests {
                         match step {
                             NextStep::Flush => commit.has_flushed = true,
                             NextStep::Write(write) => {
-                                let places = blocks(&write);
+                                let places = write.blocks();
                                 prop_assert!(places.iter().all(|block| AREA.contains(block) == commit.is_fast));
                                 commit.written.extend(places);
                             }

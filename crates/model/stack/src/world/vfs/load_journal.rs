@@ -97,6 +97,18 @@ pub(in crate::world) struct JournalWrite {
     pub(in crate::world) force_unit_access: bool,
 }
 
+#[cfg(test)]
+impl JournalWrite {
+    /// Their numbers on the drive.
+    pub(super) fn blocks(&self) -> Vec<u64> {
+        let of = |place: &FileExtent| {
+            let first = place.start / SECTORS_PER_BLOCK;
+            first..first + u64::from(place.sectors) / SECTORS_PER_BLOCK
+        };
+        self.places.iter().flat_map(of).collect()
+    }
+}
+
 /// Of a filesystem below this size mke2fs makes blocks of 1 KiB (`small` in mke2fs.conf of e2fsprogs 1.47), each of four inodes.
 const SMALL_BYTES: u64 = 512 << 20;
 const INODE_BYTES: u64 = 256;
