@@ -445,3 +445,125 @@ def test_files_that_are_compared_keep_their_commands_apart(tmp_path: Path) -> No
     run = open_files(paths)
     assert value(run, "old", "dbench 8 clients[-s]", "rate_bytes_per_s") == 50e6
     assert value(run, "new", "dbench 8 clients[-s]", "rate_bytes_per_s") == 60e6
+
+
+RADOS = """\
+Total time run:       60.2
+Total reads made:     14498
+Bandwidth (MB/sec):   {rate}
+Average IOPS:         {iops}
+Average Latency:      0.0662
+"""
+OLD_FIO = "  read : io=285240KB, bw=324535 B/s, iops={read} , runt=900011msec\n"
+ZPOOL = """\
+                capacity     operations    bandwidth
+pool          alloc   free   read  write   read  write
+------------  -----  -----  -----  -----  -----  -----
+tank          27.2T  16.4T    108     88  1.69M  1.36M
+  raidz2      13.6T  8.15T     51     50   817K   801K
+    sda           -      -     17     24   112K   202K
+  raidz2      13.6T  8.23T     57     37   915K   587K
+    sdb           -      -     22     20   113K   154K
+"""
+PGBENCH = """\
+transaction type: /tmp/bench.sql
+scaling factor: 1
+query mode: simple
+number of clients: 200
+number of threads: 1
+duration: 60 s
+"""
+REPORTER = """\
+Mean latency: {mean} ms
+SD of latency: 6.7 ms
+Max latency: 104 ms
+Latency at 50 percentile: 55 ms
+Latency at 99 percentile: 79 ms
+"""
+
+
+def test_numbers_may_have_an_exponent(tmp_path: Path) -> None:
+    text = f"Without:\n\n{RADOS.format(rate=966, iops=241)}\nWith:\n\n{RADOS.format(rate='1.16e+03', iops=290)}"
+    run = open_run(written(tmp_path, text))
+    assert value(run, "With", "rados read", "rate_bytes_per_s") == 1160 * MIB
+
+
+def test_a_long_title_above_rates_names_them_and_not_the_one_before(tmp_path: Path) -> None:
+    title = "For a raid0 using software raid, I got the following results (but for what matters not)"
+    first, other = OLD_FIO.format(read=79), OLD_FIO.format(read=189)
+    run = open_run(written(tmp_path, f"Here is my job file:\n\n{title}:\n\n{first}\nOn a raid1:\n\n{other}"))
+    assert run.settings == [title, "On a raid1"]
+
+
+def test_vdevs_of_one_name_are_numbered_as_new_versions_do(tmp_path: Path) -> None:
+    run = open_run(written(tmp_path, ZPOOL))
+    name = next(iter(run.settings))
+    assert [value(run, name, f"zpool raidz2-{place}", "read.iops") for place in (0, 1)] == [51, 57]
+    assert value(run, name, "zpool tank", "write.iops") == 88
+
+
+def test_a_result_that_is_cut_off_is_no_round_of_the_one_before(tmp_path: Path) -> None:
+    whole = f"{PGBENCH}number of transactions actually processed: 30036\nlatency average = 400.487 ms\ntps = 499.39\n"
+    run = open_run(written(tmp_path, f"Without the patch:\n\n{whole}\nWith the patch:\n\n{PGBENCH}number of tra"))
+    assert run.settings == ["Without the patch", "With the patch"]
+    with_patch = run.metrics.filter(run.metrics["setting"] == "With the patch")
+    assert "operations_per_s" not in with_patch["metric"]
+
+
+def test_titles_that_differ_by_what_was_done_are_workloads(tmp_path: Path) -> None:
+    figures = "  Total throughput = {} kB/sec\n  Avg throughput = {} kB/sec\n"
+    text = "".join(
+        f"Test {who} results:\n{figures.format(4 * rate, rate)}" for who, rate in (("writers", 8), ("readers", 9))
+    )
+    run = open_run(written(tmp_path, text))
+    assert len(run.settings) == 1
+    assert "Total[Test readers results]" in run.workloads
+
+
+def test_percentiles_in_words_are_no_means(tmp_path: Path) -> None:
+    run = open_run(written(tmp_path, "\n".join(REPORTER.format(mean=mean) for mean in (56.4, 57.1))))
+    (name,) = run.settings
+    assert run.workloads == ["list"]
+    found = {metric: value(run, name, "list", metric) for metric in ("latency_ns_p50", "latency_ns_p99")}
+    assert found == {"latency_ns_p50": 55 * MS, "latency_ns_p99": 79 * MS}
+    assert value(run, name, "list", "latency_ns_stddev") == pytest.approx(6.7 * MS)
+
+
+def test_an_operation_without_bytes_has_no_rate_to_be_missed(tmp_path: Path) -> None:
+    text = "Operation: STAT, 30%, Concurrency: 20, Duration: 47s.\n * Throughput: 4.84 obj/s\n"
+    run = open_run(written(tmp_path, text))
+    assert list(run.metrics["metric"]) == ["operations_per_s"]
+
+
+def test_times_in_a_line_behind_a_name(tmp_path: Path) -> None:
+    line = "{}: real 0m{}s user 0m13.684s sys 0m31.359s\n"
+    text = f"Before:\n{line.format('write', 31.149)}{line.format('seq', 27.102)}After:\n" + line.format("seq", 21.104)
+    run = open_run(written(tmp_path, text))
+    assert [value(run, name, "seq", "elapsed_s") for name in ("Before", "After")] == [27.102, 21.104]
+
+
+def test_lines_of_one_figure_are_never_lost_in_silence(tmp_path: Path) -> None:
+    rounds = "68973.9\n65820.1\n65424.7\n"
+    run = open_run(
+        written(tmp_path, f"Master:\n{rounds}average TPS: 66225.3\nPatched:\n{rounds}average TPS: 66590.8\n")
+    )
+    assert any("6 lines of a figure alone are not read" in problem for problem in run.problems)
+    with pytest.raises(InputError, match=r"3 lines of a figure alone.*write its name and unit"):
+        open_run(
+            written(tmp_path, f"It is slow, as you see:\n```\n$ bench.py rpq 1 8 /tmp/log\n{rounds}```\n", "alone.txt")
+        )
+
+
+def test_pairs_behind_a_size_below_titles(tmp_path: Path) -> None:
+    sizes = "   4k  IOPS=25.5k, BW=99.8MiB/s, Lat=0.374ms\n  64k  IOPS=8358,  BW=522MiB/s,  Lat=1.083ms\n"
+    run = open_run(written(tmp_path, f"ring=false\n\n{sizes}\nring=true\n\n{sizes.replace('25.5k', '29.2k')}"))
+    assert [value(run, f"ring={is_on}", "4k", "iops") for is_on in ("false", "true")] == [25_500, 29_200]
+    assert value(run, "ring=true", "64k", "latency_ns_mean") == pytest.approx(1083 * US)
+
+
+def test_a_change_with_about(tmp_path: Path) -> None:
+    run = open_run(written(tmp_path, "sequential reads speed up from about 2200 IOPS to roughly 2500 IOPS.\n"))
+    assert [value(run, setting, "sequential reads", "read.iops") for setting in ("before", "after")] == [
+        2200,
+        2500,
+    ]

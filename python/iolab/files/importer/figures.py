@@ -33,6 +33,8 @@ UNITS = {
     for unit, scale in units.items()
 }
 """Of numbers whose unit stands beside them: times in ns."""
+NUMBER = r"(?:[\d.,]{1,40}+(?:[eE][-+]?\d{1,3}+)?+)"
+"""As C's `%g` prints them too, `1.16e+03`."""
 PHASE_MAX = 80
 _PART = re.compile(r"([\d.]++)([nmµu]s|[hms])")
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}

@@ -39,7 +39,7 @@ class Heading:
         if (
             not short
             or short.endswith(",")
-            or len(short) > (TITLE_MAX if is_tagged else HEADING_MAX)
+            or len(short) > (TITLE_MAX if is_tagged or short.endswith(":") else HEADING_MAX)
             or _OF_FIO.match(text)
             or not re.search(r"\w", short)
         ):

@@ -66,7 +66,7 @@ from iolab.files.importer.sysbench import FORMAT as SYSBENCH
 from iolab.files.importer.sysstat_json import FORMAT as SYSSTAT_JSON
 from iolab.files.importer.time_command import FORMAT as TIME_COMMAND
 from iolab.files.importer.tiobench import FORMAT as TIOBENCH
-from iolab.files.importer.unread import INPUTS, PARTS, UNREAD, UnreadFormat, shape_of
+from iolab.files.importer.unread import INPUTS, PARTS, UNREAD, UnreadFormat, lone_figures, shape_of
 from iolab.files.importer.vdbench_flat import FORMAT as VDBENCH_FLAT
 from iolab.files.importer.vmstat import FORMAT as VMSTAT
 from iolab.files.importer.vmstat_disks import FORMAT as VMSTAT_DISKS
@@ -252,6 +252,11 @@ def state_unread(source: Source, formats: Sequence[Format], results: Results) ->
         of = counted(len(found), "line with figures is", "lines with figures are")
         such = ", such as" if len(found) > 1 else ":"
         results.problem(f"{of} not read{such} {_shown(found[0].number, found[0].text)}")
+    if alone := lone_figures([line.text for line in lines]):
+        results.problem(
+            f"{alone} lines of a figure alone are not read: nothing states what they are; write its name and unit "
+            "before each, such as 'TPS: 66225.3', and 'runs' above them if they are rounds"
+        )
 
 
 def sources_of(paths: Sequence[Path], label: str | None = None) -> list[Source]:

@@ -27,7 +27,8 @@ _LINE = re.compile(
     re.IGNORECASE,
 )
 _LEAD = re.compile(
-    r"\s{0,12}(?:[-*•+] )?[*_`]{0,2}(?P<lead>\w[^:=;,|*`]{0,60}?)[*_`]{0,2}\s*+(?:[:.]|--|[\u2013\u2014])[*_`]{0,2}\s+"
+    r"\s{0,12}(?:[-*•+] )?[*_`]{0,2}(?P<lead>\w[^:=;,|*`]{0,60}?)"
+    r"(?:[*_`]{0,2}\s*+(?:[:.]|--|[\u2013\u2014])[*_`]{0,2}\s+|\s{2,})"
     r"(?P<pairs>[*_`]{0,2}[A-Za-z][^:=;,]{0,40}[:=].*)"
 )
 _BETWEEN_PAIRS = re.compile(r"[;,]\s+|\s{2,}+(?=[A-Za-z])")
@@ -43,7 +44,7 @@ _RATE_WORDS = re.compile(rf"\b(?:{_OF_RATE})\b|\b[kmg]?i?b/s(?:ec)?\b", re.IGNOR
 """The least and the greatest rate are no rounds of the mean."""
 _METRIC_WORDS = re.compile(
     rf"\b(?:{_OF_RATE}|latency|lat|clat|max(?:imum)?|min(?:imum)?|median|p\d\d(?:\.\d+)?"
-    r"|(?:average|avg|mean|min|max|\d\d(?:\.\d+)?thpercentile)latency"
+    r"|sd|std_?dev|(?:standard )?deviation|(?:average|avg|mean|min|max|\d\d(?:\.\d+)?thpercentile)latency"
     r"|\d\d(?:\.\d+)?(?:th)? percentile|[munµ]s)\b",
     re.IGNORECASE,
 )
@@ -56,6 +57,8 @@ _OF_SETTING = re.compile(
 )
 """Times that were asked for, and shares that took as long."""
 _EMPTY = re.compile(r"\(\s*\)")
+_PREPOSITION = re.compile(r"(?:^|\s+)(?:of|at|in|for|the)$", re.IGNORECASE)
+"""What is left at the end of `Latency at 99 percentile`, less its metric."""
 _AMONG = re.compile(r",\s+| and ")
 """What parts the figures behind one label."""
 _BARE = re.compile(r"\d[\d.]*+")
@@ -159,6 +162,7 @@ def named(label: str, one: Quantity, *, is_result: bool = False) -> Entry | None
     ways = [way for way in ("read", "write") if way in lower]
     words = _METRIC_WORDS if metric.startswith("latency_ns_") else _RATE_WORDS
     rest = " ".join(_EMPTY.sub(" ", words.sub(" ", label)).strip(" -,").split())
+    rest = _PREPOSITION.sub("", rest)
     op = ways[0] if len(ways) == 1 and metric != "elapsed_s" else "all"
     return Entry(rest or OF_NO_NAME, op, metric, one.value)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from iolab.files.importer.figures import KIB, MB, MIB, MS, US, Rule, figures_format, of, rule
+from iolab.files.importer.figures import KIB, MB, MIB, MS, NUMBER, US, Rule, figures_format, of, rule
 
-NUMBER = r"[\d.,]{1,40}+"
 TOO_SHORT = "too short to measure, which bonnie++ marks with plus signs"
 
 

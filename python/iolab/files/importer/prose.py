@@ -18,10 +18,13 @@ PARAGRAPH_MAX = 2000
 NAME_MAX = 80
 _VERB = (
     r"improv\w*|increas\w*|decreas\w*|reduc\w*|drop(?:s|ped)?|rais\w+|ris(?:es|en)|rose|went|goes|grew|fell|falls|jump\w*"
-    r"|chang\w*|boost\w*|lower\w*|cut|up|down|regress\w*|degrad\w*"
+    r"|chang\w*|boost\w*|sp(?:eed\w*|ed)|lower\w*|cut|up|down|regress\w*|degrad\w*"
 )
 """A range has none of these: `from 120MB/s to 160MB/s`."""
-_FIGURE = r"~?\d[\d.,]{0,20}(?<![.,])(?: ?[kKMG](?= ?IOPS\b|\b))? ?(?:[a-zA-Zµ]{0,5}(?:/s(?:ec)?\b)|[a-zA-Zµ]{1,5}\b)?"
+_FIGURE = (
+    r"(?:~|about |roughly |around |approximately )?\d[\d.,]{0,20}(?<![.,])(?: ?[kKMG](?= ?IOPS\b|\b))? ?"
+    r"(?:[a-zA-Zµ]{0,5}(?:/s(?:ec)?\b)|[a-zA-Zµ]{1,5}\b)?"
+)
 _CHANGE = re.compile(
     rf"(?P<what>[^.;!?]{{3,160}}?)\s(?:(?P<verb>{_VERB})\b(?P<object>[^.;:\d]{{0,40}}?)\bfrom\s+(?P<before>{_FIGURE})\s+to\s+"
     rf"|(?P<first>{_FIGURE})\s*(?:-{{1,2}}>|=>|→)\s*)(?P<after>{_FIGURE})",

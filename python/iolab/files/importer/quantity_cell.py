@@ -16,7 +16,7 @@ _TWO = re.compile(
     r"(?P<first>[^()]{1,40}?)\s*+\((?P<inside>[^()]{1,40})\)\Z"
     r"|(?P<before>[^()/]{1,40}(?:/s)?) / (?P<after>[^()]{1,40})\Z"
 )
-_ABOUT = re.compile(r"(?:[~≈]|about |approx\.? |ca\.? )\s*+", re.IGNORECASE)
+_ABOUT = re.compile(r"(?:[~≈]|(?:about|approx(?:imately|\.)?|roughly|around|ca\.?) )\s*+", re.IGNORECASE)
 _OF_HEADER = re.compile(
     r"\s*[(\[](?P<unit>[^()\[\]\d]{1,12})[)\]]\s*$"
     r"|(?:^|[\s,_]|\sin\s)(?P<bare>[kKMGT]?i?B/s(?:ec)?|(?<=\S\s)[mnuµμ]s(?:ec)?|(?<=\sin\s)s)\s*$"
@@ -40,7 +40,8 @@ _MINUTES = re.compile(r"(?P<minutes>\d{1,5})m ?(?P<seconds>\d{1,2}(?:\.\d{1,6})?
 """`4m30s`, as `time` prints it."""
 LATENCY = re.compile(r"(?:\b|_)c?lat(?:\b|_)|c?latency(?![a-z])", re.IGNORECASE)
 _PERCENTILE = re.compile(
-    r"(?<![a-z0-9])(?:p(?P<after>\d\d(?:[._]?9{1,2})?)|(?P<before>\d\d(?:\.9{1,2})?)(?:th|%)(?:-?ile)?)(?![0-9.])",
+    r"(?<![a-z0-9])(?:p(?P<after>\d\d(?:[._]?9{1,2})?)"
+    r"|(?P<before>\d\d(?:\.9{1,2})?)(?:(?:th|%)(?:-?ile)?|(?= percentile)))(?![0-9.])",
     re.IGNORECASE,
 )
 _AMONG = re.compile(r"[,;]\s+")
@@ -152,6 +153,8 @@ def quantity(cell: str) -> Quantity | None:
         return Quantity(value * _PREFIXES.get(unit, 1.0), None)
     if unit.lower() in _TIMES:
         return Quantity(value * _TIMES[unit.lower()], "ns")
+    if unit in ("/s", "/sec"):
+        return Quantity(value, "operations_per_s")
     if (each := _EACH.fullmatch(unit)) is not None:
         return Quantity(value * _TIMES[each["time"]], "ns") if each["time"] else Quantity(value, "operations_per_s")
     if unit.lower().endswith("iops") and unit[:-4] in _PREFIXES:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from iolab.domain.metric import ALL, Key
 from iolab.domain.validity import NOT_JUDGED
 from iolab.files.importer.shell_commands import commands_apart, path_apart
 from iolab.files.importer.text import QUOTED_MAX
-from iolab.files.importer.titles import Titles
+from iolab.files.importer.titles import Titles, differ_by_tests
 from iolab.files.store.rows import TableRow
 
 MAIN = "main"
@@ -34,6 +34,8 @@ FIGURES_MAX = 2_000_000
 
 ResultKey = tuple[str, str, str, str | None]
 """Setting, workload, phase, first metric."""
+Measured = tuple[str, str, str]
+"""Workload, key and job of a metric."""
 
 
 class FigureBudget:
@@ -332,19 +334,23 @@ class Results:
             row.workload, row.setting = apart.get(row.workload, (row.workload, row.setting))
 
     def _name_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
-        """Tables of the same measurement under different titles are of different settings."""
+        """Tables of the same measurement under different titles are of different settings; of different workloads, if
+        the titles differ by what was done."""
         tables = [table for table in tables if table.repeats == "rounds"]
-        count = Counter(place for table in tables for place in {row.place for row in table.rows})
-        again = {place for place, tables_of in count.items() if tables_of > 1 and place[0] == unnamed.setting}
-        if not again:
+        lines_of: dict[Measured, dict[int, None]] = {}
+        for table in tables:
+            for row in table.rows:
+                for reported in row.reported if row.setting == unnamed.setting else ():
+                    lines_of.setdefault((row.workload, *reported), {})[table.line] = None
+        places = sorted({tuple(lines) for lines in lines_of.values() if len(lines) > 1})
+        if not places:
             return
         titles = unnamed.titles()
-        places = [[table.line for table in tables if any(row.place == one for row in table.rows)] for one in again]
         titled = [table for table in tables if table.titled]
         above = titles.marked([table.line for table in titled]) if titled else {}
         if not _differ(above, places):
             titled = tables
-            above = titles.bare([table.line for table in tables], min(count[place] for place in again))
+            above = titles.bare([table.line for table in tables], min(map(len, places)))
             if _differ(above, places) and any(above[line] is None for of_place in places for line in of_place):
                 first = next(title for title in above.values() if title)
                 self.problem(
@@ -353,9 +359,12 @@ class Results:
                 )
                 return
         if _differ(above, places):
+            are_tests = differ_by_tests([title for title in above.values() if title])
             for row, title in ((row, above[table.line]) for table in titled for row in table.rows):
                 if title and row.setting == unnamed.setting:
-                    row.setting = title
+                    row.setting, row.workload = (
+                        (row.setting, f"{row.workload}[{title}]") if are_tests else (title, row.workload)
+                    )
 
     def _part_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
         """Tables that name their settings, each below a title of its own, are of different workloads."""
@@ -436,6 +445,6 @@ def _listed(names: list[str]) -> str:
     return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(shown) < len(names) else "")
 
 
-def _differ(titles: dict[int, str | None], places: list[list[int]]) -> bool:
+def _differ(titles: dict[int, str | None], places: Sequence[tuple[int, ...]]) -> bool:
     """Whether tables of the same measurement, by their lines, have different titles."""
     return any(len({titles[line] for line in of_place if line in titles}) > 1 for of_place in places)

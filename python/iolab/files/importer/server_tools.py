@@ -6,9 +6,8 @@ SPDK's perf, warp, pveperf, bench.sh, nench.sh, the summary of the container ima
 
 from __future__ import annotations
 
-from iolab.files.importer.figures import MIB, MS, US, Figure, Rule, figures_format, of, rule
+from iolab.files.importer.figures import MIB, MS, NUMBER, US, Figure, Rule, figures_format, of, rule
 
-NUMBER = r"[\d.,]{1,40}+"
 TOO_SHORT = "below the decimals that are printed"
 
 
@@ -198,9 +197,10 @@ WARP = figures_format(
     titled=True,
     rules=[
         rule(r"(?:Report|Operation): (?P<workload>[A-Z]{3,12})\b", begins=True),
+        rule(rf"\* (?:Average|Throughput): {_figure('objects')} obj/s", objects=of("operations_per_s")),
         rule(
             # Older versions write MB/s, which may be either.
-            rf"\* (?:Average|Throughput): (?:(?:{_figure('rate')} (?P<rate_unit>[KMGT]iB)|[\d.]++ [kMG]?B)/s, )?"
+            rf"\* (?:Average|Throughput): (?:{_figure('rate')} (?P<rate_unit>[KMGT]iB)|[\d.]++ [kMG]?B)/s, "
             rf"{_figure('objects')} obj/s",
             absent="in MB/s, which may be 10^6 or 2^20 bytes",
             rate=of("rate_bytes_per_s"),

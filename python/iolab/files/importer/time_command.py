@@ -19,9 +19,14 @@ _SIMPLE = re.compile(
     r"\s*+(?P<name>real|user|sys)\s++(?:(?P<minutes>\d{1,15})m ?)?(?P<seconds>\d{1,15}(?:[.,]\d{1,15})?)s?\s*+$"
 )
 _IN_A_LINE = re.compile(
-    r"\s*+real (?P<real>\d{1,15}\.\d\d) user (?P<user>\d{1,15}\.\d\d) sys (?P<sys>\d{1,15}\.\d\d)\s*+$"
+    r"\s*+(?:(?P<label>[^\s:][^:]{0,60}):)?"
+    + "".join(
+        rf"\s*+{name}\s++(?:(?P<{name}_minutes>\d{{1,15}})m ?)?(?P<{name}_seconds>\d{{1,15}}\.\d{{1,15}})s?"
+        for name in ("real", "user", "sys")
+    )
+    + r"\s*+$"
 )
-"""`time -p`, its lines joined."""
+"""Its lines joined, perhaps behind a name."""
 _DEFAULT = re.compile(
     r"\s*+(?P<user>[\d.]++)user\s++(?P<system>[\d.]++)system\s++(?P<elapsed>[\d.:]++)elapsed\s++(?P<percent>[\d?]++)%CPU"
     r"(?:.*?(?<!\d)(?P<resident>\d{1,15}+)maxresident)?"
@@ -67,8 +72,9 @@ class _Reader:
         elif found := _SIMPLE.match(line.text):
             self._simple(line, found["name"], found["minutes"], found["seconds"])
         elif found := _IN_A_LINE.match(line.text):
-            for name, seconds in found.groupdict().items():
-                self._simple(line, name, None, seconds)
+            self.command = found["label"] or self.command
+            for name in ("real", "user", "sys"):
+                self._simple(line, name, found[f"{name}_minutes"], found[f"{name}_seconds"])
         elif found := _DEFAULT.match(line.text):
             self._default(line, found)
         elif found := _FAULTS.match(line.text):

@@ -47,6 +47,11 @@ _OF_TOOL = re.compile(
 _COUNT = r"(?:\d+(?:st|nd|rd|th)?|first|second|third|fourth|fifth|last)"
 _ROUND = r"(?:round|run|iteration|iter|pass|attempt|trial|try|test|time|loop|repeat)"
 _NUMBERING = re.compile(rf"\W*\b(?:{_ROUND}\W?{_COUNT}|{_COUNT} {_ROUND}|#\d+)\b\W*|^\W*\d+\W*$", re.IGNORECASE)
+_TEST = re.compile(
+    r"\b(?:(?:initial|random(?:ly)?|rand|sequential(?:ly)?|seq|mixed|pure|re|rnd)[- ]?){0,3}"
+    r"(?:reads?|writes?|(?:read|writ)(?:ing|ers?)|re-?reads?|re-?writes?|trims?|discards?|fsyncs?)\b",
+    re.IGNORECASE,
+)
 _ASSIGNMENT = re.compile(r"(?!p\d\d)[A-Za-z][\w.-]*+=[^\s=,;]+")
 _FENCE = re.compile(r"\s*+(?:```|~~~)")
 _TAG = re.compile(r"</?(?:details|summary|b|i|strong|em|p|br|code|pre|u|h[1-6])\b[^<>]{0,40}>", re.IGNORECASE)
@@ -189,6 +194,12 @@ def title_of(text: str) -> str | None:
     whole = next(filter(None, found.groups()), "") if found else short
     title = _without_numbering(whole)
     return title if re.search(r"[^\W\d_]", title) and not OF_ANY_RUN.fullmatch(title) else None
+
+
+def differ_by_tests(titles: Sequence[str]) -> bool:
+    """Whether each names an operation and the rest is the same: `Test readers results` and `Test writers results`."""
+    rests = {" ".join(_TEST.sub(" ", title).split()).lower() for title in titles}
+    return len(set(titles)) > 1 and len(rests) == 1 and all(map(_TEST.search, titles))
 
 
 def _without_numbering(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from iolab.files.importer.text import is_number
@@ -201,6 +202,8 @@ INPUTS = tuple(
 
 
 _BARE = re.compile(r"\s*+-?\d[\d.]*+(?:[\s,;]++-?\d[\d.]*+){2,}+\s*+$")
+_ALONE = re.compile(r"\s*+-?\d{1,15}\.\d{1,15}\s*+$|\s*+-?\d{1,3}(?:,\d{3})+\s*+$")
+"""Decimals or thousands: a list of whole numbers may number something."""
 _CELLS = re.compile(r"[^\s,;]+")
 ROWS_MIN = 3
 NAMES_ABOVE_MAX = 2
@@ -233,6 +236,11 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
         len(header) > 2 and _is_row(one, header) and _is_row(other, header) for header, one, other in _threes(cells)
     ):
         return _Shape("a table of Markdown without the rule below its header", "add it: a line such as |---|---|---|")
+    if alone := lone_figures(lines):
+        return _Shape(
+            f"{alone} lines of a figure alone, of which nothing states what they are",
+            "write its name and unit before each, such as 'latency: 5.2 ms'; add 'runs' if they are rounds",
+        )
     if _is_headless(lines):
         return _Shape(
             "rows of figures without a heading",
@@ -240,6 +248,12 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
             "columns with iolab trace FILE --columns",
         )
     return None
+
+
+def lone_figures(lines: Sequence[str]) -> int:
+    """How many lines have a figure and nothing else, of which so many follow each other that they are a list."""
+    are_alone = [bool(_ALONE.match(line)) for line in lines]
+    return sum(len(run) for one, of_one in groupby(are_alone) if one and len(run := list(of_one)) >= ROWS_MIN)
 
 
 def _is_headless(lines: Sequence[str]) -> bool:

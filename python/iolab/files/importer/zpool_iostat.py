@@ -7,6 +7,7 @@ are powers of 1024. Space, queues and histograms (-q, -w, -r) are not read.
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from typing_extensions import override
 
@@ -29,6 +30,9 @@ _WAITS = ("total_wait", "disk_wait")
 BEFORE = 3
 """Columns before the figures: the name, and its space."""
 
+Vdev = tuple[str, int]
+"""Its name, and how many of that name are above it."""
+
 
 class _Reader(OutputReader):
     def __init__(self, source: Source, results: Results) -> None:
@@ -38,8 +42,10 @@ class _Reader(OutputReader):
         self.pool = ""
         """The name that begins each report."""
         self.reports = 0
-        self.first: dict[str, Means] = {}
-        self.later: dict[str, Means] = {}
+        self.seen: Counter[str] = Counter()
+        """How often each name has come in this report: old versions do not number a pool's mirrors and raidz."""
+        self.first: dict[Vdev, Means] = {}
+        self.later: dict[Vdev, Means] = {}
 
     def header(self, line: Line) -> bool:
         if found := _GROUPS.match(line.text):
@@ -61,8 +67,11 @@ class _Reader(OutputReader):
             return False
         name, (reads, writes, read_bytes, write_bytes, *waits) = words[0], words[BEFORE:]
         self.pool = self.pool or name
-        self.reports += name == self.pool
-        means = (self.later if self.reports > 1 else self.first).setdefault(name, {})
+        if name == self.pool:
+            self.reports += 1
+            self.seen.clear()
+        means = (self.later if self.reports > 1 else self.first).setdefault((name, self.seen[name]), {})
+        self.seen[name] += 1
         counts = {}
         for op, count, size in (("read", reads, read_bytes), ("write", writes, write_bytes)):
             counts[op], rate = _amount(count), _amount(size)
@@ -81,14 +90,16 @@ class _Reader(OutputReader):
     def begin(self, *, continues: bool) -> None:
         self.finish()
         self.pool, self.reports, self.first, self.later = "", 0, {}, {}
+        self.seen.clear()
 
     @override
     def finish(self) -> None:
         """Adds the output that ends here, a workload for each pool and device."""
         chosen = self.later or self.first
         table = self.results.table(self.line)
-        for name, means in chosen.items():
-            add_means(table.row(self.source.stem_without_round, f"{WORKLOAD} {name}"), means, interval_s=None)
+        for (name, nth), means in chosen.items():
+            numbered = f"{name}-{nth}" if (name, 1) in chosen else name
+            add_means(table.row(self.source.stem_without_round, f"{WORKLOAD} {numbered}"), means, interval_s=None)
         if self.first and self.later:
             self.results.problem("the first report, averages since the pool's import, is left out")
 
