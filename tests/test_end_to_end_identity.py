@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import CommandLine, wait_until
-from support.devices import MIB, attach, command, detach, sparse_file
+from support.devices import MIB, attach, command, detach, reattach, sparse_file
 from support.experiments import experiment
 from support.leftovers import has_files, processes_with
 
@@ -56,8 +56,6 @@ def test_trials_of_a_run_go_on_with_what_they_wrote(iolab: CommandLine, tmp_path
     assert admitted[0]["sequence"] == int((Path("/sys/block") / node.name / "diskseq").read_text())
 
 
-# Alone: another test would take the name while it is free.
-@pytest.mark.machine
 @pytest.mark.parametrize("destroy", [False, True])
 def test_another_device_under_the_name_is_not_resumed_on(
     iolab: CommandLine, tmp_path: Path, stack: ExitStack, destroy: bool
@@ -65,8 +63,7 @@ def test_another_device_under_the_name_is_not_resumed_on(
     node = device(tmp_path, stack)
     write(iolab, node, rounds=3, destroy=destroy)
     kill_in_the_second_trial(iolab)
-    detach(node)
-    command("losetup", node, sparse_file(tmp_path / "precious", 64 * MIB))
+    reattach(node, sparse_file(tmp_path / "precious", 64 * MIB))
     with node.open("r+b") as opened:
         opened.write(b"precious")
     before = command("sha256sum", node)

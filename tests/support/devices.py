@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from support.command_line import wait_until
+
 MIB = 1 << 20
 UNMOUNT_PATIENCE_S = 60.0
 
@@ -32,6 +34,13 @@ def attach(backing: Path, *options: str) -> Path:
 
 def detach(device: Path) -> None:
     command("losetup", "--detach", device)
+
+
+def reattach(device: Path, backing: Path) -> None:
+    """The same loop device with another file. Who asks for a free one meanwhile may be given it, and is waited for."""
+    detach(device)
+    losetup = ["losetup", str(device), str(backing)]
+    wait_until(lambda: not subprocess.run(losetup, capture_output=True, check=False).returncode, f"{device} to be free")
 
 
 def loops_backed_under(directory: Path) -> dict[str, str]:
