@@ -104,7 +104,7 @@ def test_one_round_names_only_figures_that_differ(tmp_path: Path) -> None:
     path.write_text("setting,iops,elapsed_s\na,100,2\nb,100,3\nc,100,2\n")
     (stated,) = [line for line in render(open_run(path), "plain").splitlines() if line.startswith("○")]
     assert "IOPS" not in stated and "b differs from a in elapsed (+50.0 %)" in stated and "c differs" not in stated
-    assert "in it, no figure differs." in render(opened(path, "setting,iops\na,100\nb,100\n"), "plain")
+    assert "In one round, no figure differs." in render(opened(path, "setting,iops\na,100\nb,100\n"), "plain")
 
 
 def test_undecided_settings_are_named_nearest_first_with_the_span_of_their_noise(tmp_path: Path) -> None:

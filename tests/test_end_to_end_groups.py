@@ -177,8 +177,9 @@ def test_io_cost_shares_by_its_model_and_is_set_back(iolab: CommandLine) -> None
     before = {line for file in files for line in file.read_text().splitlines()}
     model = 'cost_model = "rbps=500000000 rseqiops=50000 rrandiops=5000"'
     text = iostest(controller="cost", scheduler="none").replace("groups = 2", f"groups = 2\n{model}")
-    path = run(iolab, text)
+    path = run(iolab, f"{text}\n[probes]\nio_cost = true\n")
     assert "controller=cost" in iolab("show", path, "--as", "iostest").stdout
+    assert "vrate percent mean" in iolab("show", path).stdout
     after = {line for file in files for line in file.read_text().splitlines()}
     assert before <= after
     assert all("enable=0" in line or "ctrl=auto" in line for line in after - before)

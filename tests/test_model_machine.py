@@ -18,6 +18,7 @@ from iolab.base.errors import InputError
 from iolab.files.experiment import Experiment, load
 from iolab.files.store import read
 from iolab.machines.model import ModelExecutor
+from iolab.presentation.report import probes
 from iolab.presentation.table import render
 from iolab.studies.run import Run, plan, resume
 from iolab.studies.run import run as run_experiment
@@ -302,6 +303,43 @@ def test_the_probes_of_the_model_see_what_those_of_a_host_do() -> None:
     seen = probes["extents"]
     assert [file["path"] for file in seen["files"]] == ["job.0"]
     assert seen["files_found"] == 1
+
+
+TENANTS = """\
+[probes]
+io_cost = { interval = "50ms" }
+[workloads.tenants]
+kind = "mix"
+duration = "4s"
+[workloads.tenants.groups.a]
+[workloads.tenants.groups.b]
+[workloads.tenants.jobs.x]
+group = "a"
+file_size = "16MiB"
+queue_depth = 16
+[workloads.tenants.jobs.y]
+group = "b"
+file_size = "16MiB"
+queue_depth = 16
+[settings.free]
+kernel = "6.1"
+scheduler = "none"
+[settings.bounded]
+kernel = "6.1"
+scheduler = "none"
+workload = { io_cost_qos = "rpct=90 rlat=10 min=50 max=100" }
+"""
+
+
+def test_the_rate_of_io_cost_is_plotted_where_it_is_on_and_absent_elsewhere() -> None:
+    run(f"{HEAD.replace('2', '1')}{TENANTS}", "run")
+    rates = metrics("run").filter(polars.col("metric") == "vrate_percent_min")
+    by_setting = {row["setting"]: row for row in rates.iter_rows(named=True)}
+    assert by_setting["bounded"]["value"] == 50.0
+    assert by_setting["free"]["value"] is None
+    assert "io.cost is off" in by_setting["free"]["reason"]
+    (plot,) = probes.figure(read(Path("run")), ["free", "bounded"], ["tenants"]).plots
+    assert [trace["name"] for trace in plot.traces if trace.get("showlegend", True)] == ["bounded"]
 
 
 WEIGHTED = """\

@@ -21,7 +21,7 @@ from iolab.files.experiment import loads
 from iolab.files.store import trial_file
 from iolab.machines.host import probe_needs, probe_readers
 from iolab.machines.host.site import Site, TargetPlace
-from iolab.machines.system import tracefs
+from iolab.machines.system import cgroup, tracefs
 from iolab.machines.system.action import RemoveTraceInstance
 from iolab.machines.system.beneath import Directory
 from iolab.machines.system.block import BlockDevice
@@ -238,6 +238,39 @@ def test_what_the_engine_observed_is_in_the_record(engine: type[FakeProbes], sta
     assert probes_of(done) == {"cpu": {"seen": 1}}
     assert probes_absent_of(done)["memory"] == "no /proc"
     assert "no block device" in probes_absent_of(done)["block"]
+
+
+PARTITION = BlockDevice((8, 1), Path("/sys/block/sda/sda1"))
+UNIFIED = cgroup.Hierarchy(2, "", Path("/there"), Path("/there"))
+
+
+@pytest.mark.parametrize(
+    ("device", "hierarchy", "absent"),
+    [
+        (PARTITION, UNIFIED, ""),
+        (PARTITION, None, "version 2 are not mounted"),
+        (None, UNIFIED, "no block device"),
+    ],
+)
+def test_io_cost_is_that_of_the_disk_in_the_io_stat_of_the_root(
+    engine: type[FakeProbes],
+    state_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    device: BlockDevice | None,
+    hierarchy: cgroup.Hierarchy | None,
+    absent: str,
+) -> None:
+    monkeypatch.setattr(cgroup, "version_2", lambda: hierarchy)
+    monkeypatch.setattr(BlockDevice, "disk", BlockDevice((8, 0), Path("/sys/block/sda")))
+    monkeypatch.setattr(BlockDevice, "disks_below", [])
+    with (
+        UndoJournal.open() as undo,
+        probe_readers.around(measured(), options("io_cost"), SiteOf(device), undo) as probed,
+    ):
+        pass
+    asked = {"interval_ns": 100_000_000, "devices": ["8:0"], "io_stat": "/there/io.stat"}
+    assert [spec["io_cost"] for spec in engine.started] == ([] if absent else [asked])
+    assert absent in probed.absent.get("io_cost", "")
 
 
 def test_a_phase_that_fails_stops_its_probes(engine: type[FakeProbes], state_dir: Path) -> None:

@@ -1279,6 +1279,11 @@ class GroupSpec(TypedDict):
     uncached: NotRequired[bool]
 
 
+class IoCostObservation(TypedDict):
+    series: dict[str, SampledSeries]
+    times: Times
+
+
 class MemoryObservation(TypedDict):
     absent: dict[str, str]
     series: dict[str, SampledSeries]
@@ -1370,12 +1375,13 @@ class HostObservations(TypedDict):
     block: BlockObservation | None
     counters: CountersObservation | None
     cpu: CpuObservation | None
+    io_cost: IoCostObservation | None
     memory: MemoryObservation | None
     profile: ProfileObservation | None
     switches: SwitchesObservation | None
 
 
-class IoCostSpec(TypedDict):
+class IoCostSpec2(TypedDict):
     model: NotRequired[CostModelSpec]
     qos: NotRequired[CostQosSpec]
 
@@ -1459,7 +1465,7 @@ class MachineFile(TypedDict):
     cpus: CpusTable
     drives: NotRequired[list[DriveSpec]]
     hz: NotRequired[int | None]
-    io_cost: NotRequired[IoCostSpec | None]
+    io_cost: NotRequired[IoCostSpec2 | None]
     io_priority: NotRequired[str | None]
     kernel: str
     memory: NotRequired[MemorySpec | None]

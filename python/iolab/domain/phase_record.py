@@ -168,6 +168,7 @@ class Observations(TypedDict, total=False):
     counters: HostCounters
     cpu: native.CpuObservation
     memory: native.MemoryObservation
+    io_cost: native.IoCostObservation
     extents: ExtentsObservation
     nfs: native.NfsObservation
     nvme: NvmeObservation

@@ -565,6 +565,11 @@ impl Policy for IoCost {
         into.append(&mut self.granted);
     }
 
+    /// As `ioc_pd_stat` shows it.
+    fn vrate_percent(&self) -> Option<f64> {
+        Some(self.vrate.percent())
+    }
+
     /// The rate is within its bounds or on its way there from one, sums are those of the groups, no lender has none of its
     /// weight, and only who is active waits or owes.
     fn check(&self) -> Result<(), Violation> {

@@ -46,6 +46,11 @@ pub(crate) trait Policy: Debug + Send {
     /// Appends whom it lets go since the last time.
     fn take_granted(&mut self, into: &mut Vec<Granted>);
 
+    /// How fast it lets the device's virtual time pass, in percent of wall time; None: it has no such time.
+    fn vrate_percent(&self) -> Option<f64> {
+        None
+    }
+
     /// Its invariants.
     fn check(&self) -> Result<(), Violation>;
 }
@@ -180,6 +185,12 @@ impl Qos {
             passage.goes_on(cost);
             into.push(waiter.0);
         }
+    }
+
+    pub(crate) fn vrate_percent(&self) -> Option<f64> {
+        self.policies
+            .iter()
+            .find_map(|policy| policy.vrate_percent())
     }
 
     pub(crate) fn check(&self) -> Result<(), Violation> {

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from iolab.domain.probe import block, counters, cpu, extents, instructions, memory, nfs, nvme, profile, switches
+from iolab.domain.probe import (
+    block,
+    counters,
+    cpu,
+    extents,
+    instructions,
+    io_cost,
+    memory,
+    nfs,
+    nvme,
+    profile,
+    switches,
+)
 from iolab.domain.probe.probe import Need, Probe, Probes, resolved
 
 PROBES: dict[str, Probe] = {
@@ -14,6 +26,7 @@ PROBES: dict[str, Probe] = {
         cpu.PROBE,
         counters.PROBE,
         memory.PROBE,
+        io_cost.PROBE,
         extents.PROBE,
         nfs.PROBE,
         nvme.PROBE,

@@ -24,6 +24,7 @@ Need = Literal[
     "hardware counters",
     "procfs",
     "PSI",
+    "io.cost",
     "FIEMAP",
     "NFS",
     "NVMe",
@@ -132,6 +133,11 @@ def mean(observation: SampledObservation, column: str, span: Span | None = None)
 def highest(observation: SampledObservation, column: str) -> float | None:
     """The highest value of a column, of the machine as a whole; None if nothing was seen."""
     return max((value for _, value in _weighted(observation, column, None)), default=None)
+
+
+def lowest(observation: SampledObservation, column: str) -> float | None:
+    """The lowest value of a column, as `highest`."""
+    return min((value for _, value in _weighted(observation, column, None)), default=None)
 
 
 def measured_span(seen: Observation, observation: SampledObservation) -> Span:

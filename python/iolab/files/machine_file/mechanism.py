@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from iolab.domain import native_types as native
     from iolab.domain.trial import Phase
 
-_PROBES = ("block", "extents")
+_PROBES = ("block", "extents", "io_cost")
 """The probes that any simulated machine has."""
 _PROBES_OF_DETAILED_CPUS = ("cpu", "counters")
 _SIMPLE_CPUS = "the machine's CPUs have no places; it takes a [cpus] table with topology (docs/reference/machines.md)"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iolab.domain.probe import Need, Probe
-from iolab.machines.system import tracefs
+from iolab.machines.system import cgroup, tracefs
 from iolab.machines.system.block import SYS
 from iolab.machines.system.facts import is_absent, text
 from iolab.machines.system.mounts import mounts
@@ -91,6 +91,21 @@ def _pressure() -> Supply:
     return Supply("no pressure stall information", "boot with psi=1, on a kernel with CONFIG_PSI=y")
 
 
+def _io_cost() -> Supply:
+    hierarchy = cgroup.version_2()
+    if hierarchy is None:
+        return Supply(
+            "control groups version 2 are not mounted here",
+            "boot with systemd.unified_cgroup_hierarchy=1, or sudo mount -t cgroup2 none DIRECTORY",
+        )
+    if (hierarchy.root / "io.cost.qos").exists():
+        return Supply(f"io.cost at {hierarchy.root}")
+    return Supply(
+        f"no io.cost.qos in {hierarchy.root}: another hierarchy has the controller, or a container shows its own root",
+        "on the machine itself, a kernel with CONFIG_BLK_CGROUP_IOCOST=y and the io controller in version 2",
+    )
+
+
 def _fiemap() -> Supply:
     if os.geteuid() == 0:
         return Supply("FIEMAP, or FIBMAP if a filesystem has no other")
@@ -132,6 +147,7 @@ _SUPPLIES: dict[Need, Callable[[], Supply]] = {
     "hardware counters": _hardware_counters,
     "procfs": _procfs,
     "PSI": _pressure,
+    "io.cost": _io_cost,
     "FIEMAP": _fiemap,
     "NFS": _nfs,
     "NVMe": _nvme,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, cast
@@ -19,7 +19,7 @@ from iolab.domain import native_types as native
 from iolab.domain.phase_record import Observations, RecordedProbes
 from iolab.domain.probe.probe import ProbeOptions
 from iolab.machines.host import extents, nfs, nvme
-from iolab.machines.system import tracefs
+from iolab.machines.system import cgroup, tracefs
 from iolab.machines.system.action import RemoveTraceInstance
 from iolab.machines.system.facts import FactAbsent
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from iolab import _native
     from iolab.domain.trial import Phase
     from iolab.machines.host.site import Site
+    from iolab.machines.system.block import BlockDevice
     from iolab.machines.system.undo import UndoJournal
 
 TRACE_INSTANCES = {"block": "", "switches": "-switches"}
@@ -127,12 +128,8 @@ def _as_given(options: ProbeOptions, site: Site) -> ProbeOptions:
 
 def _with_devices(options: ProbeOptions, site: Site) -> ProbeOptions:
     """For a partition, the disk too: a bio names the partition, the request that it becomes the disk."""
-    devices = [place.device for place in site.places if place.device is not None]
-    numbers = {device.number for own in devices for device in (own, own.disk)}
-    if not numbers:
-        raise FactAbsent('the target lies on no block device (tmpfs, overlay, network); use [target] kind = "scratch"')
     of_host = {name: value for name, value in options.items() if name != "trace"}
-    return {**of_host, "devices": [f"{major}:{minor}" for major, minor in sorted(numbers)]}
+    return {**of_host, "devices": _numbers(device for own in _devices(site) for device in (own, own.disk))}
 
 
 def _with_processes(options: ProbeOptions, site: Site) -> ProbeOptions:
@@ -141,8 +138,29 @@ def _with_processes(options: ProbeOptions, site: Site) -> ProbeOptions:
     return {**rest, "pids": [os.getpid()] if own else None}
 
 
+def _with_io_stat(options: ProbeOptions, site: Site) -> ProbeOptions:
+    """For a partition, its disk, and for layers the disks below: whose requests they are, theirs is io.cost."""
+    hierarchy = cgroup.version_2()
+    if hierarchy is None:
+        raise FactAbsent("control groups version 2 are not mounted here; iolab doctor")
+    disks = [disk for own in _devices(site) for disk in (own.disk, *own.disk.disks_below)]
+    return {**options, "devices": _numbers(disks), "io_stat": str(hierarchy.root / "io.stat")}
+
+
+def _devices(site: Site) -> list[BlockDevice]:
+    devices = [place.device for place in site.places if place.device is not None]
+    if not devices:
+        raise FactAbsent('the target lies on no block device (tmpfs, overlay, network); use [target] kind = "scratch"')
+    return devices
+
+
+def _numbers(devices: Iterable[BlockDevice]) -> list[str]:
+    return [f"{major}:{minor}" for major, minor in sorted({device.number for device in devices})]
+
+
 _ENGINE_OPTIONS: dict[str, Callable[[ProbeOptions, Site], ProbeOptions]] = {
     "block": _with_devices,
     "switches": _with_processes,
+    "io_cost": _with_io_stat,
 }
 """Probe -> its options with what only the machine can determine."""

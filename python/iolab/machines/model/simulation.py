@@ -79,7 +79,7 @@ class _Simulation:
             so_far += group
             records = load.records_of(load.follow(first, partial(self._started, model, group), self))
             if first.measured:
-                records[0] = self._with_extents(records[0], model, so_far)
+                records[0] = self._with_all_probes(records[0], model, so_far)
                 for name, content in model.take_traces().items():
                     self.traces[f"{first.name}.{name}"] = packed_trace(content)
                 records[1:] = [{**done, **observed_with(first.name, self.trial.probes)} for done in records[1:]]
@@ -121,22 +121,20 @@ class _Simulation:
             raise InputError(refusal.what, where=where) from None
         return model
 
-    def _with_extents(self, done: PhaseRecord, model: _native.Model, phases: list[ModelPhase]) -> PhaseRecord:
-        """With what the probe `extents` saw: it looks when the phase is over."""
-        options = self.trial.probes.get("extents")
-        if options is None:
+    def _with_all_probes(self, done: PhaseRecord, model: _native.Model, phases: list[ModelPhase]) -> PhaseRecord:
+        """With what the probe `extents` saw, which looks when the phase is over, and why `io_cost` saw nothing."""
+        if not self.trial.probes.keys() & {"extents", "io_cost"}:
             return done
         seen: Observations = {**done.get("probes", {})}
         absent = {**done.get("probes_absent", {})}
-        try:
-            seen["extents"] = examined(named_files(phases, self.machine), options, model.extents)
-        except FactAbsent as reason:
-            absent["extents"] = str(reason)
-        return {
-            **done,
-            "probes": seen,
-            "probes_absent": absent,
-        }
+        if (options := self.trial.probes.get("extents")) is not None:
+            try:
+                seen["extents"] = examined(named_files(phases, self.machine), options, model.extents)
+            except FactAbsent as reason:
+                absent["extents"] = str(reason)
+        if "io_cost" in self.trial.probes and "io_cost" not in seen:
+            absent["io_cost"] = "io.cost is off: the machine has no io_cost, the mix no io_cost_qos or io_cost_model"
+        return {**done, "probes": seen, "probes_absent": absent}
 
 
 def _for_model(probe: str, options: ProbeOptions) -> ProbeOptions:

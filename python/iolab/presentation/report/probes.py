@@ -39,6 +39,7 @@ PLOTTED = {
         "swap_used_bytes": "bytes",
         "pressure_io_some_share": "share",
     },
+    "io_cost": {"vrate_percent": "percent"},
 }
 """Probe -> the columns of its series that are plotted, a panel each, and their units."""
 TABLES = {

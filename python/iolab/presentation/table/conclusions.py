@@ -143,7 +143,10 @@ def _of_undecided(found: Sequence[Comparison], of: int, *, several: bool) -> str
     rounds decide."""
     count = f"Undecided, {len(found)} of {of}" if len(found) < of else f"Undecided, all {of}" if of > 1 else "Undecided"
     if all(one.judgement.n == 1 for one in found):
-        return f"{count}: one round has no interval{_in_one_round(found, several=several)}."
+        said = _in_one_round(found, several=several)
+        if len(found) == of:
+            return said if said else "One round gives no verdict."
+        return f"{count}, of one round, which has no interval{f': {said}' if said else '.'}"
     by_setting: dict[str, list[Comparison]] = {}
     for one in found:
         if one.judgement.n:
@@ -166,7 +169,8 @@ def _further(one: Comparison) -> float:
 
 
 def _in_one_round(found: Sequence[Comparison], *, several: bool) -> str:
-    """`; in it b differs from a in rate (-71.8 %) and IOPS (-71.8 %)`: what the round shows, undecided as it is."""
+    """`In one round, b differs from a in rate (-71.8 %) and IOPS (-71.8 %).`: what it shows, undecided as it is; empty
+    if it has no figures of both."""
     of_settings: dict[tuple[str, str], list[tuple[float, Comparison]]] = {}
     for one in found:
         ratio = of_one_round(one.judgement)
@@ -187,7 +191,7 @@ def _in_one_round(found: Sequence[Comparison], *, several: bool) -> str:
     rest = len(of_settings) - len(clauses)
     clauses += [f"and {counted(rest, 'more setting')}"] if rest else []
     alike = any(of_one_round(one.judgement) for one in found)
-    return f"; in it, {'; '.join(clauses)}" if clauses else "; in it, no figure differs" if alike else ""
+    return f"In one round, {'; '.join(clauses)}." if clauses else "In one round, no figure differs." if alike else ""
 
 
 def _metrics(found: Sequence[Comparison], *, several: bool, changed: bool) -> list[str]:

@@ -177,7 +177,10 @@ def unit_of(key: str) -> str:
 
 
 def tally(comparisons: Iterable[Comparison]) -> str:
-    """`1 slower, 2 faster, 4 undecided`."""
+    """`1 slower, 2 faster, 4 undecided`; of one round, which no verdict can come of, that."""
+    comparisons = list(comparisons)
+    if comparisons and all(comparison.judgement.n == 1 for comparison in comparisons):
+        return "one round gives no verdict"
     of_verdict = Counter(comparison.judgement.verdict for comparison in comparisons)
     counts = [(of_verdict[verdict], verdict) for verdict in VERDICTS]
     return ", ".join(f"{count} {verdict}" for count, verdict in counts if count) or "nothing to compare"

@@ -59,6 +59,7 @@ struct Observations {
     counters: Option<counters::CountersObservation>,
     cpu: Option<trace::sample::cpu::CpuObservation>,
     memory: Option<sample::memory::MemoryObservation>,
+    io_cost: Option<trace::sample::io_cost::IoCostObservation>,
 }
 
 impl Probes {
@@ -93,6 +94,9 @@ impl Probes {
         }
         if let Some(spec) = &spec.memory {
             probes.add("memory", sample::memory::start(spec.interval()));
+        }
+        if let Some(spec) = &spec.io_cost {
+            probes.add("io_cost", sample::io_cost::start(spec));
         }
         Ok(probes)
     }

@@ -27,6 +27,8 @@ pub struct Spec {
     pub cpu: Option<SampleSpec>,
     /// Memory's levels and rates, from /proc/meminfo and /proc/vmstat.
     pub memory: Option<SampleSpec>,
+    /// The rate of io.cost, from the root's io.stat.
+    pub io_cost: Option<IoCostSpec>,
 }
 
 /// What the probe `block` records.
@@ -90,6 +92,26 @@ impl SampleSpec {
     }
 }
 
+/// What the probe `io_cost` reads.
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IoCostSpec {
+    /// First distance of two readings, in nanoseconds; it doubles when there would be too many.
+    #[schemars(range(min = 1))]
+    pub interval_ns: u64,
+    /// `major:minor` of each device.
+    pub devices: Vec<String>,
+    /// The file `io.stat` of the root of control groups version 2.
+    pub io_stat: String,
+}
+
+impl IoCostSpec {
+    /// The interval as a `Duration`.
+    pub fn interval(&self) -> Duration {
+        Duration::from_nanos(self.interval_ns)
+    }
+}
+
 /// The highest sampling frequency that is accepted, in Hz per CPU.
 pub const FREQUENCY_HZ_MAX: u64 = 10_000;
 
@@ -120,13 +142,16 @@ impl Spec {
                 )));
             }
         }
-        for (key, sampled) in [
-            ("cpu.interval_ns", &self.cpu),
-            ("memory.interval_ns", &self.memory),
+        let interval_ns = |sampled: &SampleSpec| sampled.interval_ns;
+        for (key, sampled_ns) in [
+            ("cpu.interval_ns", self.cpu.as_ref().map(interval_ns)),
+            ("memory.interval_ns", self.memory.as_ref().map(interval_ns)),
+            (
+                "io_cost.interval_ns",
+                self.io_cost.as_ref().map(|spec| spec.interval_ns),
+            ),
         ] {
-            if let Some(sampled) = sampled {
-                positive(key, sampled.interval_ns)?;
-            }
+            sampled_ns.map_or(Ok(()), |interval_ns| positive(key, interval_ns))?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 pub mod columns;
 pub mod cpu;
+pub mod io_cost;
 pub mod series;
 
 use serde::Serialize;

@@ -49,6 +49,11 @@ impl Vrate {
         self.base
     }
 
+    /// In percent of wall time.
+    pub(super) fn percent(&self) -> f64 {
+        self.base as f64 * 100.0 / VTIME_PER_US as f64
+    }
+
     /// The same with what makes up for what was thrown away.
     pub(super) fn current(&self) -> u64 {
         self.current

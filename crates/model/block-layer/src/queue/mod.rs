@@ -132,6 +132,11 @@ impl RequestQueue {
         self.qos.is_on()
     }
 
+    /// How fast io.cost lets the device's virtual time pass, in percent of wall time; None: it is off.
+    pub fn vrate_percent(&self) -> Option<f64> {
+        self.qos.vrate_percent()
+    }
+
     /// The largest bio that becomes one request, in sectors: whole pages, each a segment of its own. Larger ones are
     /// never made (`bio_add_page` of 2.5 to 4.2) or are cut before they come in (`blk_queue_split` from 4.3 on).
     pub fn bio_sectors_max(&self) -> u32 {

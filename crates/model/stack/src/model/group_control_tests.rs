@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::limit_tests::{before, reads_per_s};
+use super::tests::{load, run_observed, unobserved};
 use super::*;
 
 const SECONDS: u64 = 4;
@@ -71,6 +72,59 @@ fn groups_share_by_cost_in_proportion_to_their_weights() {
         first > 700.0 && first + other > 3600.0,
         "{first} and {other}"
     );
+}
+
+/// Every read misses its target, so the rate falls to its lowest; what no read misses leaves it.
+#[test]
+fn the_probe_sees_the_rate_fall() {
+    let rates = |latency_us: u64, depth: u64| {
+        let mut costed = machine();
+        costed["io_cost"] = json!({
+            "model": { "rbps": 1_u64 << 30, "rseqiops": 8000, "rrandiops": 8000 },
+            "qos": { "rpct": 90, "rlat": latency_us, "min": 40, "max": 100 }
+        });
+        let mut model = Model::new(&MachineSpec::from_json(costed).unwrap()).unwrap();
+        let mut phase = load();
+        phase["groups"][0]["cgroup"] = json!("first");
+        let job = &mut phase["groups"][0]["jobs"][0];
+        job["read_share"] = json!(1.0);
+        job["queue_depth"] = json!(depth);
+        job["until"] =
+            json!({ "ops": null, "bytes": null, "duration_ns": SECONDS * 1_000_000_000 });
+        let mut observed = unobserved(serde_json::from_value(phase).unwrap());
+        observed.probes =
+            serde_json::from_value(json!({ "io_cost": { "interval_ns": 100_000_000 } })).unwrap();
+        let record = serde_json::to_value(run_observed(&mut model, observed)).unwrap();
+        let series = &record["probes"]["io_cost"]["series"];
+        assert_eq!(series["all"], series["252:0"], "the one drive");
+        let rates = &series["all"]["columns"]["vrate_percent"];
+        let rates = rates.as_array().unwrap().iter();
+        rates.map(|rate| rate.as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    let falling = rates(100, 32);
+    assert!(falling.len() >= 10 * SECONDS as usize);
+    assert!(falling[0] > 90.0, "{falling:?}");
+    assert!(
+        falling.is_sorted_by(|earlier, later| earlier >= later),
+        "{falling:?}"
+    );
+    let lowest = falling.last().unwrap();
+    assert!((40.0..40.01).contains(lowest), "{falling:?}");
+    let kept = rates(100_000, 4);
+    assert!(
+        kept.iter().all(|rate| (99.99..100.01).contains(rate)),
+        "{kept:?}"
+    );
+}
+
+#[test]
+fn without_io_cost_the_probe_sees_nothing() {
+    let mut model = Model::new(&MachineSpec::from_json(machine()).unwrap()).unwrap();
+    let mut observed = unobserved(serde_json::from_value(load()).unwrap());
+    observed.probes =
+        serde_json::from_value(json!({ "io_cost": { "interval_ns": 100_000_000 } })).unwrap();
+    let record = serde_json::to_value(run_observed(&mut model, observed)).unwrap();
+    assert!(record["probes"].get("io_cost").is_none());
 }
 
 /// Two bios of one task may be held back: one that found no request, and one of its plug that was to be merged and could not

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trace::sample::cpu::CpuObservation;
+use trace::sample::io_cost::IoCostObservation;
 
 use super::kinds::{AnyPhase, AnyRecord};
 use crate::drive_name::DriveName;
 use crate::probe::block::{BlockOptions, BlockProbe, Observation};
 use crate::probe::counters::{CounterObservation, CounterOptions, CounterProbe};
 use crate::probe::cpu::{CpuOptions, CpuProbe};
+use crate::probe::io_cost::{IoCostOptions, IoCostProbe};
 use crate::probe::nfs::{NfsObservation, NfsOptions, NfsProbe};
 use crate::world::World;
 use block_layer::completion::Counters;
@@ -42,6 +44,8 @@ pub struct Probes {
     pub counters: Option<CounterOptions>,
     /// Of metadata phases only.
     pub switches: Option<SwitchesOptions>,
+    /// `io_cost`: the rate of io.cost on each drive.
+    pub io_cost: Option<IoCostOptions>,
 }
 
 /// A phase's record, with what its probes observed: docs/reference/probes.md.
@@ -74,6 +78,9 @@ pub struct Observations {
     /// Of who switches to whom.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub switches: Option<SwitchesObservation>,
+    /// Of the rate of io.cost, in the shape of a host's probe `io_cost`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub io_cost: Option<IoCostObservation>,
 }
 
 /// What watches a phase.
@@ -83,6 +90,7 @@ pub(super) struct Watch {
     nfs: Option<NfsProbe>,
     cpu: Option<CpuProbe>,
     counters: Option<CounterProbe>,
+    io_cost: Option<IoCostProbe>,
     events: Vec<QueueEvent>,
     /// By drive, at the phase's beginning.
     worked: Vec<Counters>,
@@ -118,9 +126,17 @@ impl Probes {
                 return Err(SpecError::of(&format!("probes.{probe}"), what));
             }
         }
+        Ok(())
+    }
+
+    /// Their intervals.
+    pub(super) fn check_intervals(&self) -> Result<(), SpecError> {
         self.cpu
             .map_or(Ok(()), |options| options.check())
-            .map_err(|error| error.within("probes.cpu"))
+            .map_err(|error| error.within("probes.cpu"))?;
+        self.io_cost
+            .map_or(Ok(()), |options| options.check())
+            .map_err(|error| error.within("probes.io_cost"))
     }
 }
 
@@ -132,13 +148,25 @@ impl Watch {
         drives: Vec<DriveName>,
         world: &mut World,
     ) -> Watch {
+        let rates = probes.io_cost.map(|options| {
+            IoCostProbe::new(
+                &options,
+                world.now(),
+                &drives,
+                world.vrates_percent().collect(),
+            )
+        });
         let block = probes
             .block
             .map(|options| BlockProbe::new(&options, world.now(), names, drives));
         if block.is_some() {
             world.tap();
         }
-        world.poll_every(probes.cpu.map(|options| options.interval_ns));
+        let intervals_ns = [
+            probes.cpu.map(|options| options.interval_ns),
+            probes.io_cost.map(|options| options.interval_ns),
+        ];
+        world.poll_every(intervals_ns.into_iter().flatten().min());
         let now = world.now();
         let cpus = world.processors();
         Watch {
@@ -151,6 +179,7 @@ impl Watch {
                 .zip(world.processors())
                 .map(|(_, cpus)| CounterProbe::new(now, cpus)),
             worked: world.completion_counters(),
+            io_cost: rates,
             block,
             nfs: probes
                 .nfs
@@ -168,6 +197,9 @@ impl Watch {
         let now = world.now();
         if let Some((cpu, cpus)) = self.cpu.as_mut().zip(world.processors()) {
             cpu.look(now, cpus);
+        }
+        if let Some(rates) = &mut self.io_cost {
+            rates.look(now, || world.vrates_percent().collect());
         }
     }
 
@@ -198,6 +230,9 @@ impl Watch {
         }
         world.poll_every(None);
         let now = world.now();
+        observations.io_cost = self
+            .io_cost
+            .and_then(|probe| probe.finish(now, started_unix_ns, world.vrates_percent().collect()));
         if let Some(cpus) = world.processors() {
             observations.cpu = self.cpu.map(|cpu| cpu.finish(now, started_unix_ns, cpus));
             observations.counters = self.counters.map(|counters| counters.finish(now, cpus));

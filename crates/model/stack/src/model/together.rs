@@ -53,7 +53,8 @@ pub(super) fn check_probes(
         let what = "the model shows the switches of metadata phases only";
         return Err(SpecError::of("probes.switches", what));
     }
-    probes.check_cpus(has_detailed_cpus)
+    probes.check_cpus(has_detailed_cpus)?;
+    probes.check_intervals()
 }
 
 pub(super) fn part_of(phase: &AnyPhase) -> Part {

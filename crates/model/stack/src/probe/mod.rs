@@ -7,6 +7,7 @@ pub mod block;
 pub mod counters;
 pub mod cpu;
 pub mod extents;
+pub mod io_cost;
 mod line;
 pub mod nfs;
 mod trace_files;

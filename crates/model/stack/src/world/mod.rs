@@ -256,6 +256,11 @@ impl World {
         self.cpus.completion_counters()
     }
 
+    /// By drive, how fast io.cost lets its virtual time pass, in percent of wall time; None: it is off there.
+    pub fn vrates_percent(&self) -> impl Iterator<Item = Option<f64>> {
+        self.io.drives().map(|drive| drive.queue().vrate_percent())
+    }
+
     /// The parts of the machine that phases have used until now: no other key of its file made a difference.
     pub fn touched(&self) -> &BTreeSet<KeyReader> {
         &self.touched

@@ -1,6 +1,7 @@
 //! The content of /proc at intervals, read by a thread of its own: CPUs, and memory with writeback.
 
 pub mod cpu;
+pub mod io_cost;
 pub mod memory;
 pub mod pairs;
 pub mod stat;
