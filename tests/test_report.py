@@ -222,4 +222,4 @@ def test_an_imported_file_has_no_date_that_it_does_not_report_and_its_sweep_firs
     page = (tmp_path / "loop.html").read_text()
     assert "1970" not in page.partition("<header")[2].partition("</header>")[0]
     conclusion = page.split("Conclusion</h2>")[1]
-    assert conclusion.index("over size: rate is highest at 64k") < conclusion.index("one round gives no verdict")
+    assert conclusion.index("over size: rate is highest at 64k") < conclusion.index("One round gives no verdict")
