@@ -253,18 +253,21 @@ SILENT = 'import json, time; print(json.dumps({"slots": 1, "hosts": []}), flush=
 ENDS = 'import json, sys; print(json.dumps({"slots": 1, "hosts": []}), flush=True); input(); sys.exit("the head died")'
 
 
-@pytest.mark.parametrize(("driver", "said"), [(SILENT, "has not answered for 0 s"), (ENDS, "is lost: the head died")])
+@pytest.mark.parametrize(
+    ("driver", "silence_s", "said"),
+    [(SILENT, 0.3, "has not answered for 0 s"), (ENDS, 60.0, "is lost: the head died")],
+)
 def test_a_cluster_that_is_gone_is_an_error_after_a_time(
-    driver: str, said: str, monkeypatch: pytest.MonkeyPatch
+    driver: str, silence_s: float, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(address, "check_installed", lambda **_: None)
     monkeypatch.setattr(child_process, "python", lambda _: [sys.executable, "-c", driver])
-    made = Connection("ray", silence_s=0.3)
+    made = Connection("ray", silence_s=silence_s)
     answer = made.begin(a_trial(), lambda: False)
     with pytest.raises(MachineError, match=said):
-        answer.result(timeout=10)
+        answer.result(timeout=60)
     with pytest.raises(MachineError, match=said):
-        made.begin(a_trial(), lambda: False).result(timeout=10)
+        made.begin(a_trial(), lambda: False).result(timeout=60)
     made.close()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ DIRECTORY = 'kind = "directory"\npath = "."'
 SETTINGS = "[settings.a]\n"
 
 
-def start(iolab: CommandLine, duration: str = "2s") -> subprocess.Popen[str]:
+def start(iolab: CommandLine, duration: str = "5s") -> subprocess.Popen[str]:
     iolab.write("traced.toml", experiment(SCRATCH, workload=reads_for(duration), settings=TRACED + SETTINGS, rounds=1))
     return iolab.start("run", "traced.toml", "--out", "run")
 
@@ -31,12 +30,11 @@ def traced(iolab: CommandLine, state_dir: Path) -> set[Path]:
     if tracefs.root() is None:
         pytest.skip("tracefs is not mounted")
     with start(iolab) as process:
-        wait_until(lambda: bool(trace_instances(state_dir)) or process.poll() is not None, "the probe to run")
-        time.sleep(0.3)  # each probe that traces has one of its own
-        found = trace_instances(state_dir)
-        # The worker too, which would clean up when its parent is gone.
+        # Each of the two probes that trace has one of its own.
+        wait_until(lambda: len(trace_instances(state_dir)) == 2 or process.poll() is not None, "the probes to run")
         kill_processes(state_dir)
-    assert found and found == trace_instances(state_dir)
+    found = trace_instances(state_dir)
+    assert len(found) == 2
     return found
 
 

@@ -87,7 +87,9 @@ def test_one_run_over_four_boots(machine: Machine, capsys: pytest.CaptureFixture
     assert invoke(["compare", "run", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     for one in found["comparisons"]:
-        assert (one["pairing"], one["n"], one["against"], one["setting"]) == ("boot", 2, "old", "new")
+        assert (one["pairing"], one["against"], one["setting"]) == ("boot", "old", "new")
+        if one["metric"] == "iops":  # tails have a value only if there were enough operations
+            assert one["n"] == 2
         assert one["notes"] == ["paired by boot: what changed between two boots is in this difference"]
     assert not [problem for problem in found["problems"] if "kernel" in problem]
     machine.boot("6.1.0")

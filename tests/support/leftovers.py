@@ -90,9 +90,12 @@ def difference_after(
 
 
 def kill_processes(state_dir: Path) -> None:
-    for pid in processes_with(state_dir):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    """At one moment: all are stopped first, so that none sees another die and begins to put things back."""
+    found = processes_with(state_dir)
+    for signal_ in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal_)
 
 
 def trace_instances(state_dir: Path) -> set[Path]:
