@@ -84,6 +84,15 @@ def test_a_table_of_bars_with_an_empty_corner(tmp_path: Path) -> None:
     figures(tmp_path, text, wanted)
 
 
+def test_a_table_without_a_rule_beside_one_with_a_rule_is_named(tmp_path: Path) -> None:
+    ruled = "| a | IOPS |\n|---|---|\n| x | 100 |\n| y | 300 |\n\nAnd:\n\n"
+    bare = "name | iops | p99 ms\nold | 1000 | 2.5\nnew | 1100 | 2.4\n"
+    problems = figures(tmp_path, ruled + bare, {("y", "table", "iops"): 300})
+    assert any(":8: no rule such as |---|---|---| below this header" in one for one in problems)
+    told = ruled + bare.replace("ms\n", "ms\n---|---|---\n")
+    assert not figures(tmp_path, told, {("new", "table", "iops"): 1100, ("y", "table", "iops"): 300})
+
+
 def test_a_table_of_bars_gives_way_to_the_output_of_tools(tmp_path: Path) -> None:
     text = "name | a | b\nx | 1 | 2\ny | 3 | 4\n\n  read: IOPS=1000, BW=3.9MiB/s\n  read: IOPS=1200, BW=4.7MiB/s\n"
     (tmp_path / "posted.txt").write_text(text)

@@ -35,7 +35,14 @@ ROWS_MIN = 2
 
 
 def _parse(source: Source, results: Results) -> None:
-    _add_all(source, source.lines(results.problem), results)
+    lines, before = list(source.lines(results.problem)), set(results.lines_read)
+    _add_all(source, lines, results)
+    for place, (above, line) in enumerate(pairwise((Line(0, ""), *lines))):
+        begins = not _cells(above.text) and not _ends_heading(above.text, []) and line.number not in before
+        if begins and _header_in([one.text for one in lines[place : place + 1 + ROWS_MIN]]) is not None:
+            results.problem(
+                "no rule such as |---|---|---| below this header, as other tables have: left out", line.number
+            )
 
 
 def _parse_bars(source: Source, results: Results) -> None:
@@ -95,7 +102,7 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
             rows, table = [], results.table(line.number, caption=header[0] or None)
         elif table is not None and not rows and not is_whole and (names := _below(above, header, line.text)):
             header, is_whole = names, True
-        elif table is not None and len(cells) in (len(header), len(header) - 1 if len(header) > 2 else 0):
+        elif table is not None and len(cells) in (len(header), max(len(header) - 1, 2)):
             # A last cell that is empty may be left out.
             cells = [*cells, ""][: len(header)]
             if rows and cells[0] == header[0] and cells != header:
