@@ -30,14 +30,14 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _CLOCK = r"\d{1,3}:\d\d\.\d+|\d+m ?[\d.]+s\b"
 _TIMED = re.compile(rf"\b(?:{_CLOCK}|\d[\d.,]* ?(?:s|sec|seconds)\b)")
 _UNIT = re.compile(
-    r"(?<=\d) ?(?P<figure>[kKM]? ?(?:IOPS|[TQR]PS|op(?:s|erations)?/s(?:ec)?)\b|[kKMGT]?i?B/s(?:ec)?\b"
+    r"(?<=\d) ?(?P<figure>[kKM]? ?(?:IOPS|[TQR]PS|op(?:s|erations)?/s(?:ec)?)\b|[kKMGT]?i?(?-i:B)/s(?:ec)?\b"
     r"|[nuµm]s(?:ec)?\b|/s\b)"
     r"|(?<![A-Za-z])(?P<named>IOPS|[TQR]PS|NOPM|TPM)[ :=]{1,3}~?\d"
     rf"|(?P<clock>{_CLOCK})|\d ?(?P<time>s|sec|seconds)\b",
     re.IGNORECASE,
 )
 _NAMED = re.compile(
-    r"(?<![A-Za-z])(?P<figure>IOPS|[kKMGT]?i?B/s(?:ec)?|ops/s(?:ec)?|TPS|QPS|RPS|NOPM|TPM)\b"
+    r"(?<![A-Za-z])(?P<figure>IOPS|[kKMGT]?i?(?-i:B)/s(?:ec)?|ops/s(?:ec)?|TPS|QPS|RPS|NOPM|TPM)\b"
     r"|(?:[(\[/]|\bin )(?P<short>[nuµm]s(?:ec)?)\b"
     r"|(?P<long>nano|micro|milli)seconds\b|(?P<time>\bseconds\b|[(\[](?:s|sec)[)\]]|\bin s\b|\btime/op\b)",
     re.IGNORECASE,
