@@ -406,6 +406,10 @@ disk = b'sdb'
         "before:\n@usecs:\n[4, 8)  20 |@@|\n[8, 16) 5 |@|\n== after ==\n@usecs:\n[8, 16) 50 |@@|\n",
         [("before", 25, [(4_000, 8_000, 20), (8_000, 16_000, 5)]), ("after", 50, [(8_000, 16_000, 50)])],
     ),
+    "sentence above": (
+        "Here an example:\n     msecs               : count     distribution\n   2 -> 3   : 30   |**|\n",
+        [("", 30, [(2_000_000, 4_000_000, 30)])],
+    ),
     "iolatency": (
         """Tracing block I/O. Output every 1 seconds. Ctrl-C to end.
 

@@ -100,7 +100,7 @@ def describe_by_name(key: str) -> MetricDescription:
     """A name that is registered nowhere, such as a CSV column's: unit and direction as far as its words say them.
 
     Rates are better high; latencies, durations, CPU time and counts of what hurts are better low; the rest is better
-    high, unless it is called `value`.
+    high, unless it is called `value`, or `value (unit)`.
     """
     name = key.rpartition("/")[2]
     family: dict[str, Nature] = {SCORE: "benefit", COST: "cost"}
@@ -121,7 +121,7 @@ def _nature(name: str) -> Nature:
     for nature, meant in _WORDS.items():
         if meant & words:
             return nature
-    return "neutral" if name == NAMELESS else "benefit"
+    return "neutral" if words <= {NAMELESS, "unit", ""} else "benefit"
 
 
 _WORDS: dict[Nature, set[str]] = {

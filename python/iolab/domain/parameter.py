@@ -9,11 +9,12 @@ AMOUNTS = frozenset(
         *("qd", "depth", "iodepth", "queuedepth", "bs", "blocksize", "recordsize", "reclen", "requestsize", "iosize"),
         *("size", "filesize", "threads", "numthreads", "jobs", "numjobs", "njobs", "clients", "processes", "procs"),
         *("concurrency", "workers", "rwmixread", "readahead", "readaheadkb", "ra"),
+        *("objectsize", "disks", "numdisks", "drives", "nodes", "hosts", "cores", "cpus", "connections", "streams"),
     )
 )
 """In lower case, less spaces, signs and units."""
 
-BLOCK_SIZES = frozenset(("bs", "blocksize", "recordsize", "reclen", "requestsize", "iosize", "size"))
+BLOCK_SIZES = frozenset(("bs", "blocksize", "recordsize", "reclen", "requestsize", "iosize", "objectsize", "size"))
 """Those of one operation; `size` alone is what names such as `4k` and `64k` vary."""
 
 SIZE = re.compile(r"(?P<count>\d{1,12}+)(?P<unit>[kKmMgGtT])(?:i?B)?")

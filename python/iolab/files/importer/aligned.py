@@ -13,7 +13,7 @@ from iolab.files.importer.headings import of_lines
 from iolab.files.importer.quantity_cell import quantities, several, without_spread
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.text import ABSENT
+from iolab.files.importer.text import ABSENT, QUOTED_MAX
 from iolab.files.importer.text_table import add
 
 CONTEXT_LINES = 3
@@ -23,6 +23,8 @@ ROWS_MIN = 2
 COLUMNS_MIN = 2
 _GAP = re.compile(r"\s{2,}+|\t+")
 _RULE = re.compile(r"[-=+\s]+$")
+_NAMED_ROW = re.compile(r"(?P<name>\S[^:]{0,100}):\s+(?P<figures>\d\S*(?:\s+\d\S*)*)$")
+"""`patched, 128 KiB: 3.1 2.4 47.3%`, whatever spaces are in the name."""
 
 
 @dataclass
@@ -32,12 +34,15 @@ class _Found:
     line: int
     text: str
     header: list[str]
-    context: str
+    context: list[str]
+    """The lines above, the nearest first."""
     are_words: bool = False
     """Whether single spaces part its columns."""
     names: int = 1
     """The columns of text before those of figures."""
     rows: list[list[str]] = field(default_factory=list)
+    beside: list[Line] = field(default_factory=list)
+    """Lines right below the rows that end in a figure, and are none."""
 
     def may_go_on(self, line: Line) -> bool:
         """Whether the line may be the second of its heading."""
@@ -48,6 +53,8 @@ class _Found:
         """Whether the line is a row: as many columns as the heading has, parted by two spaces or more, or as many
         words. The first row decides."""
         cells, words, heading = _cells(text), text.split(), self.text.split()
+        if (named := _NAMED_ROW.match(text)) and len(figures := named["figures"].split()) == len(self.header) - 1:
+            cells = [" ".join(named["name"].split()), *figures]
         if not self.rows and not self.header[0] and len(cells) == len(self.header) - 1:
             self.header = self.header[1:]
         if not self.rows and not COLUMNS_MIN <= len(cells) == len(self.header):
@@ -83,10 +90,13 @@ def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
             continue
         if found is not None and found.takes(text):
             continue
+        if found is not None and found.rows and text and _figures(text.split()[-1:]):
+            found.beside.append(line)
+            continue
         if found is not None and len(found.rows) >= ROWS_MIN:
             yield found
         header = _header(line, found)
-        found = _Found(line.number, line.text, header, " ".join(above[-CONTEXT_LINES:])) if header else None
+        found = _Found(line.number, line.text, header, above[: -CONTEXT_LINES - 1 : -1]) if header else None
         if text:
             above.append(text)
     if found is not None and len(found.rows) >= ROWS_MIN:
@@ -108,7 +118,7 @@ def _header(line: Line, above: _Found | None) -> list[str]:
 
 def _of_results(found: _Found) -> bool:
     have_units = any(MEASURED.search(cell) for row in found.rows for cell in row[found.names :])
-    is_stated = OF_RESULT.search(found.context) or states_time(found.context)
+    is_stated = any(OF_RESULT.search(line) or states_time(line) for line in found.context)
     return bool(have_units or any(map(OF_RESULT.search, found.header)) or is_stated)
 
 
@@ -116,9 +126,16 @@ def _parse(source: Source, results: Results) -> None:
     for found in filter(_of_results, _tables(source.lines(results.problem))):
         header = found.header
         if not any(map(OF_RESULT.search, header)):
-            what = stated_in(found.context)
-            header = [header[0], *(f"{name} {what}".strip() for name in header[1:])]
-        add(results.table(found.line), header, found.rows, source, results)
+            what = next(filter(None, map(stated_in, found.context)), "")
+            shares = {place for row in found.rows for place, cell in enumerate(row) if cell.endswith("%")}
+            header = [
+                name if place in shares or not place else f"{name} {what}".strip() for place, name in enumerate(header)
+            ]
+        for line in found.beside:
+            results.problem(
+                f"not as many figures as the heading has: left out, {line.text.strip()[:QUOTED_MAX]!r}", line.number
+            )
+        add(results.table(found.line, caption=header[0] or None), header, found.rows, source, results)
 
 
 def _of_text(source: Source) -> Iterator[_Found]:
@@ -145,4 +162,5 @@ FORMAT = Format(
     recognises=_recognises,
     parse=_parse,
     words=("IOPS", "MB/s", "baseline", "patched"),
+    titled=True,
 )

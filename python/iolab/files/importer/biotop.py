@@ -29,6 +29,7 @@ def _parse(source: Source, results: Results) -> None:
             count, kib, mean = (number(row[name]) or 0.0 for name in ("count", "kib", "mean"))
             workload = f"{WORKLOAD} {row['name'] or 'without a name'} {row['disk']}"
             screens[-1][1].setdefault(workload, {}).setdefault(_OPS[row["way"]], []).append((count, kib, mean))
+    results.shown |= {"ops", "bytes"}
     for at, by_workload in screens:
         table = results.table(at)
         for workload, by_op in by_workload.items():

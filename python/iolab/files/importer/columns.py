@@ -9,7 +9,8 @@ from iolab.domain import parameter
 from iolab.files.importer.quantity_cell import LATENCY, quantity, unit_of
 
 OF_RESULT = re.compile(
-    r"\biops\b|bandwidth|\bbw\b|throughput|\b[kmg]i?b(?:ytes)?/s|\blatency\b|\bc?lat\b|\bp9\d|\b(?:ops|req|tx|obj|files)/s",
+    r"\biops\b|bandwidth|\bbw\b|throughput|\b[kmg]i?b(?:ytes)?/s|\blatency\b|\bc?lat\b|\bp9\d|\b(?:ops|req|tx|obj|files)/s"
+    r"|\b[tqr]ps\b|\b(?:transactions|queries|requests|operations) per second\b",
     re.IGNORECASE,
 )
 """A metric of I/O, or its unit."""
@@ -37,6 +38,9 @@ _TIME_STATED = re.compile(
     r"(?:\bin\s|(?<!\S)[(\[])(?P<unit>[mnuµ]s(?:ec)?|s|sec|(?:milli|micro|nano)?seconds)(?:[)\]]|\b(?! of\b))"
 )
 """What took seconds states no unit: `ran for 30 seconds`."""
+_PER_SECOND = re.compile(
+    r"\b(?P<short>[tqr]ps)\b|\b(?P<what>transactions|queries|requests) per second\b", re.IGNORECASE
+)
 _RATE = re.compile(r"\biops\b|bandwidth|\bbw\b|throughput|\b[kmg]?i?b(?:ytes)?/s|\b(?:ops|req|tx|obj)/s", re.IGNORECASE)
 """Beside it, a time may be how long it ran."""
 _LATENCY_STATED = re.compile(
@@ -136,7 +140,7 @@ def _says_what(name: str) -> bool:
 def stated_in(text: str) -> str:
     """What a text states that figures are, as a header has it: `(IOPS)`, `p99 latency (us)`, `time (ms)`; empty if it
     states none."""
-    unit = unit_in(text)
+    unit = unit_in(text) or _per_second_in(text)
     if not _RATE.search(text) and (found := _TIME_STATED.search(text)) and quantity(f"1 {found['unit']}"):
         unit = f"({found['unit']})"
     one = unit_of(unit) if unit else None
@@ -144,6 +148,12 @@ def stated_in(text: str) -> str:
         return unit
     latency = _LATENCY_STATED.search(text)
     return f"{' '.join(filter(None, latency.groups())) if latency else 'time'} {unit}"
+
+
+def _per_second_in(text: str) -> str:
+    """`(TPS)` of `TPS:` and of `Transactions per second:`; empty without one."""
+    found = _PER_SECOND.search(text)
+    return f"({(found['short'] or found['what'][0] + 'ps').upper()})" if found else ""
 
 
 def states_time(text: str) -> bool:

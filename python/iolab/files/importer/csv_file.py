@@ -29,7 +29,7 @@ WORKLOAD = "csv"
 SECOND_NS = 1e9
 _ENDS = re.compile(r"(?P<bare>.+)[ _](?P<unit>us|usec|ms|msec)")
 _OF_OPERATIONS = re.compile(
-    r"(?:(?P<before>read|write)[ _])?iops"
+    r"(?:(?P<before>read|write)[ _-])?iops"
     r"(?: ?[(\[]?(?:(?P<after>read|write)|avg|mean)[)\]]?)?",
     re.IGNORECASE,
 )

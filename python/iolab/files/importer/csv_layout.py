@@ -15,6 +15,7 @@ from iolab.files.importer import csv_entries
 from iolab.files.importer.quantity_cell import Quantity
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import QUOTED_MAX, is_number
+from iolab.files.importer.unread_figures import has_unit
 
 SETTING = (
     *("setting", "kernel", "variant", "config", "configuration", "scheduler", "identifier", "version", "label"),
@@ -143,11 +144,16 @@ def layout_of(source: Source) -> Layout:
 
 
 def is_table(source: Source) -> bool:
-    """Whether the first lines look like one, whatever is wrong with them: two or more with as many separators."""
+    """Whether the first lines look like one, whatever is wrong with them: two or more with as many separators, the
+    first of which has no figure with its unit."""
     lines = [line for line in source.head_lines[:ROWS_LOOKED_AT] if not _PREFACE.match(line)][:3]
-    return len(lines) > 1 and any(
-        separator in lines[0] and len({len(row) for row in csv.reader(lines, delimiter=separator)}) == 1
-        for separator in SEPARATORS
+    return (
+        len(lines) > 1
+        and not has_unit(lines[0])
+        and any(
+            separator in lines[0] and len({len(row) for row in csv.reader(lines, delimiter=separator)}) == 1
+            for separator in SEPARATORS
+        )
     )
 
 

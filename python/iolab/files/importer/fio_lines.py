@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from iolab.files.importer.figures import Rule, figures_format, of, rule
+from iolab.files.importer.listed import SETTING
 from iolab.files.importer.source import Source
 
 _FIGURES = (
     r"IOPS=(?P<iops>[\d.]{1,20}+)(?P<iops_unit>[kM]?),? BW=(?P<rate>[\d.]{1,20}+)(?P<rate_unit>[KMG]?i?B)/s"
-    r"(?: \([\d.]++ ?[kKMG]?B/s\))?\s*+$"
+    r"(?: \([\d.]++ ?[kKMG]?B/s\))?(?:\s+[^\w\s]{1,20}+)?\s*+$"
 )
-_LABEL = r"(?:(?P<workload>[^\s:=][^:=]{0,60}?)\s*+:\s*+)"
+_LABEL = rf"(?:(?:(?P<setting>(?i:{SETTING.pattern}))|(?P<workload>[^\s:=][^:=]{{0,60}}?))\s*+:\s*+)"
+"""A name of what was changed, such as a filesystem, or of what was done."""
 _MORE = re.compile(r"\b(?:[sc]?lat|sync)\s*+(?:percentiles )?\([mun]sec\)|\d\.\d+th=\[")
 """Latencies, whose jobs are not in such a text. Wherever they stand: lines may have been joined."""
 
@@ -32,7 +34,9 @@ def _rules() -> Iterator[Rule]:
 _ALL = figures_format(
     "fio-lines",
     "single lines of fio's rates without amount and time: IOPS= and BW=",
-    recognised_by=rf"{_LABEL}?(?:(?:read|write)\s*+: ?)?{_FIGURES}".replace("(?P<workload>", "(?:"),
+    recognised_by=rf"{_LABEL}?(?:(?:read|write)\s*+: ?)?{_FIGURES}".replace("(?P<setting>", "(?:").replace(
+        "(?P<workload>", "(?:"
+    ),
     words=("IOPS=", "BW="),
     rules=list(_rules()),
     titled=True,

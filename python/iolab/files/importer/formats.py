@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +40,7 @@ from iolab.files.importer.kernels import FORMAT as KERNELS
 from iolab.files.importer.listed import FORMAT as LISTED
 from iolab.files.importer.lkp import FORMAT as LKP
 from iolab.files.importer.load_tools import FORMATS as LOAD_TOOLS
+from iolab.files.importer.markdown import BARS
 from iolab.files.importer.markdown import FORMAT as MARKDOWN
 from iolab.files.importer.mmtests import FORMAT as MMTESTS
 from iolab.files.importer.mmtests_log import FORMAT as MMTESTS_LOG
@@ -67,6 +67,7 @@ from iolab.files.importer.sysstat_json import FORMAT as SYSSTAT_JSON
 from iolab.files.importer.time_command import FORMAT as TIME_COMMAND
 from iolab.files.importer.tiobench import FORMAT as TIOBENCH
 from iolab.files.importer.unread import INPUTS, PARTS, UNREAD, UnreadFormat, lone_figures, shape_of
+from iolab.files.importer.unread_figures import into_csv, seen, shown
 from iolab.files.importer.vdbench_flat import FORMAT as VDBENCH_FLAT
 from iolab.files.importer.vmstat import FORMAT as VMSTAT
 from iolab.files.importer.vmstat_disks import FORMAT as VMSTAT_DISKS
@@ -122,6 +123,7 @@ FORMATS: dict[str, Format] = {
         CRYSTALDISKMARK,
         LKP,
         MARKDOWN,
+        BARS,
         ALIGNED,
         LISTED,
         PROSE,
@@ -132,19 +134,11 @@ FORMATS: dict[str, Format] = {
 }
 LOOKS_LIKE = "looks like"
 """How an error begins that says what a file is, and that it is not read."""
-OF_TEXT = (PROSE, LISTED, ALIGNED)
+OF_TEXT = (PROSE, LISTED, ALIGNED, BARS)
 """What people write themselves, the vaguest first: it gives way to whatever else stands in a text."""
 NEAREST_MAX = 3
 NAME_MIN = 5
 """Shorter names of formats are words of their own: time, sar, dd."""
-SEEN_MAX = 60
-"""Of a line that an error shows."""
-FIGURES_MIN = 3
-"""So many figures make a row, where none has its unit."""
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_WITH_UNIT = re.compile(r"\d ?(?:[kMG]?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]?s|m?sec(?:onds)?|ops/s(?:ec)?)\b|\d+m[\d.]+s\b")
-_UNIT = re.compile(r"\d ?([kMG]?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|ops/s(?:ec)?)\b")
-COLUMNS_MAX = 4
 NEAR = 0.5
 """The share of a format's typical words from which on a text is near to it."""
 BEGINNING_BYTES = 4096
@@ -196,14 +190,13 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
             where=source.name,
             remedy="give these figures, before and after"
             if are_ratios
-            else "write it right above the table, such as 'IOPS:' or 'latency in ms:'",
+            else "write it right above the table, such as 'IOPS:', 'TPS:', 'latency in ms:' or 'time in s:'",
         )
     near = ", ".join(_nearest(text))
     raise InputError(
-        f"unrecognised format{f'; nearest: {near}' if near else ''}{_seen(source.text_lines)}",
+        f"unrecognised format{f'; nearest: {near}' if near else ''}{seen(source.text_lines)}",
         where=source.name,
-        remedy=f"put its figures into a CSV file, a row per run, such as {_csv_heading(source.text_lines)}; or name "
-        "its format with --from FORMAT",
+        remedy=f"{into_csv(source.text_lines)}; or name its format with --from FORMAT",
     )
 
 
@@ -211,34 +204,6 @@ def _refuse(known: Sequence[UnreadFormat], source: Source) -> None:
     for unread in known:
         if any(unread.line.search(line) for line in source.text_lines[:UNREAD_LINES]):
             raise InputError(f"{LOOKS_LIKE} {unread.name}, which is not read", where=source.name, remedy=unread.remedy)
-
-
-def _seen(lines: Sequence[str]) -> str:
-    """Which lines have figures with units, or rows of them, that no format reads."""
-    numbered = list(enumerate(lines, 1))
-    found = [one for one in numbered if _WITH_UNIT.search(one[1])]
-    found = found or [one for one in numbered if len(_NUMBER.findall(one[1])) >= FIGURES_MIN]
-    if not found:
-        return "" if any(map(_NUMBER.search, lines)) else "; no line of it has figures"
-    return f"; {counted(len(found), 'line')} with figures that no format reads, such as {_shown(*found[0])}"
-
-
-def _csv_heading(lines: Sequence[str]) -> str:
-    """The heading of such a file for the figures of this text, by the units that stand behind them."""
-    columns = dict.fromkeys(_column_in(unit) for line in lines for unit in _UNIT.findall(line))
-    return ",".join(["setting,round", *(list(columns)[:COLUMNS_MAX] or ["iops"])])
-
-
-def _column_in(unit: str) -> str:
-    if unit.endswith("IOPS"):
-        return "iops"
-    if unit.startswith("ops"):
-        return unit
-    return f"rate ({unit.replace('/sec', '/s')})" if "/" in unit else f"latency ({unit})"
-
-
-def _shown(number: int, line: str) -> str:
-    return f"{number}: {line.strip()[:SEEN_MAX]!r}"
 
 
 def state_unread(source: Source, formats: Sequence[Format], results: Results) -> None:
@@ -251,7 +216,7 @@ def state_unread(source: Source, formats: Sequence[Format], results: Results) ->
     if found:
         of = counted(len(found), "line with figures is", "lines with figures are")
         such = ", such as" if len(found) > 1 else ":"
-        results.problem(f"{of} not read{such} {_shown(found[0].number, found[0].text)}")
+        results.problem(f"{of} not read{such} {shown(found[0].number, found[0].text)}")
     if alone := lone_figures([line.text for line in lines]):
         results.problem(
             f"{alone} lines of a figure alone are not read: nothing states what they are; write its name and unit "

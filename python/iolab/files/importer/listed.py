@@ -11,19 +11,20 @@ from typing import NamedTuple
 from iolab.base.plain_text import counted
 from iolab.files.importer.columns import OF_RESULT, OF_TEST
 from iolab.files.importer.csv_file import metric_of
+from iolab.files.importer.dotted import dotted, settings_in
 from iolab.files.importer.format import Format
 from iolab.files.importer.quantity_cell import LATENCY, REQUESTS_PER_S, Quantity, quantities
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.text import QUOTED_MAX
 
 LINES_MIN = 2
+LINE_QUOTED_MAX = 60
 OF_NO_NAME = "list"
 _LINE = re.compile(
     r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d][^:=|*`]{1,100}?)[*_`]{0,2}\s*+"
     r"(?:[:=]|(?<=\s)(?:--|[\u2013\u2014])(?=\s))\s*+[*_`]{0,2}"
     r"(?P<figure>~?\d[^:=|*_`]{0,60}?)(?P<each>\s+per\s+(?:core|cpu|thread|device|drive|disk|job|node|queue))?"
-    r"[*_`]{0,2}(?:\s+[^\w\s(]{1,2})?(?:\s+\([^()]{1,80}\))?[.,;]?\s*+$",
+    r"[*_`]{0,2}(?:\s+(?:[^\w\s(]{1,20}+|<-+ [^:=|]{1,60}))?(?:\s+\([^()]{1,80}\))?[.,;]?\s*+$",
     re.IGNORECASE,
 )
 _LEAD = re.compile(
@@ -44,14 +45,14 @@ _RATE_WORDS = re.compile(rf"\b(?:{_OF_RATE})\b|\b[kmg]?i?b/s(?:ec)?\b", re.IGNOR
 """The least and the greatest rate are no rounds of the mean."""
 _METRIC_WORDS = re.compile(
     rf"\b(?:{_OF_RATE}|latency|lat|clat|max(?:imum)?|min(?:imum)?|median|p\d\d(?:\.\d+)?"
-    r"|sd|std_?dev|(?:standard )?deviation|(?:average|avg|mean|min|max|\d\d(?:\.\d+)?thpercentile)latency"
+    r"|sd|stdev|std_?dev|(?:standard )?deviation|(?:average|avg|mean|min|max|\d\d(?:\.\d+)?thpercentile)latency"
     r"|\d\d(?:\.\d+)?(?:th)? percentile|[munµ]s)\b",
     re.IGNORECASE,
 )
 _OF_TIME = re.compile(
     r"(?:\b|_)(?:duration|elapsed|run[ _]?time|(?:total|wall|real|execution)[ _]time)(?:\b|_)", re.IGNORECASE
 )
-_OF_SETTING = re.compile(
+OF_SETTING = re.compile(
     r"[%<>]|time-?outs?|interval|delay|period|sleep|budget|target|limit|threshold|slice|window|every|frequency|step|expire",
     re.IGNORECASE,
 )
@@ -64,7 +65,7 @@ _AMONG = re.compile(r",\s+| and ")
 _BARE = re.compile(r"\d[\d.]*+")
 _OF_REPETITIONS = re.compile(r"\b(?:runs?|rounds?|times|iterations?|trials|repeats|repetitions)\b", re.IGNORECASE)
 _STATISTIC_ALONE = re.compile(r"p\d\d(?:\.\d+)?|avg|average|mean|median|min|max", re.IGNORECASE)
-_SETTING = re.compile(
+SETTING = re.compile(
     r"before|after|base(?:line)?|(?:un)?patched|vanilla|mainline|old|new"
     r"|with(?:out)?(?: (?:the )?patch)?|w/o?(?: patch)?"
     r"|none|noop|(?:mq-)?deadline|cfq|bfq|kyber|ext[234]|xfs|btrfs|zfs|f2fs|bcachefs|(?:linux[ -])?v?\d+\.\d+[\w.+-]*",
@@ -95,12 +96,19 @@ def _parts(text: str) -> list[Entry | None]:
     found = _LINE.match(text)
     if found is None:
         return [*_pairs(text)]
-    label = found["label"].strip()
+    whole = found["label"].strip()
+    name = dotted(whole)
+    label = name.what if name else whole
     parts = (quantities(part) or (None,) for part in _with_unit_of_last(_AMONG.split(found["figure"].strip())))
     figures = [one for of_part in parts for one in of_part]
-    counts = bool(_COUNTS_REQUESTS.search(found["figure"])) and not _OF_SETTING.search(label)
+    counts = bool(_COUNTS_REQUESTS.search(found["figure"])) and not OF_SETTING.search(label)
     entries = [None if one is None else named(label, one, is_result=counts) for one in figures]
-    if _SETTING.fullmatch(label):
+    if name is not None:
+        entries = [
+            one and one._replace(name=name.name_with("" if one.name == OF_NO_NAME else one.name, one.op))
+            for one in entries
+        ]
+    if SETTING.fullmatch(label):
         of = (found["each"] or OF_NO_NAME).strip()
         entries = [one and one._replace(name=of, setting=label) for one in entries]
     return [_time(label, figures[0])] if entries == [None] and figures[0] is not None else entries
@@ -137,7 +145,7 @@ def _pairs(text: str) -> list[Entry]:
 def _time(label: str, one: Quantity) -> Entry | None:
     """What took less than a second, by its label: `per-sector: 12 us`."""
     is_named = bool(_METRIC_WORDS.sub(" ", label).strip(" -,()"))
-    if one.metric != "ns" or not 0 < one.value < 1e9 or not is_named or _OF_SETTING.search(label):
+    if one.metric != "ns" or not 0 < one.value < 1e9 or not is_named or OF_SETTING.search(label):
         return None
     _, op, plain = metric_of(label)
     return Entry(OF_NO_NAME, op, f"{plain}_ns", one.value)
@@ -172,6 +180,7 @@ def _parse(source: Source, results: Results) -> None:
     table = None
     unknown: list[Line] = []
     repeats = any(map(_OF_REPETITIONS.search, source.text_lines))
+    given = settings_in({one.name: None for line in source.text_lines for one in entries(line)})
     for line in source.lines(results.problem):
         found = entries(line.text)
         if not repeats and len({(one.name, one.op, one.metric) for one in found}) < len(found):
@@ -188,15 +197,21 @@ def _parse(source: Source, results: Results) -> None:
             table = results.table(line.number)
         last = line.number
         for entry in found:
-            setting = entry.setting or source.stem_without_round
-            known = (row for row in table.rows if (row.setting, row.workload) == (setting, entry.name))
+            name, stated = given.get(entry.name, (entry.name, None))
+            setting = entry.setting or stated or source.stem_without_round
+            known = (row for row in table.rows if (row.setting, row.workload) == (setting, name))
             row = next((row for row in known if (row.key(entry.metric, entry.op), "all") not in row.reported), None)
-            row = row or table.row(setting, entry.name)
+            row = row or table.row(setting, name)
             row.add(entry.metric, entry.value, op=entry.op)
     if unknown:
         results.lines_read |= {line.number for line in unknown}
         of = counted(len(unknown), "line has a figure", "lines have figures")
-        results.problem(f"{of} of no metric that iolab knows: left out, {unknown[0].text.strip()[:QUOTED_MAX]!r} first")
+        results.problem(f"{of} of no metric that iolab knows: left out, {_quoted(unknown[0].text.strip())!r} first")
+
+
+def _quoted(text: str) -> str:
+    """The line, less the begin of a long one: its figure stands at the end."""
+    return text if len(text) <= LINE_QUOTED_MAX else f"...{text[-LINE_QUOTED_MAX:]}"
 
 
 def _recognises(source: Source) -> bool:

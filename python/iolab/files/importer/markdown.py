@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from iolab.base.plain_text import counted
@@ -11,7 +12,7 @@ from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_bars, of_cells
 from iolab.files.importer.quantity_cell import SPREAD, quantities, without_spread
 from iolab.files.importer.results import Results, Table
-from iolab.files.importer.source import Source
+from iolab.files.importer.source import Line, Source
 from iolab.files.importer.text_table import add
 
 _RULE = re.compile(
@@ -28,9 +29,49 @@ _BOX = str.maketrans(
     {**dict.fromkeys("│┃║", "|"), **dict.fromkeys("─━═╌", "-"), **dict.fromkeys(_CROSSINGS, "+")},
 )
 _MARKS = "*_` "
+BARS_COLUMNS_MIN = 3
+ROWS_MIN = 2
+"""Of a table without a rule: so many cells and rows are no prose."""
 
 
 def _parse(source: Source, results: Results) -> None:
+    lines, before = list(source.lines(results.problem)), set(results.lines_read)
+    _add_all(source, lines, results)
+    for place, (above, line) in enumerate(pairwise((Line(0, ""), *lines))):
+        begins = not _cells(above.text) and not _ends_heading(above.text, []) and line.number not in before
+        if begins and _header_in([one.text for one in lines[place : place + 1 + ROWS_MIN]]) is not None:
+            results.problem(
+                "no rule such as |---|---|---| below this header, as other tables have: left out", line.number
+            )
+
+
+def _parse_bars(source: Source, results: Results) -> None:
+    _add_all(source, _ruled(list(source.lines(results.problem))), results)
+
+
+def _ruled(lines: Sequence[Line]) -> Iterator[Line]:
+    """The lines, with a rule below each header that has none."""
+    for place, line in enumerate(lines):
+        header = _header_in([one.text for one in lines[place : place + 1 + ROWS_MIN]])
+        yield line if header is None else Line(line.number, header)
+        if header is not None:
+            yield Line(line.number, "---|---")
+
+
+def _header_in(lines: Sequence[str]) -> str | None:
+    """The first line, if it names columns and those below it are rows: as many cells, some of them figures. A name of
+    the first column that is empty is taken as one: `  | old | new` above `read | 1 | 2`."""
+    first, *below = lines
+    is_open = any(not text.lstrip().startswith("|") for text in below) and first.lstrip().startswith("|")
+    text = f"| {first}" if is_open else first
+    header, rows = _cells(text), list(map(_cells, below))
+    are_names = all(map(_is_filled, header[1:])) and not any(map(quantities, header))
+    are_rows = all(len(row) == len(header) and any(map(quantities, row)) for row in rows)
+    is_table = len(header) >= BARS_COLUMNS_MIN and len(rows) == ROWS_MIN
+    return text if is_table and are_names and are_rows else None
+
+
+def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
     if any(SPREAD.match(cell) for line in source.text_lines for cell in _cells(line)):
         results.problem("what follows ± in a cell is left out: it is a spread, and no round")
     header: list[str] = []
@@ -43,7 +84,7 @@ def _parse(source: Source, results: Results) -> None:
     """Whether the heading's second line, below a rule, is in the header."""
     rows: list[list[str]] = []
     table: Table | None = None
-    for line in source.lines(results.problem):
+    for line in lines:
         cells = _cells(line.text)
         if cells:
             results.lines_read.add(line.number)
@@ -58,10 +99,10 @@ def _parse(source: Source, results: Results) -> None:
                 continue
             header = (_names_in(heading) if len(heading) > 1 else None) or before
             above, is_whole = heading[-1] if heading else "", len(heading) > 1
-            rows, table = [], results.table(line.number)
+            rows, table = [], results.table(line.number, caption=header[0] or None)
         elif table is not None and not rows and not is_whole and (names := _below(above, header, line.text)):
             header, is_whole = names, True
-        elif table is not None and len(cells) in (len(header), len(header) - 1 if len(header) > 2 else 0):
+        elif table is not None and len(cells) in (len(header), max(len(header) - 1, 2)):
             # A last cell that is empty may be left out.
             cells = [*cells, ""][: len(header)]
             if rows and cells[0] == header[0] and cells != header:
@@ -143,12 +184,27 @@ def _recognises(source: Source) -> bool:
     )
 
 
+def _recognises_bars(source: Source) -> bool:
+    lines = source.text_lines
+    headers = (_header_in(lines[place : place + 1 + ROWS_MIN]) for place in range(len(lines)))
+    return not _recognises(source) and any(header is not None for header in headers)
+
+
 FORMAT = Format(
     name="markdown",
     help="tables of Markdown with numbers in them, also drawn with + and lines",
     recognises=_recognises,
     parse=_parse,
     words=("|---", "---|", "| ---", "-+-"),
+    titled=True,
+    marks=True,
+)
+BARS = Format(
+    name="bars",
+    help="tables with bars between their columns, and no rule below the header",
+    recognises=_recognises_bars,
+    parse=_parse_bars,
+    words=FORMAT.words,
     titled=True,
     marks=True,
 )

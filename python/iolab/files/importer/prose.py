@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from iolab.files.importer.format import Format
-from iolab.files.importer.listed import OF_NO_NAME, Entry, named
+from iolab.files.importer.listed import OF_NO_NAME, OF_SETTING, Entry, named
 from iolab.files.importer.quantity_cell import Quantity, quantity
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
@@ -43,7 +43,7 @@ _FILLER = re.compile(
     r"|commit|change|with|performance|results?|shows?|showed|about|significantly|slightly|also|now|then)\b",
     re.IGNORECASE,
 )
-_BULLET = re.compile(r"\s*(?:[-*+•]+|\d{1,2}[.)])\s+")
+_BULLET = re.compile(r"\A\s*(?:[-*+•]+|\d{1,2}[.)])\s+")
 _UNIT = re.compile(r"[a-zA-Zµ/]+$")
 
 
@@ -93,13 +93,18 @@ def _change(line: int, found: re.Match[str], above: str) -> _Change | None:
     pair = [_with_unit(before, after), _with_unit(after, before)]
     label = re.split(r"[,:(]\s", found["what"])[-1] if ":" not in found["what"][-2:] else found["what"]
     label = f"{label} {(found['object'] or '').strip(' ,')}"
-    entries = [named(label, one) if one is not None else None for one in pair]
+    entries = [None if one is None else named(label, one, is_result=_is_done(label, one)) for one in pair]
     if entries[0] is None or entries[1] is None or entries[0].metric != entries[1].metric:
         return None
     name = " ".join(_FILLER.sub(" ", entries[0].name).strip(" :,-*_`").split())
     name = above if not name or entries[0].name == OF_NO_NAME else name
     first, second = (entry._replace(name=name[-NAME_MAX:] or OF_NO_NAME) for entry in entries if entry is not None)
     return _Change(line, first, second)
+
+
+def _is_done(label: str, one: Quantity) -> bool:
+    """Whether operations per second are such as were done, and none that were asked for."""
+    return one.metric == "operations_per_s" and not OF_SETTING.search(label)
 
 
 def _with_unit(text: str, other: str) -> Quantity | None:

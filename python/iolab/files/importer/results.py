@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -198,6 +198,8 @@ class Results:
         self.source = ""
         self.lines_read: set[int] = set()
         """Lines of the source that a format made something of, of formats that mark them."""
+        self.shown: set[str] = set()
+        """Metrics that a table shows unasked, though neither more nor less of them is better."""
         self.titled = False
         """Whether the format that is being read prints no line that looks like a title."""
         self._stem = ""
@@ -367,25 +369,25 @@ class Results:
                     )
 
     def _part_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
-        """Tables that name their settings, each below a title of its own, are of different workloads."""
+        """Tables that name their settings, each with a caption or below a title of its own, are of different
+        workloads."""
         tables = [table for table in tables if table.titled]
         of_place: dict[ResultKey, set[int]] = {}
         for table in tables:
             for row in table.rows:
-                if row.setting != unnamed.setting:
+                if row.setting != unnamed.setting or table.caption:
                     of_place.setdefault(row.place, set()).add(table.line)
         again = {place: lines for place, lines in of_place.items() if len(lines) > 1}
         if not again:
             return
-        above = unnamed.titles().marked([table.line for table in tables])
-        apart = {
-            place
-            for place, lines in again.items()
-            if None not in (titles := {above[line] for line in lines}) and len(titles) == len(lines)
-        }
+        lines = [table.line for table in tables]
+        titles = unnamed.titles()
+        captions = {table.line: table.caption for table in tables}
+        ways = [captions, titles.marked(lines), titles.bare(lines, min(map(len, again.values())))]
+        names = {place: next((way for way in ways if _are_apart(way, lines)), None) for place, lines in again.items()}
         for table in tables:
             for row in table.rows:
-                if row.place in apart:
+                if above := names.get(row.place):
                     row.workload = f"{row.workload}[{above[table.line]}]"
 
     def _is_repetition(self, table: Table) -> bool:
@@ -443,6 +445,12 @@ class Results:
 def _listed(names: list[str]) -> str:
     shown = names[:NAMED_MAX] if len(names) > NAMED_MAX + 1 else names
     return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(shown) < len(names) else "")
+
+
+def _are_apart(titles: dict[int, str | None], lines: Collection[int]) -> bool:
+    """Whether each of the tables at those lines has a title of its own."""
+    of_lines = {titles[line] for line in lines}
+    return None not in of_lines and len(of_lines) == len(lines)
 
 
 def _differ(titles: dict[int, str | None], places: Sequence[tuple[int, ...]]) -> bool:

@@ -213,7 +213,7 @@ def compared_keys(results: Results) -> list[str]:
     with_direction = [key for key in keys if describe(key).better is not None]
     if not any(key.endswith(OF_DEVICE) for key in keys):
         with_direction.sort(key=lambda key: key.rpartition("/")[2] not in (SYNC_RATE, *SYNC_TIMES))
-    loads = [key for key in keys if key.rpartition("/")[2] in LOADS]
+    loads = [key for key in keys if key.rpartition("/")[2] in LOADS or key.rpartition(".")[2] in results.shown]
     return _of_each_phase([*with_direction, *loads] if with_direction else keys)
 
 

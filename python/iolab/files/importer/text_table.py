@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Container
 
 from iolab.base.plain_text import counted
 from iolab.domain import parameter
@@ -52,12 +53,14 @@ _OF_VALUES = re.compile(r"values?|results?|scores?|measured|figures?", re.IGNORE
 """How the only column of figures is called, where it has no name of its own."""
 _BOTH_WAYS = re.compile(r"\s*\(?\b(?:read|r) ?/ ?(?:write|w)\b\)?", re.IGNORECASE)
 _WAY = re.compile(r"(?P<what>\S.{0,40}?)\s*[(\[](?P<way>[RWrw])[)\]]")
+_OF_CHANGE = re.compile(r"\b(?:(?:un)?patched|vanilla|base(?:line)?|mainline|before|after)\b", re.IGNORECASE)
+"""Rows that name what was changed, and not only what was done."""
 _SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
 
 
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     """Adds a table of text: names of columns, and cells below them."""
-    header, rows = _with_unit_of_all(list(map(without_spread_name, header)), rows)
+    header, rows = _with_unit_of_all(_without_prefix(list(map(without_spread_name, header))), rows)
     header, rows = _with_units(*_by_way(_spelled_out(header), rows))
     header, rows = _by_statistic(header, rows, results, table.line)
     header, rows = _without_repeated(header, rows, results, table.line)
@@ -86,6 +89,13 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         results.problem(
             f"{counted(len(left_out), 'cell')} without a single figure, such as {left_out[0]}: left out", table.line
         )
+
+
+def _without_prefix(header: list[str]) -> list[str]:
+    """`data.size | data.iops` -> `size | iops`."""
+    prefixes = {name.rpartition(".")[0] for name in header}
+    bare = [name.rpartition(".")[2] for name in header]
+    return bare if len(prefixes) == 1 and re.fullmatch(r"[A-Za-z_]\w*", prefixes.pop()) and all(bare) else header
 
 
 def _spelled_out(header: list[str]) -> list[str]:
@@ -302,15 +312,19 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
     """Returns the cells that are text in a column of figures, or hold no single figure."""
     left_out: list[str] = []
     apart = _sizes(header) or _of_one_metric(header, rows)
+    apart |= _of_one_name(header, rows, apart)
     lower = [name.lower() for name in header]
     setting, workload, round = (
         next((lower.index(name) for name in known if name in lower), None) for known in (SETTING, WORKLOAD, ROUND)
     )
     if setting is None:
-        text = [place for place in range(len(header)) if _names_rows([row[place] for row in rows], is_first=not place)]
-        setting = next((place for place in text if place != workload), None)
-        if setting == 0 and workload is None and all(OF_TEST.search(row[0]) for row in rows):
-            setting, workload = None, 0
+        columns = [[row[place] for row in rows] for place in range(len(header))]
+        amounts = {place for place, name in enumerate(header) if is_amount(name, columns[place])}
+        text = [place for place in range(len(header)) if _names_rows(columns[place], is_first=not place)]
+        setting = next((place for place in text if place not in amounts | {workload}), None)
+        is_test = setting is not None and all(map(OF_TEST.search, columns[setting]))
+        if setting is not None and workload is None and is_test and not any(map(_OF_CHANGE.search, columns[setting])):
+            setting, workload = None, setting
     special = {setting, workload, round}
     cases = [
         place
@@ -377,6 +391,24 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
     if all(len(places) == 1 for places in found.values()):
         return {}
     return {place: header[place] for places in found.values() for place in places}
+
+
+def _of_one_name(header: list[str], rows: list[list[str]], known: Container[int]) -> dict[int, str]:
+    """Columns of times that are called by one metric, such as `user latency (s)` beside `system latency (s)`: they are
+    no rounds of each other."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for place, name in enumerate(header):
+        metrics = {
+            metric
+            for row in rows
+            for one in quantities_below(row[place], name)
+            if one.metric == "ns" and (metric := one.metric_called(without_unit(name)))
+        }
+        if place and place not in known and len(metrics) == 1:
+            ways = [way for way in ("read", "write") if way in name.lower()]
+            found.setdefault((metrics.pop(), ways[0] if ways else "all"), []).append(place)
+    again = (place for places in found.values() if len(places) > 1 for place in places)
+    return {place: without_unit(header[place]).strip() for place in again}
 
 
 def _may_be_setting(name: str) -> bool:

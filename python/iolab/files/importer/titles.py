@@ -17,7 +17,9 @@ from iolab.files.importer.shell_commands import command_of
 from iolab.files.importer.source import Line
 
 OF_ANY_RUN = re.compile(
-    r"(?:the )?(?:full |fio )?(?:results?|outputs?|logs?|commands?|summary|details?)", re.IGNORECASE
+    r"(?:(?:here|this|below|following)(?:'s| is| are)? |for )?(?:(?:the|an?|some|my) )?(?:full |fio )?"
+    r"(?:results?|outputs?|logs?|commands?|summary|details?|examples?)",
+    re.IGNORECASE,
 )
 """A heading that distinguishes no run from the next; that of the section does."""
 TITLE_MAX = 100
@@ -53,6 +55,8 @@ _TEST = re.compile(
     re.IGNORECASE,
 )
 _ASSIGNMENT = re.compile(r"(?!p\d\d)[A-Za-z][\w.-]*+=[^\s=,;]+")
+_NAMED_OPTION = re.compile(r"(?<!\S)[A-Za-z][\w.-]*+=[A-Za-z][\w.-]*+(?!\S)")
+"""`bus=virtio`, in a title that says more: no figure, as `IOPS=400` is."""
 _FENCE = re.compile(r"\s*+(?:```|~~~)")
 _TAG = re.compile(r"</?(?:details|summary|b|i|strong|em|p|br|code|pre|u|h[1-6])\b[^<>]{0,40}>", re.IGNORECASE)
 DETAILS = re.compile(r"\s*+</?(?:details|summary)\b", re.IGNORECASE)
@@ -150,7 +154,7 @@ def _may_be_title(text: str) -> bool:
     return (
         BARE_MIN <= len(short) <= TITLE_MAX
         and len(short.split()) <= BARE_WORDS_MAX
-        and not _NOT_BARE.search(short)
+        and not _NOT_BARE.search(_NAMED_OPTION.sub("option", short))
         and not _OF_TOOL.match(short)
         and bool(re.search(r"[^\W\d_]", title := _without_numbering(short)))
         and not OF_ANY_RUN.fullmatch(title)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -205,6 +205,8 @@ _BARE = re.compile(r"\s*+-?\d[\d.]*+(?:[\s,;]++-?\d[\d.]*+){2,}+\s*+$")
 _ALONE = re.compile(r"\s*+-?\d{1,15}\.\d{1,15}\s*+$|\s*+-?\d{1,3}(?:,\d{3})+\s*+$")
 """Decimals or thousands: a list of whole numbers may number something."""
 _CELLS = re.compile(r"[^\s,;]+")
+_CELL_ALONE = re.compile(r"\s*+[^|\s][^|]{0,60}\|\s*+$")
+CELLS_ALONE_MIN = 6
 ROWS_MIN = 3
 NAMES_ABOVE_MAX = 2
 _ROW_OF_BARS = re.compile(r"\s*(?:[|│].*\d.*[|│]\s*$|[|│][\s|│]*$|```)")
@@ -224,6 +226,12 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
         return _Shape("JSON of none of the tools that iolab knows", "make a CSV file of it: jq -r '... | @csv'")
     if len(filled) > 1 and all(_ROW_OF_BARS.match(line) for line in filled):
         return _Shape("rows of a table without its header", "give the line above them, too, that names the columns")
+    if sum(map(bool, map(_CELL_ALONE.match, lines))) >= CELLS_ALONE_MIN:
+        return _Shape(
+            "a table with a cell per line",
+            "make a line of each row, such as 'name | IOPS | latency (ms)' and the rows below it, with the units of "
+            "figures in the names of their columns",
+        )
     for what, separator, change in (
         ("bars", r"\s*\|\s*", "s/ *[|] */,/g"),
         ("spaces", " +", "s/^ +//; s/ +/,/g"),
@@ -231,11 +239,6 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
         rows = [re.split(separator, line.strip().strip("|").strip()) for line in filled]
         if len(rows) > 1 and len(rows[0]) > 1 and all(_is_row(row, rows[0]) for row in rows[1:]):
             return _Shape(f"a table with {what} between its columns", f"make a CSV file of it: sed -E '{change}'")
-    cells = [[cell.strip() for cell in line.strip().split("|")] for line in lines]
-    if any(
-        len(header) > 2 and _is_row(one, header) and _is_row(other, header) for header, one, other in _threes(cells)
-    ):
-        return _Shape("a table of Markdown without the rule below its header", "add it: a line such as |---|---|---|")
     if alone := lone_figures(lines):
         return _Shape(
             f"{alone} lines of a figure alone, of which nothing states what they are",
@@ -244,8 +247,8 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
     if _is_headless(lines):
         return _Shape(
             "rows of figures without a heading",
-            "write one above them that names each column, such as setting,round,iops; if each row is an I/O, name the "
-            "columns with iolab trace FILE --columns",
+            "write one above them that names each column and its unit, such as setting,round,rate (MB/s); if each row "
+            "is an I/O, name the columns with iolab trace FILE --columns",
         )
     return None
 
@@ -264,10 +267,6 @@ def _is_headless(lines: Sequence[str]) -> bool:
     count = len(_CELLS.findall(lines[rows[0]]))
     above = lines[max(rows[0] - NAMES_ABOVE_MAX, 0) : rows[0]]
     return not any(len(_CELLS.findall(line)) >= count for line in above)
-
-
-def _threes(cells: Sequence[Sequence[str]]) -> Iterable[tuple[Sequence[str], Sequence[str], Sequence[str]]]:
-    return zip(cells, cells[1:], cells[2:], strict=False)
 
 
 def _is_row(row: Sequence[str], header: Sequence[str]) -> bool:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from iolab.files.importer.titles import OF_ANY_RUN
+
 _UNITS = {
     **dict.fromkeys(("nsecs", "nsec", "ns"), 1),
     **dict.fromkeys(("usecs", "usec", "us"), 1_000),
@@ -155,7 +157,7 @@ def _histograms(lines: Sequence[str]) -> Iterator[Histogram]:
                 continue
             current.counts[place] = current.counts.get(place, 0) + count
         elif titled := _TITLE.match(line):
-            title = titled[1] or titled[2]
+            title = "" if OF_ANY_RUN.fullmatch(name := titled[1] or titled[2]) else name
     yield from (one for one in found.values() if one.count or one.impossible)
 
 
