@@ -74,10 +74,9 @@ _OF_TEST = re.compile(r"read|write|seq|rand|trim", re.IGNORECASE)
 """What a label has that names a job, and no setting."""
 _FIGURE = r"\s*+(?P<{}>[\d.]++[kKMG]?)\s*+"
 _LATENCY = re.compile(
-    r"\s*+(?P<what>clat|lat|sync)\s*+\((?P<unit>[num]?sec)\)\s*+: "
+    r"\s*+(?P<what>[cs]?lat|sync)\s*+\((?P<unit>[num]?sec)\)\s*+: "
     + ",".join(rf" ?{name}={_FIGURE.format(name)}" for name in ("min", "max", "avg", "stdev"))
 )
-_SUBMISSION = re.compile(r"\s*+slat\s*+\(")
 _PERCENTILES = re.compile(r"\s*+(?P<what>clat|lat|sync) percentiles \((?P<unit>[num]?sec)\)\s*+:")
 _PERCENTILE = re.compile(r"(?P<share>\d{1,3}+\.\d{1,6}+)th=\[\s*+(?P<at>[\d.]++)\]")
 _SHARE = re.compile(r"\s*+bw .*\bper=\s*+(?P<share>[\d.]++)%")
@@ -324,8 +323,6 @@ def _parse(source: Source, results: Results) -> None:
         results.problem(f"no rates are below the line of job {name[:QUOTED_MAX]}: are its lines whole?", place)
     if reader.headless:
         results.problem("this summary is not read: the jobs that it is of are not in the text", reader.headless)
-    if source.has_line(_SUBMISSION) and not source.has_line(_LATENCY):
-        results.problem("submission latencies (slat) are not read, and the text has no others")
     found = reader.runs.finished(results) or terse.runs.finished(results)
     if not found and reader.failure:
         raise InputError(f"fio printed no figures: {reader.failure}", where=source.name)
