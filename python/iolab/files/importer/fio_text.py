@@ -297,7 +297,7 @@ class _Reader:
             sides = [one for one in ("read", "write") if one in raw]
             if len(sides) == 1 and _READS_AND_WRITES.fullmatch(str(way).partition(":")[0]):
                 other = "writes" if sides == ["read"] else "reads"
-                what = f"job {raw['jobname'][:QUOTED_MAX]} has rw={way}, and no {other} of it are in the text"
+                what = f"job {str(raw['jobname'])[:QUOTED_MAX]} has rw={way}, and no {other} of it are in the text"
                 self.cut.append((what, self.line))
             self.runs.add(Member(self.line, raw, job.shares, identity), self.title)
 
