@@ -96,12 +96,38 @@ def test_averages_are_of_their_own_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Summary:\n  Total: 2.0 secs.\n  Average: 0.002 secs.\n{}  Requests/sec: 500.0\n", "it has no Requests/sec"),
+        (
+            "CPU BOGOMIPS:  1000.00\nBUFFERED READS:  100.00 MB/sec\n{}FSYNCS/SECOND:  50.00\n",
+            "it has no FSYNCS/SECOND",
+        ),
+        (
+            "--- /t (ext4 /dev/sda1) ioping statistics ---\n9 requests completed in 5.00 ms, 36 KiB read, 1.80 k iops, "
+            "7.03 MiB/s\n{}min/avg/max/mdev = 0.5 ms / 0.6 ms / 0.9 ms / 0.1 ms\n",
+            "it has no min/avg/max/mdev",
+        ),
+    ],
+)
+def test_the_second_of_two_reports_may_be_cut_off(text: str, said: str, tmp_path: Path) -> None:
+    whole = f"Before:\n{text.format('')}\nAfter:\n"
+    assert not opened(tmp_path / "whole.txt", whole + text.format("")).problems
+    problems = opened(tmp_path / "x.txt", whole + text.partition("{}")[0]).problems
+    assert [problem for problem in problems if said in problem], problems
+
+
+@pytest.mark.parametrize(
     ("text", "workload", "metric", "expected", "said"),
     [
         (STRESS_NG, "stress-ng io", "operations_per_s", 10, ":4: the line is cut off"),
         (ELBENCHO, "elbencho", "write/rate_bytes_per_s", 390 * MIB, ":5: the line is cut off"),
         (DD, COPY, "elapsed_s", 2, ":3: no figures of dd follow this line"),
         (f"{DD}2+0 records out\n8192 bytes (8.2 kB) copied, 0.5", COPY, "elapsed_s", 2, ":5: the line is cut off"),
+        (
+            STRESS_NG.rpartition("stress-ng")[0] + STRESS_NG.partition("\n")[0],
+            *("stress-ng io", "operations_per_s", 10, ":4: no figures of stress-ng follow this line"),
+        ),
         (FILEBENCH, "filebench", "writefile1/iops", 60, ":3: no figures of filebench follow this line"),
         (CRYSTALDISKMARK, "sequential Q=32 T=1", "read.rate_bytes_per_s", 5e8, ":5: no test follows this line"),
         (FIO, "mix", "read.iops", 5000, ":6: fio's output is cut off in this line"),

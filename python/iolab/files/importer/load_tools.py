@@ -155,6 +155,7 @@ STRESS_NG = figures_format(
     titled=True,
     cut=rf"stress-ng: (?:metrc|info): +\[\d++\] \w[\w-]*+(?:\s++{NUMBER}){{1,5}}+\s*+$",
     rules=[
+        rule(r"stress-ng: (?:metrc|info): +\[\d++\] stressor\s++bogo ops\s", begins=True),
         rule(
             rf"stress-ng: (?:metrc|info): +\[\d++\] (?P<workload>\w[\w-]*+)\s++"
             rf"{NUMBER}\s++{_figure('real')}\s++{_figure('user')}\s++{_figure('system')}\s++{_figure('rate')}\s++{NUMBER}"
@@ -413,6 +414,7 @@ IOPING = figures_format(
     words=("ioping statistics", "requests completed in", "min/avg/max/mdev"),
     titled=True,
     repeats=r"generated \d|\d++ [kKMG]?i?B (?:<<<|>>>|from) ",
+    whole={"latency_ns_mean": "min/avg/max/mdev"},
     rules=[
         # Versions up to 0.6; a page may have lost the end of the line above.
         rule(
