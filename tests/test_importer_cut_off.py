@@ -122,14 +122,24 @@ def test_the_second_of_two_reports_may_be_cut_off(text: str, said: str, tmp_path
     [
         (STRESS_NG, "stress-ng io", "operations_per_s", 10, ":4: the line is cut off"),
         (ELBENCHO, "elbencho", "write/rate_bytes_per_s", 390 * MIB, ":5: the line is cut off"),
-        (DD, COPY, "elapsed_s", 2, ":3: no figures of dd follow this line"),
+        (DD, COPY, "elapsed_s", 2, ":3: the figures of dd that belong below"),
         (f"{DD}2+0 records out\n8192 bytes (8.2 kB) copied, 0.5", COPY, "elapsed_s", 2, ":5: the line is cut off"),
         (
             STRESS_NG.rpartition("stress-ng")[0] + STRESS_NG.partition("\n")[0],
-            *("stress-ng io", "operations_per_s", 10, ":4: no figures of stress-ng follow this line"),
+            *("stress-ng io", "operations_per_s", 10, ":4: the figures of stress-ng that belong below"),
         ),
-        (FILEBENCH, "filebench", "writefile1/iops", 60, ":3: no figures of filebench follow this line"),
-        (CRYSTALDISKMARK, "sequential Q=32 T=1", "read.rate_bytes_per_s", 5e8, ":5: no test follows this line"),
+        (FILEBENCH, "filebench", "writefile1/iops", 60, ":3: the figures of filebench that belong below"),
+        (
+            CRYSTALDISKMARK,
+            "sequential Q=32 T=1",
+            "read.rate_bytes_per_s",
+            5e8,
+            ":5: the tests that belong below this line are not",
+        ),
+        (
+            FIO + "    clat percentiles (usec):\n     | 50.00th=[  310], 90.00th=[  400], 95.",
+            *("mix", "read.latency_ns_p90", 400e3, ":8: fio's output is cut off in this line"),
+        ),
         (FIO, "mix", "read.iops", 5000, ":6: fio's output is cut off in this line"),
         (FIO, "mix", "read.iops", 5000, ":3: job mix has rw=randrw, and no writes of it are in the text"),
     ],

@@ -47,7 +47,7 @@ class _Reader:
                 self.waiting = 0
                 self._test(line.number, test)
         if self.waiting:
-            self.results.problem("no test follows this line: the text is cut off", self.waiting)
+            self.results.problem("the tests that belong below this line are not in the text", self.waiting)
 
     def _test(self, line: int, test: re.Match[str]) -> None:
         rest, words = _REST.match(test["rest"]), test["words"]

@@ -157,7 +157,8 @@ class _Reader:
         for what, line_number in self.left_out.items():
             self.results.problem(f"{what}: left out", line_number)
         if self.waiting:
-            self.results.problem(f"no figures of {self.workload} follow this line: the text is cut off", self.waiting)
+            what = f"the figures of {self.workload} that belong below this line are not in the text"
+            self.results.problem(what, self.waiting)
         for table, so_far in self.begun:
             self._complete(table, so_far)
 

@@ -93,7 +93,9 @@ _ERRORS = re.compile(r"\s*+errors\s*+: total=(?P<total>\d{1,15}+), first_error=(
 _FAILED = re.compile(r"fio: pid=\d{1,9}+, err=(?P<error>\d{1,9}+)/file:.{1,60}error=(?P<why>.{1,80})")
 _RUNS_FIO = re.compile(r"(?:^|[\s/])fio(?:-[\d.]+)?\s")
 _END = re.compile(r"\s*+(?:Run status group|Disk stats)")
-_BREAKS_OFF = re.compile(r"[\s|]\s*+\S.*=(?:\s*+|.*,\s*+|.*, [A-Za-z]\w*+|.*\[[^\]]*+|.*\([^)]*+)$")
+_BREAKS_OFF = re.compile(
+    r"[\s|]\s*+\S.*=(?:\s*+|.*,\s*+|.*, \s*+(?:[A-Za-z]\w*+|\d++\.\d*+(?:th)?+)|.*\[[^\]]*+|.*\([^)]*+)$"
+)
 """A line of a job that goes on: behind a comma, an equals sign, in brackets."""
 _READS_AND_WRITES = re.compile(r"rw|readwrite|randrw")
 _DISK = re.compile(r"\s++(?P<name>[\w!/-]{1,64}+): ios=\d")

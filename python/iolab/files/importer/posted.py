@@ -14,7 +14,7 @@ _QUOTE = re.compile(r"\s{0,3}(?:> ?)++")
 _BOLD = re.compile(r"\s{0,3}(?:\*\*|__|`)(?=\w)(?P<figure>[^*`]{1,160}[:=] ?<?[\w.][^*`]{0,160})(?:\*\*|__|`)\s*+$")
 _CODE = re.compile(r"\s*+`(?:.*[=:].*|\d[^`]*)`(?:\*\*)?_?\s*+$")
 """A line of output that a page shows as code, perhaps with a figure in bold."""
-_CODE_BEGINS = re.compile(r"(\s*+)`(?=\w[^`]*+$)")
+_CODE_BEGINS = re.compile(r"^(\s*+)`(?=\w[^`]*+$)")
 _CODE_ENDS = re.compile(r"(?<=\w)`\s*+$")
 """Where code begins in one line, and ends in another."""
 _TAGS = re.compile(r"\[/?(?:code|icode|quote|pre|spoiler)(?:=[^\[\]\n]{0,40})?\]|<br ?/?>\s*+$", re.IGNORECASE)
