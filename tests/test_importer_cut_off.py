@@ -76,7 +76,7 @@ def test_the_last_averages_of_rados_bench_stand_for_those_that_are_cut_off(tmp_p
     assert value(run, "cut", "rados write", "latency_ns_mean") == 1.5e6
     assert value(run, "cut", "rados write", "ops") == 2409
     assert any(
-        "cut.txt:6: the report is cut off, or shortened: it has no Bandwidth (MB/sec) and Average Latency(s); its last "
+        "cut.txt:6: the report is cut off, or shortened: without Bandwidth (MB/sec) and Average Latency(s); the last "
         "averages" in problem
         for problem in run.problems
     )
@@ -92,21 +92,21 @@ def test_averages_are_of_their_own_report(tmp_path: Path) -> None:
     run = opened(tmp_path / "two.txt", text)
     assert value(run, "After", "rados write", "ops") == 4000
     assert run.metrics.filter(setting="After", key="rate_bytes_per_s").is_empty()
-    assert any("it has no Bandwidth (MB/sec)" in problem for problem in run.problems)
+    assert any("without Bandwidth (MB/sec)" in problem for problem in run.problems)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("Summary:\n  Total: 2.0 secs.\n  Average: 0.002 secs.\n{}  Requests/sec: 500.0\n", "it has no Requests/sec"),
+        ("Summary:\n  Total: 2.0 secs.\n  Average: 0.002 secs.\n{}  Requests/sec: 500.0\n", "without Requests/sec"),
         (
             "CPU BOGOMIPS:  1000.00\nBUFFERED READS:  100.00 MB/sec\n{}FSYNCS/SECOND:  50.00\n",
-            "it has no FSYNCS/SECOND",
+            "without FSYNCS/SECOND",
         ),
         (
             "--- /t (ext4 /dev/sda1) ioping statistics ---\n9 requests completed in 5.00 ms, 36 KiB read, 1.80 k iops, "
             "7.03 MiB/s\n{}min/avg/max/mdev = 0.5 ms / 0.6 ms / 0.9 ms / 0.1 ms\n",
-            "it has no min/avg/max/mdev",
+            "without min/avg/max/mdev",
         ),
     ],
 )

@@ -159,24 +159,28 @@ class _Reader:
         if self.waiting:
             what = f"the figures of {self.workload} that belong below this line are not in the text"
             self.results.problem(what, self.waiting)
+        lacking: dict[str, list[int]] = {}
         for table, so_far in self.begun:
-            self._complete(table, so_far)
+            if lack := self._complete(table, so_far):
+                lacking.setdefault(lack, []).append(table.line)
+        for lack, lines in lacking.items():
+            which = "the report is" if len(lines) == 1 else f"{len(lines)} reports, of which this is the first, are"
+            self.results.problem(f"{which} cut off, or shortened: without {lack}", lines[0])
 
-    def _complete(self, table: Table, so_far: tuple[Rule, re.Match[str]] | None) -> None:
-        """States what the report lacks, and takes the averages above it in their place."""
+    def _complete(self, table: Table, so_far: tuple[Rule, re.Match[str]] | None) -> str:
+        """What the report lacks; the averages above it are taken in their place."""
         there = {row.metric for one in table.rows for row in one.rows}
         missing = {metric: name for metric, name in self.whole.items() if metric not in there}
         if not there or not missing:
-            return
+            return ""
         names = " and ".join(missing.values())
-        instead = ""
-        if so_far is not None:
-            one, found = so_far
-            for group, figure in one.figures.items():
-                if figure.metric in missing:
-                    table.rows[0].add(figure.metric, _value(found[group], figure.scale), op=figure.op)
-            instead = "; its last averages before the end are taken in their place"
-        self.results.problem(f"the report is cut off, or shortened: it has no {names}{instead}", table.line)
+        if so_far is None:
+            return names
+        one, found = so_far
+        for group, figure in one.figures.items():
+            if figure.metric in missing:
+                table.rows[0].add(figure.metric, _value(found[group], figure.scale), op=figure.op)
+        return f"{names}; the last averages before the end are taken in their place"
 
     def _take(self, one: Rule, found: re.Match[str], line: int) -> None:
         groups = found.groupdict()
