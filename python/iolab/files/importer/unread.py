@@ -153,7 +153,7 @@ PARTS = tuple(
         (
             "mdtest's table without the line that states whether it has rates or times",
             r"^\s*Operation\s+Max\s+Min\b",
-            "write that line above it: SUMMARY rate: (of 1 iterations)",
+            "if these are rates, write it above them: SUMMARY rate: (of 1 iterations)",
         ),
         (
             "rados bench's progress, without its summary",
