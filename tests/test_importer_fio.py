@@ -216,3 +216,38 @@ def test_a_job_that_failed_before_it_had_figures_says_why(tmp_path: Path) -> Non
     said = "fio: pid=2625, err=2/file:filesetup.c:805, func=open(/srv/x), error=No such file or directory"
     with pytest.raises(InputError, match=r"no figures: a job failed with error 2 \(No such file or directory\)"):
         opened(path, f"fio-3.33\nStarting 1 process\n{said}\n\n\nRun status group 0 (all jobs):\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "expected"),
+    [
+        ("fio-2.1.txt", "submission_latency_ns_mean", 3270),
+        ("fio-2.1.txt", "submission_latency_ns_max", 212e3),
+        ("fio-2.16.json", "read.submission_latency_ns_mean", 3500),
+    ],
+)
+def test_the_time_of_submission_is_a_metric_of_its_own(name: str, metric: str, expected: float) -> None:
+    run = open_run(SAMPLES / name)
+    setting, workload, _ = text_of(run)[0]
+    assert value(run, setting, workload, metric) == pytest.approx(expected)
+
+
+def test_submission_latencies_alone_are_what_a_post_of_fio_1_compares(tmp_path: Path) -> None:
+    """Of several jobs the mean weighs by operations."""
+    rates = "read : io=40960KB, bw=409600 B/s, iops={iops} , runt=102400msec\nslat (usec): min=2 , max=900 , avg={avg}"
+    side = f"{rates}, stdev= 1.00\n\n"
+    text = f"**Old**\n{side.format(iops=100, avg='4000.50')}**New**\n{side.format(iops=90, avg=' 1.50')}"
+    run = opened(tmp_path / "aio.txt", text)
+    found = [value(run, setting, "fio", "read.submission_latency_ns_mean") for setting in ("Old", "New")]
+    assert found == [4_000_500, 1500]
+    assert not run.problems
+    jobs = "".join(
+        JOB.format(pid) + RESULT.format(iops, 5) + f"    slat (usec): min=1, max={pid}, avg={pid}.00, stdev=0.10\n"
+        for pid, iops in ((1, 300), (4, 100))
+    )
+    shares = jobs.replace("stdev=1\n", "stdev=1\n" + SHARE.format("50.00"))
+    run = opened(tmp_path / "jobs.txt", shares)
+    assert value(run, "jobs", "a", "submission_latency_ns_mean") == (300 * 1 + 100 * 4) / 400 * 1e3
+    terse = (SAMPLES / "fio-3.33-terse5.txt").read_text().replace(";63;0;0;0.000000;0.000000;", ";63;1;19;2.5;0.1;", 1)
+    run = opened(tmp_path / "terse.txt", terse)
+    assert value(run, "terse", "a", "read.submission_latency_ns_mean") == 2500

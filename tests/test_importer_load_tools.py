@@ -434,12 +434,13 @@ def test_iopings_of_other_request_sizes_are_no_rounds(tmp_path: Path) -> None:
     run = opened(path, text + small + text + large)
     assert run.workloads == ["ioping[4,096 bytes]", "ioping[262,144 bytes]"]
     assert value(run, "ioping", "ioping[262,144 bytes]", "read/iops") == 279
-    (problem,) = run.problems
+    shortened, problem = run.problems
+    assert "2 reports, of which this is the first, are cut off, or shortened: without min/avg/max/mdev" in shortened
     assert "ioping of 4,096 bytes, 262,144 bytes: not the same measurement, so each is a workload" in problem
     other = tmp_path / "other.txt"
     path.write_text(text + small)
     other.write_text(text + large)
-    (problem,) = open_files([path, other]).problems
+    *_, problem = open_files([path, other]).problems
     assert problem.endswith("ioping of 4,096 bytes, 262,144 bytes: not the same measurement")
 
 

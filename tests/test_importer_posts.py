@@ -567,3 +567,119 @@ def test_a_change_with_about(tmp_path: Path) -> None:
         2200,
         2500,
     ]
+
+
+OLD_WARP = """\
+Mixed operations.
+
+Operation: GET
+ * 512.25 MB/s, 300.50 obj/s (59.9s, starting 07:00:05 PST) (45.0% of operations)
+
+Operation: DELETE
+ * 70.25 obj/s (59.9s, starting 07:00:05 PST) (10.0% of operations)
+
+Cluster Total:  700.00 MB/s, 650.75 obj/s (59.7s, starting 07:00:05 PST)
+"""
+WARP_CMP = """\
+Operation: PUT
+Duration: 5s -> 2s
+* Average: +5.25% (+0.5 MiB/s) throughput, +5.25% (+60.5) obj/s
+* Fastest: -6.50% (-0.7 MiB/s) throughput, -6.50% (-69.5) obj/s
+"""
+WARP_PARTS = """\
+Operation: RETENTION
+* Average: 150.50 obj/s
+
+Throughput by host:
+ * http://10.0.0.1:9001: Avg: 75.25 obj/s
+
+Throughput, split into 59 x 1s:
+ * Fastest: 200.50 obj/s
+ * Slowest: 140.25 obj/s
+"""
+LONG_NAMES = """\
+Device:         rrqm/s   wrqm/s     r/s     w/s    rMB/s    wMB/s   await r_await w_await  svctm  %util
+mapper-of-data
+                  0.00     0.00    0.00  100.00     0.00     1.00    {await_}    0.00    4.00   2.00  20.00
+sdb               0.00     0.00    0.00   50.00     0.00     0.50    2.00    0.00    2.00   2.00  10.00
+"""
+MDTEST = """\
+$ mpiexec -np 2 ./mdtest -n 10
+SUMMARY rate: (of 1 iterations)
+   Operation                      Max            Min           Mean        Std Dev
+   ---------                      ---            ---           ----        -------
+   Directory creation        :         25,500         20,500         23,000          2,500
+   File stat                 :       1600,750       1500,250       1550,500         50,250
+   Tree creation             :          0,000          0,000          0,000          0,000
+"""
+KBENCH_OF_TWO = """\
+FIO Benchmark Comparsion Summary
+For: Local vs Remote
+                                   Local   vs                   Remote    :              Change
+IOPS (Read/Write)
+        Random:          20,000 / 10,000   vs            4,000 / 1,000    :   -80.00% / -90.00%
+  CPU Idleness:                      75%   vs                      50%    :                -25%
+"""
+
+
+def test_old_warp_calls_a_mebibyte_mb(tmp_path: Path) -> None:
+    run = open_run(written(tmp_path, OLD_WARP))
+    assert value(run, "run", "warp GET", "rate_bytes_per_s") == 512.25 * MIB
+    assert value(run, "run", "warp GET", "operations_per_s") == 300.5
+    assert value(run, "run", "warp DELETE", "operations_per_s") == 70.25
+    assert value(run, "run", "warp Cluster Total", "rate_bytes_per_s") == 700 * MIB
+    assert run.metrics.filter(workload="warp DELETE", key="rate_bytes_per_s").is_empty(), "a delete moves no bytes"
+    assert not run.problems
+
+
+def test_differences_of_warp_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"warp cmp's differences.*warp analyze OLD.csv.zst > old.txt"):
+        open_run(written(tmp_path, WARP_CMP))
+
+
+def test_what_warp_says_of_hosts_and_seconds_is_named(tmp_path: Path) -> None:
+    run = open_run(written(tmp_path, WARP_PARTS))
+    assert value(run, "run", "warp RETENTION", "operations_per_s") == 150.5
+    assert [problem.rpartition("run.txt:")[2] for problem in run.problems] == [
+        "5: what warp's report has of each host: left out",
+        "8: the fastest, median and slowest part of the time in warp's report: left out",
+    ]
+
+
+def test_iostat_with_a_long_name_on_a_line_of_its_own(tmp_path: Path) -> None:
+    report = LONG_NAMES.format(await_="4.00")
+    run = open_run(written(tmp_path, f"{report}\n{report}\n{LONG_NAMES.format(await_='8.00')}"))
+    assert value(run, "run", "iostat mapper-of-data", "latency_ns_mean") == 6 * MS
+    assert value(run, "run", "iostat sdb", "write.iops") == 50
+    titled = open_run(
+        written(tmp_path, f"before\n\n{report}\npatched\n\n{LONG_NAMES.format(await_='8.00')}", "titles.txt")
+    )
+    assert value(titled, "patched", "iostat mapper-of-data", "latency_ns_mean") == 8 * MS
+    cut = open_run(written(tmp_path, report + report.rpartition("mapper")[0] + "mapper-of-data\n", "cut.txt"))
+    assert any("cut.txt:6: the table is cut off in this line" in problem for problem in cut.problems)
+
+
+def test_a_page_that_shows_several_lines_as_code_keeps_the_header(tmp_path: Path) -> None:
+    cpu = "`avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n   70.25    0.00    0.50    0.25    0.00   29.00`"
+    device = "Device            r/s     rMB/s  %util\nnvme0n1         40.00      2.50   4.00\n"
+    run = open_run(written(tmp_path, f"On the server:\n\n{cpu}\n\n{device}"))
+    assert value(run, "run", "iostat cpu", "cpu_user_percent") == 70.25
+    assert value(run, "run", "iostat cpu", "cpu_idle_percent") == 29
+    assert value(run, "run", "iostat nvme0n1", "read.iops") == 40
+
+
+@pytest.mark.parametrize("width", [66, 72])
+def test_mdtest_with_decimal_commas_and_wrapped(width: int, tmp_path: Path) -> None:
+    run = open_run(written(tmp_path, wrapped(MDTEST, width)))
+    found = [value(run, "run", "mdtest", f"file_stat/operations_per_s_{name}") for name in ("max", "mean", "stddev")]
+    assert found == [1600.75, 1550.5, 50.25]
+    assert run.metrics.filter(key="tree_creation/operations_per_s_mean").is_empty(), "what was not done has zeros"
+    without = wrapped(MDTEST.replace("SUMMARY rate: (of 1 iterations)\n", ""), width)
+    with pytest.raises(InputError, match=r"states whether it has rates or times.*SUMMARY rate: \(of 1 iterations\)"):
+        open_run(written(tmp_path, without, "without.txt"))
+
+
+def test_kbench_states_how_idle_the_processors_were(tmp_path: Path) -> None:
+    run = open_run(written(tmp_path, KBENCH_OF_TWO))
+    assert [value(run, name, "kbench", "iops/cpu_idle_percent") for name in ("Local", "Remote")] == [75, 50]
+    assert value(run, "Remote", "kbench", "random/read.iops") == 4000

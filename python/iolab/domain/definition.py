@@ -193,6 +193,9 @@ def _transactions() -> Iterator[MetricDescription]:
     yield MetricDescription("events_per_s", "1/s", "rate", "sysbench's events, the operations that its test repeats.")
     yield MetricDescription("fsyncs_per_s", "1/s", "rate", "fsync calls.")
     yield MetricDescription("latency_ns_p95", "ns", "time", "95th percentile of the latency, as the tool prints it.")
+    for name in ("mean", "max"):
+        help_ = f"{SUMMARIES[name]} time that a submission took, fio's slat; part of its total latency."
+        yield MetricDescription(f"submission_latency_ns_{name}", "ns", "time", help_)
     yield MetricDescription(
         "transactions_per_min", "1/min", "rate", "HammerDB's transactions, of a kind that depends on the database."
     )

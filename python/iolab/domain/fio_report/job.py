@@ -7,7 +7,7 @@ in KiB (stat.c of each: 2.x shifts io_bytes right by 10; 3.0 has io_kbytes besid
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from iolab.base.plain_text import whole_number
@@ -48,6 +48,8 @@ class Side:
     bytes: float
     runtime_ms: float
     latency: Latency | None
+    submission: Latency | None
+    """The part of it until the operation was submitted, where fio measures it."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ def _side(raw: JsonObject) -> Side:
     counted = number(raw, "total_ios") or number(raw, "iops") * runtime_ms / 1000
     latency = _latency(raw, counted)
     ops = counted or number(table(raw, "lat_ns"), "N") or number(table(raw, "clat_ns"), "N")
-    return Side(ops, size, runtime_ms, latency)
+    return Side(ops, size, runtime_ms, latency, _submission(raw, counted))
 
 
 def _latency(raw: JsonObject, ops: float) -> Latency | None:
@@ -140,17 +142,28 @@ def _latency(raw: JsonObject, ops: float) -> Latency | None:
     with_bins = total if table(total, "bins") else completion
     # All of one kind of latency, though the list that stands last may be cut off.
     percentiles = max((table(one, "percentile") for one in (total, completion)), key=len)
-    return Latency(
-        # A weight at least: of some engines' syncs fio prints a latency, and that there was none.
-        count=max(0.0, number(chosen, "N") or ops) or 1.0,
-        min_ns=number(chosen, "min") * scale,
-        max_ns=number(chosen, "max") * scale,
-        mean_ns=number(chosen, "mean") * scale,
-        stddev_ns=number(chosen, "stddev") * scale,
+    return replace(
+        _summary(chosen, ops, scale),
         percentiles_ns={
             short: number(percentiles, long) * scale for long, short in QUANTILES.items() if long in percentiles
         },
         bins=_bins(table(with_bins, "bins"), scale),
+    )
+
+
+def _submission(raw: JsonObject, ops: float) -> Latency | None:
+    found, scale = (table(raw, "slat_ns"), 1.0) if "slat_ns" in raw else (table(raw, "slat"), US)
+    return _summary(found, ops, scale) if number(found, "max") else None
+
+
+def _summary(raw: JsonObject, ops: float, scale: float) -> Latency:
+    return Latency(
+        # A weight at least: of some engines' syncs fio prints a latency, and that there was none.
+        count=max(0.0, number(raw, "N") or ops) or 1.0,
+        min_ns=number(raw, "min") * scale,
+        max_ns=number(raw, "max") * scale,
+        mean_ns=number(raw, "mean") * scale,
+        stddev_ns=number(raw, "stddev") * scale,
     )
 
 

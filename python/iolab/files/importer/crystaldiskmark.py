@@ -34,15 +34,20 @@ class _Reader:
         self.table: Table | None = None
         self.rows: dict[str, Row] = {}
         self.op: str | None = None
+        self.waiting = 0
+        """The line of a banner below which there was no test."""
 
     def read(self) -> None:
         for line in self.source.lines(self.results.problem):
             if section := _SECTION.match(line.text):
                 self.op = OPS[section["op"].lower()]
             elif _BANNER.match(line.text):
-                self.table, self.op = None, None
+                self.table, self.op, self.waiting = None, None, line.number
             elif test := _TEST.match(line.text):
+                self.waiting = 0
                 self._test(line.number, test)
+        if self.waiting:
+            self.results.problem("the tests that belong below this line are not in the text", self.waiting)
 
     def _test(self, line: int, test: re.Match[str]) -> None:
         rest, words = _REST.match(test["rest"]), test["words"]

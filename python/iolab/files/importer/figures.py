@@ -83,6 +83,10 @@ class Rule:
     counts: bool = False
     """It stands above the figures of a whole measurement, as dd's records do. Figures right above it, and not right
     below another, were of one in progress."""
+    so_far: bool = False
+    """Its figures are averages of what was done so far. They count where the report below is cut off before its own."""
+    left_out: str | None = None
+    """What such lines state that is not read; it is said once."""
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -92,7 +96,7 @@ class Rule:
 
 _OF_RULES = (
     *("begins", "opens", "ends", "closes", "names", "quotient"),
-    *("decimal_comma", "amount", "each", "absent", "after", "counts"),
+    *("decimal_comma", "amount", "each", "absent", "after", "counts", "so_far", "left_out"),
 )
 
 
@@ -103,11 +107,21 @@ def rule(pattern: str, **more: Any) -> Rule:
 
 
 class _Reader:
-    def __init__(self, source: Source, results: Results, workload: str, rules: Sequence[Rule]) -> None:
+    def __init__(
+        self, source: Source, results: Results, workload: str, rules: Sequence[Rule], whole: Mapping[str, str]
+    ) -> None:
         self.source = source
         self.results = results
         self.workload = workload
         self.rules = rules
+        self.whole = whole
+        self.begun: list[tuple[Table, tuple[Rule, re.Match[str]] | None]] = []
+        """The tables whose first line is here, each with the last averages above it."""
+        self.so_far: tuple[Rule, re.Match[str]] | None = None
+        self.left_out: dict[str, int] = {}
+        """What lines state that are not read, and the first of each."""
+        self.waiting = 0
+        """The line of a heading below which no figures were read."""
         self.table: Table | None = None
         self.rows: dict[tuple[str, str], Row] = {}
         self.phase = MAIN
@@ -140,15 +154,50 @@ class _Reader:
                     self.results.lines_read.add(line.number)
                     self._take(one, found, line.number)
                     break
+        for what, line_number in self.left_out.items():
+            self.results.problem(f"{what}: left out", line_number)
+        if self.waiting:
+            what = f"the figures of {self.workload} that belong below this line are not in the text"
+            self.results.problem(what, self.waiting)
+        lacking: dict[str, list[int]] = {}
+        for table, so_far in self.begun:
+            if lack := self._complete(table, so_far):
+                lacking.setdefault(lack, []).append(table.line)
+        for lack, lines in lacking.items():
+            which = "the report is" if len(lines) == 1 else f"{len(lines)} reports, of which this is the first, are"
+            self.results.problem(f"{which} cut off, or shortened: without {lack}", lines[0])
+
+    def _complete(self, table: Table, so_far: tuple[Rule, re.Match[str]] | None) -> str:
+        """What the report lacks; the averages above it are taken in their place."""
+        there = {row.metric for one in table.rows for row in one.rows}
+        missing = {metric: name for metric, name in self.whole.items() if metric not in there}
+        if not there or not missing:
+            return ""
+        names = " and ".join(missing.values())
+        if so_far is None:
+            return names
+        one, found = so_far
+        for group, figure in one.figures.items():
+            if figure.metric in missing:
+                table.rows[0].add(figure.metric, _value(found[group], figure.scale), op=figure.op)
+        return f"{names}; the last averages before the end are taken in their place"
 
     def _take(self, one: Rule, found: re.Match[str], line: int) -> None:
         groups = found.groupdict()
         if one.decimal_comma:
-            groups |= {group: (groups[group] or "").replace(",", ".") for group in one.figures}
+            groups |= {group: _with_point(groups[group] or "") for group in one.figures}
         self.line = line
         if one.counts:
             self._counted(line)
             return
+        if one.so_far:
+            self.so_far = one, found
+            return
+        if one.left_out:
+            self.left_out.setdefault(one.left_out, line)
+            return
+        heads = not one.figures and (one.begins or bool(groups.get("workload")))
+        self.waiting = line if heads else 0 if one.figures or one.ends else self.waiting
         self.ended = one.ends or (self.ended and not one.begins)
         if self.ended:
             return
@@ -156,6 +205,8 @@ class _Reader:
             self.table, self.rows = self.results.table(line), {}
         if one.begins:
             self.phase = MAIN
+            self.begun.append((self.table, self.so_far))
+            self.so_far = None
         phase = phase_name(groups["phase"]) if groups.get("phase") else self.phase
         if one.opens:
             self.phase = phase
@@ -242,12 +293,16 @@ def figures_format(
     otherwise: tuple[str, Sequence[Rule]] | None = None,
     titled: bool = False,
     repeats: str | None = None,
+    whole: Mapping[str, str] | None = None,
+    cut: str | None = None,
 ) -> Format:
     """A format of such lines. `recognised_by`: a line that only this tool prints. `otherwise`: what a file without such
     a line is recognised by, and the rules that hold for it instead. `titled`: as in `Format`.
-    `repeats`: lines of figures that its other lines state too, or that come before the end of the measurement."""
+    `repeats`: lines of figures that its other lines state too, or that come before the end of the measurement.
+    `whole`: metrics that every report has, and what the tool calls them. `cut`: lines that end too early."""
     pattern = re.compile(r"\s*+(?:" + recognised_by + ")", re.ASCII)
     repeated = None if repeats is None else re.compile(r"\s*+(?:" + repeats + ")", re.ASCII)
+    too_short = None if cut is None else re.compile(r"\s*+(?:" + cut + ")", re.ASCII)
     second = None if otherwise is None else re.compile(r"\s*+(?:" + otherwise[0] + ")", re.ASCII)
 
     def recognises(source: Source) -> bool:
@@ -255,13 +310,20 @@ def figures_format(
 
     def parse(source: Source, results: Results) -> None:
         chosen = rules if otherwise is None or source.has_line(pattern) else otherwise[1]
-        _Reader(source, results, name, chosen).read()
+        _Reader(source, results, name, chosen, whole or {}).read()
+        for line in source.lines(lambda what, line: None) if too_short is not None else ():
+            if too_short is not None and too_short.match(line.text):
+                results.problem("the line is cut off, and what came behind it is not in the text", line.number)
         if repeated is not None:
             results.lines_read |= {
                 line.number for line in source.lines(lambda what, line: None) if repeated.match(line.text)
             }
 
     return Format(name, help, recognises, parse, words, titled=titled, marks=True)
+
+
+def _with_point(text: str) -> str:
+    return text if "." in text else text.replace(",", ".")
 
 
 def _value(text: str, scale: float) -> float | None:

@@ -195,6 +195,7 @@ def _add_sides(row: Row, jobs: list[Job]) -> None:
         if sides or (op == "all" and by_way.keys() != {"sync"}):
             _add_rates(row, sides, op)
             _add_latency(row, [side.latency for side in sides if side.latency], op)
+            _add_submission(row, [side.submission for side in sides if side.submission], op)
     for way, sides in by_way.items():
         row.histogram(_merged([side.latency for side in sides if side.latency]), op=_op(way))
     for job in jobs:
@@ -233,6 +234,12 @@ def _add_latency(row: Row, latencies: list[Latency], op: str, name: str = "all")
         own = min(alone, highest) if alone is not None else None
         value = own if own is not None else known_quantile([(at, at, n) for at, n in bins], share, highest)
         row.add(f"latency_ns_{short}", value, op=op, job=name, absent=few(share) if bins else NO_QUANTILE)
+
+
+def _add_submission(row: Row, latencies: list[Latency], op: str) -> None:
+    if latencies:
+        row.add("submission_latency_ns_mean", _mean(latencies), op=op)
+        row.add("submission_latency_ns_max", max(latency.max_ns for latency in latencies), op=op)
 
 
 def _add_processor(row: Row, jobs: list[Job]) -> None:

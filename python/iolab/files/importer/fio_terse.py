@@ -75,11 +75,11 @@ class Reader:
 def _side(cells: list[str]) -> tuple[JsonObject, float]:
     """A direction as fio's JSON has it, and its share in the group's rate."""
     size, _, iops, runtime = map(_value, cells[:4])
-    clat, lat = _latency(cells[8:12]), _latency(cells[32:36])
+    slat, clat, lat = (_latency(cells[at : at + 4]) for at in (4, 8, 32))
     percentiles = [found for cell in cells[12 : 12 + PERCENTILES] if (found := _PERCENTILE.match(cell))]
     clat["percentile"] = {f"{float(one['share']):.6f}": _value(one["at"]) * US for one in percentiles}
     side: JsonObject = {"io_bytes": size * 1024, "io_kbytes": size, "iops": iops, "runtime": runtime}
-    return {**side, "clat_ns": clat, "lat_ns": lat}, _value(cells[38]) / 100
+    return {**side, "slat_ns": slat, "clat_ns": clat, "lat_ns": lat}, _value(cells[38]) / 100
 
 
 def _latency(cells: list[str]) -> JsonObject:

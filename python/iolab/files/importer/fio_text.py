@@ -14,6 +14,7 @@ from typing import Any
 
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
+from iolab.domain.fio_report.job import table
 from iolab.files.importer import fio_terse
 from iolab.files.importer.fio_run import FioRun, add_runs
 from iolab.files.importer.fio_sequence import Heading, Member, Sequence
@@ -74,10 +75,9 @@ _OF_TEST = re.compile(r"read|write|seq|rand|trim", re.IGNORECASE)
 """What a label has that names a job, and no setting."""
 _FIGURE = r"\s*+(?P<{}>[\d.]++[kKMG]?)\s*+"
 _LATENCY = re.compile(
-    r"\s*+(?P<what>clat|lat|sync)\s*+\((?P<unit>[num]?sec)\)\s*+: "
+    r"\s*+(?P<what>[cs]?lat|sync)\s*+\((?P<unit>[num]?sec)\)\s*+: "
     + ",".join(rf" ?{name}={_FIGURE.format(name)}" for name in ("min", "max", "avg", "stdev"))
 )
-_SUBMISSION = re.compile(r"\s*+slat\s*+\(")
 _PERCENTILES = re.compile(r"\s*+(?P<what>clat|lat|sync) percentiles \((?P<unit>[num]?sec)\)\s*+:")
 _PERCENTILE = re.compile(r"(?P<share>\d{1,3}+\.\d{1,6}+)th=\[\s*+(?P<at>[\d.]++)\]")
 _SHARE = re.compile(r"\s*+bw .*\bper=\s*+(?P<share>[\d.]++)%")
@@ -93,6 +93,11 @@ _ERRORS = re.compile(r"\s*+errors\s*+: total=(?P<total>\d{1,15}+), first_error=(
 _FAILED = re.compile(r"fio: pid=\d{1,9}+, err=(?P<error>\d{1,9}+)/file:.{1,60}error=(?P<why>.{1,80})")
 _RUNS_FIO = re.compile(r"(?:^|[\s/])fio(?:-[\d.]+)?\s")
 _END = re.compile(r"\s*+(?:Run status group|Disk stats)")
+_BREAKS_OFF = re.compile(
+    r"[\s|]\s*+\S.*=(?:\s*+|.*,\s*+|.*, \s*+(?:[A-Za-z]\w*+|\d++\.\d*+(?:th)?+)|.*\[[^\]]*+|.*\([^)]*+)$"
+)
+"""A line of a job that goes on: behind a comma, an equals sign, in brackets."""
+_READS_AND_WRITES = re.compile(r"rw|readwrite|randrw")
 _DISK = re.compile(r"\s++(?P<name>[\w!/-]{1,64}+): ios=\d")
 
 
@@ -225,6 +230,8 @@ class _Reader:
         """What stood before the last rates on their line."""
         self.failure = ""
         """What a job ended with, of those without figures."""
+        self.cut: list[tuple[str, int | None]] = []
+        """What of jobs is not in the text."""
 
     def read(self, line: Line) -> None:
         prefix = None if DETAILS.match(line.text) else _HOST.match(line.text)
@@ -288,6 +295,12 @@ class _Reader:
                 self.without_rates.append((self.line, str(raw["jobname"])))
                 if "sync" not in raw:
                     return
+            way = table(raw, "job options").get("rw", "")
+            sides = [one for one in ("read", "write") if one in raw]
+            if len(sides) == 1 and _READS_AND_WRITES.fullmatch(str(way).partition(":")[0]):
+                other = "writes" if sides == ["read"] else "reads"
+                what = f"job {str(raw['jobname'])[:QUOTED_MAX]} has rw={way}, and no {other} of it are in the text"
+                self.cut.append((what, self.line))
             self.runs.add(Member(self.line, raw, job.shares, identity), self.title)
 
 
@@ -316,16 +329,20 @@ def size_in_bytes(text: str, *, is_old: bool) -> float:
 def _parse(source: Source, results: Results) -> None:
     reader = _Reader()
     terse = fio_terse.Reader(results)
+    last: Line | None = None
     for line in source.lines(results.problem):
         if not terse.read(line):
             reader.read(line)
+        last = line if line.text.strip() else last
+    if last is not None and reader.job is not None and _BREAKS_OFF.match(last.text):
+        results.problem("fio's output is cut off in this line", last.number)
     reader.finish_job()
+    for what, place in reader.cut:
+        results.problem(what, place)
     for place, name in reader.without_rates:
         results.problem(f"no rates are below the line of job {name[:QUOTED_MAX]}: are its lines whole?", place)
     if reader.headless:
         results.problem("this summary is not read: the jobs that it is of are not in the text", reader.headless)
-    if source.has_line(_SUBMISSION) and not source.has_line(_LATENCY):
-        results.problem("submission latencies (slat) are not read, and the text has no others")
     found = reader.runs.finished(results) or terse.runs.finished(results)
     if not found and reader.failure:
         raise InputError(f"fio printed no figures: {reader.failure}", where=source.name)

@@ -27,6 +27,7 @@ HEADLESS_MIN = 5
 CPU = "cpu"
 """In a device's place: the shares of CPU time."""
 _DEVICE = re.compile(r"\s*+(?:[Dd]evice:?\s++(?P<columns>\S.*?)|(?P<before>\S.*\S)\s++[Dd]evice)\s*+$")
+_DEVICE_ALONE = re.compile(r"\s*+[a-z][\w!/.-]{1,63}+\s*+$")
 _CPU = re.compile(r"\s*+avg-cpu:\s++(?P<columns>%.*)")
 
 Meaning = tuple[str, str, float]
@@ -155,6 +156,10 @@ class _Reader(OutputReader):
         self.is_cpu = self.is_last = False
         self.waiting: dict[str, dict[str, float]] = {}
         """What was read of a report with several tables, by device."""
+        self.alone: Line | None = None
+        """The line above, if it may be a long device name, whose figures stand below it."""
+        self.joined: set[str] = set()
+        """The devices whose names stand so."""
 
     def header(self, line: Line) -> bool:
         cpu = _CPU.match(line.text)
@@ -162,6 +167,7 @@ class _Reader(OutputReader):
         columns = _columns(found) if found else []
         if not found or not (cpu or set(columns) & COLUMNS.keys()):
             return False
+        self._no_device()
         self.is_cpu, self.is_last = bool(cpu), not cpu and found["columns"] is None
         if any(set(columns) & values.keys() for values in self.waiting.values()) or not self.is_last:
             self.report()
@@ -173,6 +179,14 @@ class _Reader(OutputReader):
 
     def row(self, line: Line, table: Table) -> bool:
         words = list(line.words)
+        if self.alone is not None and len(words) == len(self.columns) and all(map(is_number, map(in_kib, words))):
+            words.insert(0, self.alone.text.strip())
+            self.joined.add(words[0])
+            self.alone = None
+        self._no_device()
+        if not self.is_cpu and not self.is_last and _DEVICE_ALONE.match(line.text):
+            self.alone = line
+            return True
         name = CPU if self.is_cpu else words.pop(-1 if self.is_last else 0)
         if len(words) == len(self.columns):
             words = [in_kib(word) for word in words]
@@ -187,13 +201,26 @@ class _Reader(OutputReader):
             self.reports.add(name, values)
         return True
 
+    def _no_device(self) -> None:
+        """What stood alone has no figures below it."""
+        if (line := self.alone) is not None:
+            self.alone = None
+            self.captions.read(line)
+            self.between(line)
+
+    def end(self) -> None:
+        """All lines are read: the last report is over."""
+        if self.alone is not None and self.alone.text.strip() in self.joined:
+            self.results.problem("the table is cut off in this line, which is left out", self.alone.number)
+        self.report()
+
     @override
     def between(self, line: Line) -> None:
         if not self.columns and len(line.words) > HEADLESS_MIN and all(map(is_number, line.words[1:])):
             # Of a report that began above the text: what follows is no first one.
             self.reports = Reports(first_since_boot=False)
             self.outputs = [self.reports]
-            self.results.problem("a row stands above its header, which is not in the text: left out", line.number)
+            self.results.problem("a row without a header above it that names known columns: left out", line.number)
         # The header of a table without a column that is read, such as that of discards.
         elif not _DEVICE.match(line.text):
             super().between(line)
@@ -235,7 +262,7 @@ def _cpu_meaning(column: str) -> Meaning | None:
 def _parse(source: Source, results: Results) -> None:
     reader = _Reader(source, results)
     reader.read()
-    reader.report()
+    reader.end()
     for reports in reader.outputs:
         reports.finish(source, results)
 

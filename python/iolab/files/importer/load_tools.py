@@ -153,7 +153,9 @@ STRESS_NG = figures_format(
     recognised_by=r"stress-ng: (?:metrc|info): .*\bbogo ops\b",
     words=("stress-ng", "bogo ops", "stressor", "usr time"),
     titled=True,
+    cut=rf"stress-ng: (?:metrc|info): +\[\d++\] \w[\w-]*+(?:\s++{NUMBER}){{1,5}}+\s*+$",
     rules=[
+        rule(r"stress-ng: (?:metrc|info): +\[\d++\] stressor\s++bogo ops\s", begins=True),
         rule(
             rf"stress-ng: (?:metrc|info): +\[\d++\] (?P<workload>\w[\w-]*+)\s++"
             rf"{NUMBER}\s++{_figure('real')}\s++{_figure('user')}\s++{_figure('system')}\s++{_figure('rate')}\s++{NUMBER}"
@@ -190,6 +192,7 @@ DD = figures_format(
     recognised_by=rf"{_DD_COPIED}(?:ecs|econds)?(?:,| \()",
     words=("records in", "records out", "bytes", "copied"),
     titled=True,
+    cut=r"\d++ bytes \([^()]*+\) copied(?:, [\d.]*+)?\s*+$",
     rules=[
         rule(r"\d++\+\d++ [^\s\d]", counts=True),
         rule(r"(?:[^#$]{0,80}[#$] ?)?(?:(?:sudo|time) ){0,2}dd (?P<workload>\w+=\S.{0,120}?)\s*+$"),
@@ -230,7 +233,7 @@ _MDTEST = [
     rule(r"SUMMARY rate", begins=True),
     rule(r"SUMMARY time", ends=True),
     # Not possessive as a whole, which Python before 3.11.5 matches wrongly (gh-106052).
-    rule(rf"{_MDTEST_PHASE}(?:0\.0++\s++){{3,6}}0\.0++\s*+$"),
+    rule(rf"{_MDTEST_PHASE}(?:0[.,]0++\s++){{3,6}}0[.,]0++\s*+$"),
 ]
 _MDTEST_RATES = {name: of(f"operations_per_s_{name}") for name in ("mean", "min", "max")}
 _MDTEST_STDDEV = of("operations_per_s_stddev")
@@ -246,6 +249,7 @@ MDTEST = figures_format(
         *_MDTEST,
         rule(
             rf"{_MDTEST_PHASE}(?:{NUMBER}\s++){{4}}{_figure('max')}\s++{_figure('min')}\s++{_figure('mean')}\s*+$",
+            decimal_comma=True,
             **_MDTEST_RATES,
         ),
     ],
@@ -256,6 +260,7 @@ MDTEST = figures_format(
             rule(
                 rf"{_MDTEST_PHASE}(?:(?:{NUMBER}\s++){{3}})??{_figure('max')}\s++{_figure('min')}\s++"
                 rf"{_figure('mean')}\s++{_figure('stddev')}\s*+$",
+                decimal_comma=True,
                 **_MDTEST_RATES,
                 stddev=_MDTEST_STDDEV,
             ),
@@ -361,6 +366,7 @@ ELBENCHO = figures_format(
     words=("OPERATION", "RESULT TYPE", "FIRST DONE", "LAST DONE", "Throughput MiB/s"),
     titled=True,
     repeats=r"Svc compl|Time ms each",
+    cut=r"(?:Svc compl|Time ms each|[A-Z]\w* lat)[^\[\]]*+\[[^\]]*+$",
     rules=list(_elbencho_rules()),
 )
 
@@ -370,6 +376,7 @@ DB_BENCH = figures_format(
     recognised_by=r"\w[\w\[\]. -]{1,60}\s*+:\s++[\d.]++ micros/op\b",
     words=("micros/op", "ops/sec", "fillseq", "readrandom", "RocksDB", "LevelDB"),
     titled=True,
+    cut=rf"Percentiles: P50:(?!.*\bP99\.9: {NUMBER})",
     rules=[
         rule(
             rf"(?P<phase>\w[\w.-]{{1,60}}+)\s*+:\s++{NUMBER} micros/op.{{0,60}}?\((?P<time>)\w++ failure\)",
@@ -407,6 +414,7 @@ IOPING = figures_format(
     words=("ioping statistics", "requests completed in", "min/avg/max/mdev"),
     titled=True,
     repeats=r"generated \d|\d++ [kKMG]?i?B (?:<<<|>>>|from) ",
+    whole={"latency_ns_mean": "min/avg/max/mdev"},
     rules=[
         # Versions up to 0.6; a page may have lost the end of the line above.
         rule(
@@ -478,7 +486,15 @@ RADOS = figures_format(
     words=("rados", "Total time run", "Bandwidth (MB/sec)", "Average IOPS", "Average Latency"),
     titled=True,
     repeats=r"Maintaining \d",
+    whole={"rate_bytes_per_s": "Bandwidth (MB/sec)", "latency_ns_mean": "Average Latency(s)"},
     rules=[
+        # Seconds, operations and the averages since the beginning.
+        rule(
+            rf"\d++(?:\s++\d++){{3}}\s++{_figure('rate')}\s++{NUMBER}\s++(?:-|{NUMBER})\s++{_figure('s')}\s*+$",
+            so_far=True,
+            rate=of("rate_bytes_per_s", MIB),
+            s=of("latency_ns_mean", 1e9),
+        ),
         rule(rf"Total time run:\s++{_figure('s')}", begins=True, s=of("elapsed_s")),
         rule(rf"Total (?P<workload>write|read)s made:\s++{_figure('count')}", names=True, count=of("ops")),
         # ceph/src/common/obj_bencher.cc divides by 2^20.

@@ -14,6 +14,9 @@ _QUOTE = re.compile(r"\s{0,3}(?:> ?)++")
 _BOLD = re.compile(r"\s{0,3}(?:\*\*|__|`)(?=\w)(?P<figure>[^*`]{1,160}[:=] ?<?[\w.][^*`]{0,160})(?:\*\*|__|`)\s*+$")
 _CODE = re.compile(r"\s*+`(?:.*[=:].*|\d[^`]*)`(?:\*\*)?_?\s*+$")
 """A line of output that a page shows as code, perhaps with a figure in bold."""
+_CODE_BEGINS = re.compile(r"^(\s*+)`(?=\w[^`]*+$)")
+_CODE_ENDS = re.compile(r"(?<=\w)`\s*+$")
+"""Where code begins in one line, and ends in another."""
 _TAGS = re.compile(r"\[/?(?:code|icode|quote|pre|spoiler)(?:=[^\[\]\n]{0,40})?\]|<br ?/?>\s*+$", re.IGNORECASE)
 """Tags of forums around output, and line ends of HTML."""
 _LINK = re.compile(r"\[([^\[\]\n]{1,160})\]\(https?://[^()\s]{1,400}\)")
@@ -60,6 +63,8 @@ def plain(text: str) -> str:
     unquoted = plain[quote.end() :] if quote else plain
     if _CODE.match(unquoted):
         return _MARKS_OF_CODE.sub("", unquoted)
+    if unquoted.count("`") == 1:
+        return _CODE_ENDS.sub("", _CODE_BEGINS.sub(r"\1", unquoted))
     bold = _BOLD.match(unquoted)
     return bold["figure"] if bold else unquoted
 

@@ -189,22 +189,33 @@ SPDK_PERF = figures_format(
 )
 
 _SPAN = r"(?:\d++m)?[\d.]++[mµu]?s"
+_MEAN_OF_WARP = r"\* (?:(?:Average|Throughput): )?"
 WARP = figures_format(
     "warp",
     "warp's analysis of an object store: a workload for each operation",
-    recognised_by=r"Operation: [A-Z]{3,12}\b",
+    recognised_by=rf"{_MEAN_OF_WARP}{NUMBER} (?:Mi?B/s, {NUMBER} )?obj/s|\* (?:Reqs: )?Avg: {_SPAN}, 50%: ",
     words=("warp", "Operation:", "* Average:", "obj/s", "Throughput, split into"),
     titled=True,
     rules=[
-        rule(r"(?:Report|Operation): (?P<workload>[A-Z]{3,12})\b", begins=True),
-        rule(rf"\* (?:Average|Throughput): {_figure('objects')} obj/s", objects=of("operations_per_s")),
+        rule(r"(?:Report|Operation): (?P<workload>[A-Z][A-Za-z]{2,12})\b", begins=True),
+        # Versions that write MB/s mean 2^20 bytes as well (pkg/bench/analyze.go).
+        *(
+            one
+            for place, begins in ((_MEAN_OF_WARP, False), (r"(?P<workload>Cluster Total):\s++", True))
+            for one in (
+                rule(rf"{place}{_figure('objects')} obj/s", begins=begins, objects=of("operations_per_s")),
+                rule(
+                    rf"{place}{_figure('rate')} Mi?B/s, {_figure('objects')} obj/s",
+                    begins=begins,
+                    rate=of("rate_bytes_per_s", MIB),
+                    objects=of("operations_per_s"),
+                ),
+            )
+        ),
+        rule(rf"\* \S{{1,200}}: Avg: {NUMBER} (?:Mi?B/s|obj/s)", left_out="what warp's report has of each host"),
         rule(
-            # Older versions write MB/s, which may be either.
-            rf"\* (?:Average|Throughput): (?:{_figure('rate')} (?P<rate_unit>[KMGT]iB)|[\d.]++ [kMG]?B)/s, "
-            rf"{_figure('objects')} obj/s",
-            absent="in MB/s, which may be 10^6 or 2^20 bytes",
-            rate=of("rate_bytes_per_s"),
-            objects=of("operations_per_s"),
+            rf"\* (?:Fastest|50% Median|Slowest): {NUMBER} ?(?:Mi?B/s|obj/s)",
+            left_out="the fastest, median and slowest part of the time in warp's report",
         ),
         rule(
             rf"\* (?:Reqs: )?Avg: (?P<mean>{_SPAN}), 50%: (?P<p50>{_SPAN}), 90%: (?P<p90>{_SPAN}), "
@@ -220,6 +231,7 @@ PVEPERF = figures_format(
     recognised_by=r"FSYNCS/SECOND:\s++\d",
     words=("pveperf", "BUFFERED READS", "AVERAGE SEEK TIME", "FSYNCS/SECOND"),
     titled=True,
+    whole={"fsyncs_per_s": "FSYNCS/SECOND"},
     rules=[
         rule(r"CPU BOGOMIPS:", begins=True),
         rule(rf"BUFFERED READS:\s++{_figure('rate')} MB/sec", rate=of("rate_bytes_per_s", MIB, "read")),
@@ -384,6 +396,7 @@ HEY = figures_format(
     recognised_by=r"Requests/sec:\s++[\d.]++\s*+$",
     words=("Requests/sec", "Slowest", "Fastest", "Latency distribution"),
     titled=True,
+    whole={"operations_per_s": "Requests/sec"},
     rules=[
         rule(r"Summary:", begins=True),
         rule(rf"Total:\s++{_figure('time')} secs", time=of("elapsed_s")),

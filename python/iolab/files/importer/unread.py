@@ -70,6 +70,12 @@ UNREAD = tuple(
             r"\bblock_(?:rq|bio)_\w+: ",
             "give the lines as the kernel prints them, such as 'task-12 [001] 3.456789: block_rq_issue: ...'",
         ),
+        (
+            "warp cmp's differences",
+            r"^\s*\* [\w% ]{4,12}: [-+][\d.]+% \([-+]",
+            "give what warp analyze prints of each file, such as warp analyze OLD.csv.zst > old.txt: iolab compare "
+            "old.txt new.txt",
+        ),
         ("benchstat's table", r"^.*│.*\bvs base\b.*│", "have it write CSV: benchstat -format csv"),
         (
             "a trace of biosnoop",
@@ -143,6 +149,11 @@ PARTS = tuple(
             "ioping's lines of requests, without its statistics",
             r"^\d+ [kKMG]?i?B \S+ .*\b(?:request|seq)=\d+ time=",
             "give the lines at its end too; ioping prints them at Ctrl-C, and alone with -q",
+        ),
+        (
+            "mdtest's table without the line that states whether it has rates or times",
+            r"^\s*Operation\s+Max\s+Min\b",
+            "if these are rates, write it above them: SUMMARY rate: (of 1 iterations)",
         ),
         (
             "rados bench's progress, without its summary",

@@ -46,4 +46,6 @@ def shown(histograms: Sequence[Histogram]) -> Iterator[RenderableType]:
         yield table
         if one.impossible:
             yield f"! {one.impossible} I/Os of more than 116 days are left out: the tool's own clock ran backwards"
+        if one.is_cut_off:
+            yield "! the text is cut off in a line of this histogram: I/Os that took longer may be missing"
     yield "! a histogram has no requests: sizes, rates and stages are not known"

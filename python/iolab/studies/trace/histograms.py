@@ -30,6 +30,8 @@ _NAME = re.compile(r"\s*((?!avg\b)[a-z]\w{0,30})\s*=\s*(\S.*?)\s*$")
 """`disk = 'sda'`, `flags = Read`, `operation = write`: what the next histogram counts."""
 _RANGE = re.compile(r"\s*(\d+)\s*(?:->\s*(\d+)\s*)?:\s*(\d+)\s*\|")
 _RANGE_OF_BPFTRACE = re.compile(r"\[(\d+)([kKMGT]?)(?:, (\d+)([kKMGT]?))?[)\]]\s+(\d+)\s*\|")
+_BUCKET_BEGINS = re.compile(r"\s*(?:\d+\s*->|\[\d+[kKMGT]?(?:,|\)))")
+_BAR_ENDS = re.compile(r"\|[^|]*\|\s*$")
 _BUCKET_OF_PROMETHEUS = re.compile(
     r"(?P<name>\w{1,120})_(?P<unit>seconds|milliseconds|microseconds|nanoseconds|secs|ms|us|ns)_(?:bucket|(?P<all>count))"
     r"(?:\{(?P<labels>[^}]{0,400})\})? (?P<count>[\d.]{1,20}(?:e\+?\d{1,2})?)\s*(?:\d{1,20})?$"
@@ -63,6 +65,8 @@ class Histogram:
     """By the latency from which on, and below which, in nanoseconds."""
     impossible: int = 0
     """I/Os in buckets that no I/O reaches: the tool subtracted a later time from an earlier one."""
+    is_cut_off: bool = False
+    """Whether the text ends in the middle of one of its lines: further buckets may be missing."""
 
     @property
     def count(self) -> int:
@@ -88,7 +92,8 @@ class Histogram:
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
         found = {"name": self.name, "intervals": self.intervals, "count": self.count, "histogram_ns": self.buckets}
-        return found | ({"impossible": self.impossible} if self.impossible else {})
+        found |= {"impossible": self.impossible} if self.impossible else {}
+        return found | ({"cut_off": True} if self.is_cut_off else {})
 
 
 def histograms_of(paths: Sequence[Path]) -> list[Histogram]:
@@ -158,6 +163,9 @@ def _histograms(lines: Sequence[str]) -> Iterator[Histogram]:
             current.counts[place] = current.counts.get(place, 0) + count
         elif titled := _TITLE.match(line):
             title = "" if OF_ANY_RUN.fullmatch(name := titled[1] or titled[2]) else name
+    last = next((line for line in reversed(lines) if line.strip()), "")
+    if current is not None and _BUCKET_BEGINS.match(last) and not _BAR_ENDS.search(last):
+        current.is_cut_off = True
     yield from (one for one in found.values() if one.count or one.impossible)
 
 
