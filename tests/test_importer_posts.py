@@ -547,7 +547,10 @@ def test_lines_of_one_figure_are_never_lost_in_silence(tmp_path: Path) -> None:
     run = open_run(
         written(tmp_path, f"Master:\n{rounds}average TPS: 66225.3\nPatched:\n{rounds}average TPS: 66590.8\n")
     )
-    assert any("6 lines of a figure alone are not read" in problem for problem in run.problems)
+    assert any(
+        "6 lines of a figure alone, of which nothing states what they are: not read" in problem
+        for problem in run.problems
+    )
     with pytest.raises(InputError, match=r"3 lines of a figure alone.*write its name and unit"):
         open_run(
             written(tmp_path, f"It is slow, as you see:\n```\n$ bench.py rpq 1 8 /tmp/log\n{rounds}```\n", "alone.txt")
@@ -683,3 +686,17 @@ def test_kbench_states_how_idle_the_processors_were(tmp_path: Path) -> None:
     run = open_run(written(tmp_path, KBENCH_OF_TWO))
     assert [value(run, name, "kbench", "iops/cpu_idle_percent") for name in ("Local", "Remote")] == [75, 50]
     assert value(run, "Remote", "kbench", "random/read.iops") == 4000
+
+
+def test_etcdctl_states_its_rate_whether_it_passes_or_fails(tmp_path: Path) -> None:
+    passed = "PASS: Throughput is 151 writes/s\nPASS: Slowest request took 0.087s\nPASS: Stddev is 0.011s\nPASS\n"
+    failed = (
+        "FAIL: Throughput too low: 97 writes/s\nSlowest request took too long: 0.744s\nFAIL: Stddev too high: 0.2s\n"
+    )
+    run = open_run(
+        written(
+            tmp_path, f"before\n```\netcdctl check perf\n{failed}```\nafter\n```\netcdctl check perf\n{passed}```\n"
+        )
+    )
+    assert [value(run, name, "etcdctl", "write.operations_per_s") for name in ("before", "after")] == [97, 151]
+    assert value(run, "before", "etcdctl", "write.latency_ns_max") == pytest.approx(744 * MS)

@@ -66,7 +66,7 @@ from iolab.files.importer.sysbench import FORMAT as SYSBENCH
 from iolab.files.importer.sysstat_json import FORMAT as SYSSTAT_JSON
 from iolab.files.importer.time_command import FORMAT as TIME_COMMAND
 from iolab.files.importer.tiobench import FORMAT as TIOBENCH
-from iolab.files.importer.unread import INPUTS, PARTS, UNREAD, UnreadFormat, lone_figures, shape_of
+from iolab.files.importer.unread import IF_ROUNDS, INPUTS, PARTS, UNREAD, UnreadFormat, lone_figures, shape_of
 from iolab.files.importer.unread_figures import into_csv, seen, shown
 from iolab.files.importer.vdbench_flat import FORMAT as VDBENCH_FLAT
 from iolab.files.importer.vmstat import FORMAT as VMSTAT
@@ -219,8 +219,8 @@ def state_unread(source: Source, formats: Sequence[Format], results: Results) ->
         results.problem(f"{of} not read{such} {shown(found[0].number, found[0].text)}")
     if alone := lone_figures([line.text for line in lines]):
         results.problem(
-            f"{alone} lines of a figure alone are not read: nothing states what they are; write its name and unit "
-            "before each, such as 'TPS: 66225.3', and 'runs' above them if they are rounds"
+            f"{counted(alone, 'line')} of a figure alone, of which nothing states what they are: not read; write its "
+            f"name and unit before each, such as 'TPS: 66225.3'; {IF_ROUNDS}"
         )
 
 

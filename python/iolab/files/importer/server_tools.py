@@ -1,7 +1,8 @@
 """More reports of lines with figures: those of file servers, clusters, object stores and rented machines.
 
-etcd's benchmark, bbolt's bench, cockroach workload, cryptsetup benchmark, filebench, vdbench, rbd bench, ceph osd perf,
-SPDK's perf, warp, pveperf, bench.sh, nench.sh, the summary of the container image dbench, and percentiles in a line.
+etcd's benchmark and etcdctl's check, bbolt's bench, cockroach workload, cryptsetup benchmark, filebench, vdbench, rbd
+bench, ceph osd perf, SPDK's perf, warp, pveperf, bench.sh, nench.sh, the summary of the container image dbench, and
+percentiles in a line.
 """
 
 from __future__ import annotations
@@ -430,8 +431,29 @@ IOLATPCTS = figures_format(
     ],
 )
 
+ETCDCTL = figures_format(
+    "etcdctl",
+    "etcdctl check perf: writes per second, the slowest one and the deviation, passed or failed",
+    recognised_by=r"(?:PASS|FAIL): Throughput (?:is|too low:) \d",
+    words=("etcdctl", "check perf", "Throughput", "Slowest request", "Stddev"),
+    titled=True,
+    rules=[
+        rule(
+            rf"(?:PASS|FAIL): Throughput (?:is|too low:) {_figure('rate')} writes/s",
+            begins=True,
+            rate=of("operations_per_s", op="write"),
+        ),
+        rule(
+            rf"(?:PASS: |FAIL: )?Slowest request took (?:too long: )?{_figure('max')}s",
+            max=of("latency_ns_max", 1e9, "write"),
+        ),
+        rule(rf"(?:PASS|FAIL): Stddev (?:is|too high:) {_figure('sd')}s", sd=of("latency_ns_stddev", 1e9, "write")),
+    ],
+)
+
 FORMATS = (
     HEY,
+    ETCDCTL,
     BBOLT,
     COCKROACH,
     CRYPTSETUP,

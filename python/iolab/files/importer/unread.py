@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from iolab.base.plain_text import counted
 from iolab.files.importer.text import is_number
 
 LINES_OF_TABLE = 5
+IF_ROUNDS = "if they are rounds, add 'runs' and leave out their average"
 
 
 INTO_CSV = "put its figures into a CSV file, a row per run"
@@ -252,8 +254,8 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
             return _Shape(f"a table with {what} between its columns", f"make a CSV file of it: sed -E '{change}'")
     if alone := lone_figures(lines):
         return _Shape(
-            f"{alone} lines of a figure alone, of which nothing states what they are",
-            "write its name and unit before each, such as 'latency: 5.2 ms'; add 'runs' if they are rounds",
+            f"{counted(alone, 'line')} of a figure alone, of which nothing states what they are",
+            f"write its name and unit before each, such as 'latency: 5.2 ms'; {IF_ROUNDS}",
         )
     if _is_headless(lines):
         return _Shape(
