@@ -112,7 +112,7 @@ mod tests {
         let readings = (0..10).map(|number| reading(&[("8:0", 10.0 * f64::from(number))]));
         let found = series(&read(readings)).unwrap();
         let rates = found["8:0"].columns[COLUMN].clone();
-        assert_eq!(rates[0], Some(25.0), "of 10 to 40");
+        assert_eq!(rates[0], Some(35.0), "of 10 to 60");
     }
 
     #[test]
