@@ -547,11 +547,8 @@ def test_lines_of_one_figure_are_never_lost_in_silence(tmp_path: Path) -> None:
     run = open_run(
         written(tmp_path, f"Master:\n{rounds}average TPS: 66225.3\nPatched:\n{rounds}average TPS: 66590.8\n")
     )
-    assert any(
-        "6 lines of a figure alone, of which nothing states what they are: not read" in problem
-        for problem in run.problems
-    )
-    with pytest.raises(InputError, match=r"3 lines of a figure alone.*write its name and unit"):
+    assert any("6 lines of a figure alone left out" in problem for problem in run.problems)
+    with pytest.raises(InputError, match=r"3 lines of a figure alone; nothing states.*name each"):
         open_run(
             written(tmp_path, f"It is slow, as you see:\n```\n$ bench.py rpq 1 8 /tmp/log\n{rounds}```\n", "alone.txt")
         )

@@ -219,8 +219,8 @@ def state_unread(source: Source, formats: Sequence[Format], results: Results) ->
         results.problem(f"{of} not read{such} {shown(found[0].number, found[0].text)}")
     if alone := lone_figures([line.text for line in lines]):
         results.problem(
-            f"{counted(alone, 'line')} of a figure alone, of which nothing states what they are: not read; write its "
-            f"name and unit before each, such as 'TPS: 66225.3'; {IF_ROUNDS}"
+            f"{counted(alone, 'line')} of a figure alone left out: nothing states what the figures are; name each, "
+            f"such as 'TPS: 66225.3'; {IF_ROUNDS}"
         )
 
 

@@ -363,10 +363,12 @@ class Results:
         if _differ(above, places):
             are_tests = differ_by_tests([title for title in above.values() if title])
             for row, title in ((row, above[table.line]) for table in titled for row in table.rows):
-                if title and row.setting == unnamed.setting:
-                    row.setting, row.workload = (
-                        (row.setting, f"{row.workload}[{title}]") if are_tests else (title, row.workload)
-                    )
+                if not title or row.setting != unnamed.setting:
+                    continue
+                if are_tests:
+                    row.workload = f"{row.workload}[{title}]"
+                else:
+                    row.setting = title
 
     def _part_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
         """Tables that name their settings, each with a caption or below a title of its own, are of different

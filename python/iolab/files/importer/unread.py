@@ -254,8 +254,8 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
             return _Shape(f"a table with {what} between its columns", f"make a CSV file of it: sed -E '{change}'")
     if alone := lone_figures(lines):
         return _Shape(
-            f"{counted(alone, 'line')} of a figure alone, of which nothing states what they are",
-            f"write its name and unit before each, such as 'latency: 5.2 ms'; {IF_ROUNDS}",
+            f"{counted(alone, 'line')} of a figure alone; nothing states what the figures are",
+            f"name each, such as 'latency: 5.2 ms'; {IF_ROUNDS}",
         )
     if _is_headless(lines):
         return _Shape(

@@ -7,7 +7,6 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,12 +28,6 @@ if TYPE_CHECKING:
 
 CPU = Path("/sys/devices/system/cpu")
 LIBRARIES = ("numpy", "polars", "pydantic", "scipy")
-TOOLS = {
-    **{filesystem.tool: "-V" for filesystem in FILESYSTEMS.values()},
-    "losetup": "--version",
-    "fio": "--version",
-}
-"""Programs whose versions matter, with the option that prints each."""
 
 
 def describe(target: Target | None = None) -> JsonObject:
@@ -194,16 +187,14 @@ def _versions() -> JsonObject:
             libraries[name] = version(name)
         except PackageNotFoundError:
             libraries[name] = absent("not installed")
-    with ThreadPoolExecutor() as asking:  # a run waits for each of them, and then measures
-        tools = dict(zip(TOOLS, asking.map(_tool_version, *zip(*TOOLS.items(), strict=True)), strict=True))
     return {
         "iolab": VERSION,
         "native_build_profile": _build_profile(),
         "python": platform.python_version(),
         "libraries": libraries,
-        "mkfs": {name: tools[filesystem.tool] for name, filesystem in FILESYSTEMS.items()},
-        "losetup": tools["losetup"],
-        "fio": tools["fio"],
+        "mkfs": {name: _tool_version(filesystem.tool) for name, filesystem in FILESYSTEMS.items()},
+        "losetup": _tool_version("losetup", "--version"),
+        "fio": _tool_version("fio", "--version"),
     }
 
 
@@ -284,7 +275,7 @@ def _detect_virt(kind: str) -> Fact:
     return done.stdout.strip() or absent(f"systemd-detect-virt {kind} prints nothing")
 
 
-def _tool_version(tool: str, option: str) -> Fact:
+def _tool_version(tool: str, option: str = "-V") -> Fact:
     path = command.find(tool)
     if path is None:
         return absent(f"{tool} is not installed")

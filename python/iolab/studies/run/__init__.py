@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,9 +77,7 @@ def run(
         executor.expect(plan.round(0))  # begins while the machine is described
     if machine is None and experiment.machine.is_of_host and on is not None:
         machine = remote_hosts.describe(on)
-    with ThreadPoolExecutor(1) as importing:  # the first trial's file is written with it, and nobody waits for it then
-        importing.submit(import_module, "polars")
-        described = port.describe(experiment.machine, experiment.target) if machine is None else machine
+    described = port.describe(experiment.machine, experiment.target) if machine is None else machine
     block = None if part is None else parts.next_block(experiment, RunState(rounds=goal.rounds), part, described)
     was_missing = directory.missing(path)
     made = run_start.create(

@@ -11,9 +11,10 @@ use super::kinds::{AnyPhase, AnyRecord};
 use crate::drive_name::DriveName;
 use crate::probe::block::{BlockOptions, BlockProbe, Observation};
 use crate::probe::counters::{CounterObservation, CounterOptions, CounterProbe};
-use crate::probe::cpu::{CpuOptions, CpuProbe};
-use crate::probe::io_cost::{IoCostOptions, IoCostProbe};
+use crate::probe::cpu::CpuProbe;
+use crate::probe::io_cost::IoCostProbe;
 use crate::probe::nfs::{NfsObservation, NfsOptions, NfsProbe};
+use crate::probe::sampled::SampleOptions;
 use crate::world::World;
 use block_layer::completion::Counters;
 use block_layer::{QueueEvent, TaskId};
@@ -39,13 +40,13 @@ pub struct Probes {
     /// `nfs`, of loads: the counters of all mounts.
     pub nfs: Option<NfsOptions>,
     /// Of detailed CPUs, as the next.
-    pub cpu: Option<CpuOptions>,
+    pub cpu: Option<SampleOptions>,
     /// `counters`: cycles and stalled cycles.
     pub counters: Option<CounterOptions>,
     /// Of metadata phases only.
     pub switches: Option<SwitchesOptions>,
     /// `io_cost`: the rate of io.cost on each drive.
-    pub io_cost: Option<IoCostOptions>,
+    pub io_cost: Option<SampleOptions>,
 }
 
 /// A phase's record, with what its probes observed: docs/reference/probes.md.
@@ -131,12 +132,12 @@ impl Probes {
 
     /// Their intervals.
     pub(super) fn check_intervals(&self) -> Result<(), SpecError> {
-        self.cpu
-            .map_or(Ok(()), |options| options.check())
-            .map_err(|error| error.within("probes.cpu"))?;
-        self.io_cost
-            .map_or(Ok(()), |options| options.check())
-            .map_err(|error| error.within("probes.io_cost"))
+        for (key, options) in [("probes.cpu", self.cpu), ("probes.io_cost", self.io_cost)] {
+            options
+                .map_or(Ok(()), |options| options.check())
+                .map_err(|error| error.within(key))?;
+        }
+        Ok(())
     }
 }
 
@@ -148,25 +149,17 @@ impl Watch {
         drives: Vec<DriveName>,
         world: &mut World,
     ) -> Watch {
-        let rates = probes.io_cost.map(|options| {
-            IoCostProbe::new(
-                &options,
-                world.now(),
-                &drives,
-                world.vrates_percent().collect(),
-            )
-        });
+        let io_cost = probes
+            .io_cost
+            .map(|options| IoCostProbe::new(&options, &drives, world));
         let block = probes
             .block
             .map(|options| BlockProbe::new(&options, world.now(), names, drives));
         if block.is_some() {
             world.tap();
         }
-        let intervals_ns = [
-            probes.cpu.map(|options| options.interval_ns),
-            probes.io_cost.map(|options| options.interval_ns),
-        ];
-        world.poll_every(intervals_ns.into_iter().flatten().min());
+        let sampled = [probes.cpu, probes.io_cost].into_iter().flatten();
+        world.poll_every(sampled.map(|options| options.interval_ns).min());
         let now = world.now();
         let cpus = world.processors();
         Watch {
@@ -179,7 +172,7 @@ impl Watch {
                 .zip(world.processors())
                 .map(|(_, cpus)| CounterProbe::new(now, cpus)),
             worked: world.completion_counters(),
-            io_cost: rates,
+            io_cost,
             block,
             nfs: probes
                 .nfs
@@ -198,8 +191,8 @@ impl Watch {
         if let Some((cpu, cpus)) = self.cpu.as_mut().zip(world.processors()) {
             cpu.look(now, cpus);
         }
-        if let Some(rates) = &mut self.io_cost {
-            rates.look(now, || world.vrates_percent().collect());
+        if let Some(io_cost) = &mut self.io_cost {
+            io_cost.look(now, world);
         }
     }
 
@@ -232,7 +225,7 @@ impl Watch {
         let now = world.now();
         observations.io_cost = self
             .io_cost
-            .and_then(|probe| probe.finish(now, started_unix_ns, world.vrates_percent().collect()));
+            .and_then(|probe| probe.finish(started_unix_ns, world));
         if let Some(cpus) = world.processors() {
             observations.cpu = self.cpu.map(|cpu| cpu.finish(now, started_unix_ns, cpus));
             observations.counters = self.counters.map(|counters| counters.finish(now, cpus));

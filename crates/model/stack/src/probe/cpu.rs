@@ -1,66 +1,28 @@
 //! The probe `cpu`: where the detailed CPUs' time goes, as a kernel counts it that looks at every tick what runs.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use serde::Deserialize;
-use trace::sample::Times;
 use trace::sample::cpu::{self, CpuObservation, CpuReading, Stat, Ticks};
-use trace::sample::series::{Level, Series};
+use trace::sample::series::Level;
 
-use events::SpecError;
+use super::sampled::{SampleOptions, Sampled};
 use events::smp::{Context, Processors, Usage};
-use events::spec_error::within;
 use events::time::{SECOND, Time};
-
-/// The options of the probe `cpu`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CpuOptions {
-    /// Between two points of the series.
-    pub interval_ns: u64,
-}
 
 /// A phase under observation.
 #[derive(Debug)]
-pub struct CpuProbe {
-    began: Time,
-    series: Series<CpuReading>,
-    due: Time,
-    readings: u64,
-}
-
-impl CpuOptions {
-    /// The interval lies between 1 us and 1000 s. The error names the key.
-    pub(crate) fn check(&self) -> Result<(), SpecError> {
-        within("interval_ns", self.interval_ns, 1_000, 1_000 * SECOND)
-    }
-}
+pub struct CpuProbe(Sampled<CpuReading>);
 
 impl CpuProbe {
     /// At the phase's beginning.
-    pub fn new<T: Copy>(options: &CpuOptions, now: Time, cpus: &Processors<T>) -> CpuProbe {
-        let interval = Duration::from_nanos(options.interval_ns);
+    pub fn new<T: Copy>(options: &SampleOptions, now: Time, cpus: &Processors<T>) -> CpuProbe {
         let most = cpu::intervals_max(usize::from(cpus.cpus()));
-        CpuProbe {
-            began: now,
-            due: now + options.interval_ns,
-            series: Series::new(0, reading(cpus), interval, most),
-            readings: 1,
-        }
+        CpuProbe(Sampled::new(options, now, reading(cpus), most))
     }
 
     /// To be called once in an interval; more calls do nothing.
     pub fn look<T: Copy>(&mut self, now: Time, cpus: &Processors<T>) {
-        if now >= self.due {
-            self.read(now, cpus);
-            self.due = now + self.series.interval().as_nanos() as Time;
-        }
-    }
-
-    fn read<T: Copy>(&mut self, now: Time, cpus: &Processors<T>) {
-        self.series.add(now - self.began, reading(cpus));
-        self.readings += 1;
+        self.0.look(now, || reading(cpus));
     }
 
     /// What docs/reference/probes.md describes as the observation of `cpu`. `started_unix_ns`: when the phase was run.
@@ -70,21 +32,15 @@ impl CpuProbe {
         started_unix_ns: u64,
         cpus: &Processors<T>,
     ) -> CpuObservation {
-        self.read(now, cpus);
+        let times = self.0.finish(now, started_unix_ns, reading(cpus));
+        let series = &self.0.series;
         CpuObservation {
-            times: Times {
-                started_unix_ns,
-                elapsed_ns: now - self.began,
-                interval_ns: self.series.interval().as_nanos() as u64,
-                readings: self.readings,
-                readings_failed: 0,
-                cost_cpu_ns: None,
-            },
+            times,
             cpus_online: (0..cpus.cpus()).filter(|&cpu| cpus.is_online(cpu)).count(),
             ticks_per_s: SECOND,
-            frequency: cpu::frequency("the machine's file", &self.series),
-            means: cpu::means(&self.series),
-            series: cpu::series(&self.series),
+            frequency: cpu::frequency("the machine's file", series),
+            means: cpu::means(series),
+            series: cpu::series(series),
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod extents;
 pub mod io_cost;
 mod line;
 pub mod nfs;
+pub mod sampled;
 mod trace_files;
 
 pub use trace_files::TraceFormat;
