@@ -14,7 +14,7 @@ export PYO3_PYTHON := $(abspath $(PYTHON))
 # The bindings link only into Python; they are tested from there. No examples, which `make check`
 # compiles, and no documentation tests, which there are none of. In the same profile as the extension, of which it then
 # uses all that cargo has compiled.
-TEST_RUST = $(PROPERTIES) cargo test --quiet --no-fail-fast --workspace --exclude iolab-bindings --lib --tests
+TEST_RUST = $(PROPERTIES) cargo test --quiet --no-fail-fast --workspace --exclude iolab-bindings --lib --tests $(LONG_RUST)
 # Property tests draw the same cases each time, so that a change is never blamed for what was there before it;
 # `make test-all` draws others.
 PROPERTIES = PROPTEST_RNG_SEED=1
@@ -36,10 +36,11 @@ help: ## list these commands
 demo: $(VENV)/extension.stamp $(VENV)/runtime.stamp programs-demo ## a one-minute A/B on this machine: table, verdicts, report
 	@$(BIN)/iolab demo $(ARGS)
 
-test: ARGS += -m "not long"
+test: ARGS += -m "not long and not source"
 test: test-both ## tests, Rust and Python, in ten minutes (ARGS="-k name" goes to pytest)
 
 test-all: PROPERTIES =
+test-all: LONG_RUST = -- --include-ignored
 test-all: test-both ## all tests: also attacks, clusters, kernels booted and built, stored reproductions, browsers
 ifneq ($(filter test-all,$(MAKECMDGOALS)),)
 test-both: programs-kernels
@@ -79,7 +80,7 @@ check-python: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check
 	# Its cache knows nothing of modules that have come since.
 	PYTHONPATH=python $(BIN)/lint-imports --no-cache
-	PYTHONPATH=python $(PYTHON) -m pytest --noconftest --quiet tests/test_citations.py tests/test_imports.py
+	PYTHONPATH=python $(PYTHON) -m pytest --noconftest --quiet tests/test_citations.py tests/test_imports.py tests/test_words.py
 	$(BIN)/mypy
 	$(BIN)/mypy benches tools
 	MYPYPATH=tests:attack:tools $(BIN)/mypy attack/*.py

@@ -11,11 +11,14 @@ import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from iolab.machines import fork_server
 from support import leftovers as _leftovers
+from support import prepared
 from support.command_line import CommandLine, as_nobody
 from support.devices import attach, detach, loops_backed_under, sparse_file
 from support.machine_lock import machine_alone, machine_shared
@@ -170,6 +173,12 @@ def own_locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         where = request.getfixturevalue("tmp_path_factory").getbasetemp() / "locks"
         where.mkdir(mode=0o700, exist_ok=True)
         monkeypatch.setattr(state, "locks_directory", lambda: where)
+
+
+@pytest.fixture(autouse=True)
+def prepared_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials' processes come from one that has imported what they need, as they do of a program without threads."""
+    monkeypatch.setattr(fork_server, "module_process", SimpleNamespace(start=prepared.start_module))
 
 
 @pytest.fixture

@@ -139,6 +139,7 @@ def test_around_each_named_change_versions_are_measured_again() -> None:
     assert min(counts[version] for version in (299, 300, 599, 600)) >= BESIDE
 
 
+@pytest.mark.long
 def test_modes_of_the_noise_that_look_like_a_step_name_no_version() -> None:
     """The first run of each version is in the mode that makes the modes look like a change at 400; later runs alternate
     between the two modes, 2 apart, and the change of 2 is at 700."""

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from support.links import leads_somewhere
 
+pytestmark = pytest.mark.source
+
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "docs/model/sources"
 FOLDERS = ["attack", "benches", "crates", "experiments", "fuzz", "machines", "published", "python", "tests", "tools"]

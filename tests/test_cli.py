@@ -316,7 +316,9 @@ def test_fail_on_means_the_good_or_the_bad_direction_of_each_metric(
         assert ("can never hold, neither way is better" in capsys.readouterr().err) == neutral
 
 
-@pytest.mark.parametrize("what", ["machines", "experiments", "workloads", "settings", "metrics"])
+@pytest.mark.parametrize(
+    "what", ["machines", pytest.param("experiments", marks=pytest.mark.long), "workloads", "settings", "metrics"]
+)
 def test_every_listed_name_has_help_and_can_be_shown_alone(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["list", what, "--json"]) == 0
     entries = json.loads(capsys.readouterr().out)[what]

@@ -175,6 +175,7 @@ def test_a_random_number_of_a_guest_costs_what_it_costs_on_a_machine_that_is_up(
     assert hashing < 0.01 * found["total"]
 
 
+@pytest.mark.long
 def test_reads_of_an_emulated_nvme_drive_cost_the_same_in_each_boot(iolab: CommandLine, kernel_name: str) -> None:
     """Its completions come at a time of the machine's own: without, each of them took a tick or more."""
     text = experiment(kernel_name).replace("rounds = 1", "rounds = 2").replace("[guest]\n", '[guest]\ndrive = "nvme"\n')

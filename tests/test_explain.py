@@ -109,7 +109,8 @@ def test_rounds_needed_lets_a_single_metric_pass() -> None:
     assert [rounds_needed(metrics) for metrics in (1, 3, 4, 10, 100, 1000)] == [5, 5, 6, 6, 7, 8]
 
 
-@pytest.mark.parametrize("rounds", [5, pytest.param(12, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("rounds", [5, 12])
 def test_false_discoveries_stay_within_their_rate(rounds: int) -> None:
     """Each kind of evidence promises a share of at most 5 % of what it claims, on average over experiments."""
     of_setting, of_result = [], []

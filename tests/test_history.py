@@ -64,6 +64,7 @@ def test_drift_that_nobody_saw_absorbs_no_step() -> None:
     assert seen_of(40, runs=60, at=30, size=3.0) == 40
 
 
+@pytest.mark.long
 def test_a_step_after_a_change_of_the_machine_is_found_too() -> None:
     def seen(size: float) -> int:
         histories = (np.asarray(stepped(60, 40, size, [3, seed])) + 5 * (np.arange(60) >= 20) for seed in range(40))

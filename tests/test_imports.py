@@ -12,6 +12,8 @@ import grimp
 import iolab
 import pytest
 
+pytestmark = pytest.mark.source
+
 HEAVY = {"jinja2", "markupsafe", "numpy", "optuna", "plotly", "polars", "pydantic", "rich", "scipy"}
 PACKAGE = Path(iolab.__file__).parent
 COMMANDS = PACKAGE / "presentation" / "cli"

@@ -389,6 +389,7 @@ def benchmark_of(collection: Collection) -> str:
     return f"b/{entry.benchmark}-{entry.hardware}"
 
 
+@pytest.mark.long
 def test_pages_load_without_an_error_hostile_names_are_inert_and_axe_is_content(
     browser: Browser, collection: Collection
 ) -> None:

@@ -91,6 +91,7 @@ def searched(
     return search
 
 
+@pytest.mark.long
 def test_the_best_candidate_is_found_and_the_keys_that_do_nothing_are_left_out() -> None:
     with_nothing = 0
     for seed in range(8):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -56,6 +57,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
             return popen(command, **options)  # type: ignore[call-overload, no-any-return]
 
         monkeypatch.setattr(subprocess, "Popen", instead)
+        monkeypatch.setattr(fork_server, "module_process", module_process)
         monkeypatch.setattr(module_process, "_may_fork", lambda: False)
 
     return use
@@ -159,6 +161,17 @@ def test_a_server_that_is_killed_after_it_was_found_alive_has_a_successor(
         record = executor.run(first_trial(), lambda progress: None, lambda: False)
     assert found_alive
     assert record.status == "ok"
+
+
+def test_a_server_that_is_killed_before_it_answers_has_a_successor() -> None:
+    """It is asked for the next trial's worker while the record of the last one is stored."""
+    with LocalProcess() as executor:
+        server = executor._forker()._process.pid
+        executor.run(first_trial(), lambda progress: os.kill(server, signal.SIGSTOP), lambda: False)
+        os.kill(server, signal.SIGKILL)
+        record = executor.run(first_trial(), lambda progress: None, lambda: False)
+        assert record.status == "ok"
+        assert executor._forker()._process.pid != server
 
 
 def test_a_child_whose_parent_is_gone_before_it_asks_executes_nothing() -> None:

@@ -1,4 +1,5 @@
-"""The command line in a fork of a process that has imported it: importing takes longer than most commands.
+"""The command line, or a module, in a fork of a process that has imported it: importing takes longer
+than most commands.
 
 A prepared process is started once by each process of the tests. It listens on a socket, and forks for each command line
 that it is sent, with the sender's arguments, directory, environment and standard streams; the fork ends as any Python
@@ -21,8 +22,12 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self, TextIO
+
+from iolab.base import child_process
+from iolab.machines import module_process
 
 from support import patience
 
@@ -171,6 +176,55 @@ class Forked:
             self._said += more
         line, _, self._said = self._said.partition(b"\n")
         return line.decode()
+
+
+class Module:
+    """A module of iolab's in a fork of the prepared process, with what `ForkServer` asks of a `subprocess.Popen`."""
+
+    def __init__(self, module: str, arguments: Sequence[str], fd: int, environment: dict[str, str]) -> None:
+        self._connection = socket.socket(socket.AF_UNIX)
+        self._connection.connect(str(address()))
+        request = {
+            "module": module,
+            "arguments": list(arguments),
+            "fd": fd,
+            "cwd": str(Path.cwd()),
+            "environment": environment,
+        }
+        socket.send_fds(self._connection, [json.dumps(request).encode() + b"\n"], [fd, 2])
+        self._said = self._connection.makefile("rb")
+        self.pid = int(self._said.readline())
+        self._has_ended = False
+
+    def poll(self) -> int | None:
+        """None while it runs."""
+        if not self._has_ended and not select.select([self._connection], [], [], 0)[0]:
+            return None
+        return self.wait()
+
+    def wait(self) -> int:
+        """Returns when it has ended."""
+        if not self._has_ended:
+            self._said.readline()
+            self._has_ended = True
+            self._said.close()
+            self._connection.close()
+        return 0
+
+    def kill(self) -> None:
+        """Sends SIGKILL, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+Process = Module | module_process.Fork | subprocess.Popen[bytes]
+
+
+def start_module(module: str, arguments: Sequence[str], fd: int) -> Process:
+    """As `module_process.start`, which starts a new Python in a process that has threads, as those of the tests."""
+    if not fits(dict(os.environ)):
+        return module_process.start(module, arguments, fd)
+    return Module(module, arguments, fd, child_process.python_environment())
 
 
 class _Reader(threading.Thread):

@@ -1,4 +1,4 @@
-"""The process that forks for each command line; see prepared.py, which starts it and asks it.
+"""The process that forks for each command line or module; see prepared.py, which starts it and asks it.
 
 Without this package on its path: it imports what `iolab` imports.
 """
@@ -16,6 +16,7 @@ import socket
 import sys
 import tempfile
 from pathlib import Path
+from typing import NoReturn
 
 from iolab.machines import module_process
 
@@ -73,7 +74,7 @@ def _serve(listener: socket.socket, lifeline: int) -> list[str]:
             for number, (_, other) in forks.items():
                 os.close(number)
                 os.close(other.detach())
-            return _become(request, streams)
+            return _become_module(request, streams) if "module" in request else _become(request, streams)
         for stream in streams:
             os.close(stream)
         _say(connection, pid)
@@ -111,12 +112,32 @@ def _become(request: dict[str, object], streams: list[int]) -> list[str]:
     environment, arguments = request["environment"], request["arguments"]
     assert isinstance(environment, dict) and isinstance(arguments, list)
     os.environ.update(environment)
-    # /proc shows whose process this is, and each that it forks, as it does for a new one.
-    texts = [f"{name}={text}" for name, text in sorted(environment.items(), key=_is_not_ours)]
-    module_process.write_over(module_process.ENVIRONMENT_FIELDS, texts)
+    _show(environment)
     os.chdir(str(request["cwd"]))
     tempfile.tempdir = None
     return arguments
+
+
+def _become_module(request: dict[str, object], streams: list[int]) -> NoReturn:
+    module, arguments, fd = (request[key] for key in ("module", "arguments", "fd"))
+    environment = request["environment"]
+    assert isinstance(environment, dict) and isinstance(arguments, list) and isinstance(fd, int)
+    kept, error = streams
+    error = os.dup(error) if error == fd else error
+    os.dup2(error, 2)
+    if kept != fd:
+        os.dup2(kept, fd)
+    os.environ.clear()
+    os.environ.update(environment)
+    _show(environment)
+    os.chdir(str(request["cwd"]))
+    module_process.become(str(module), arguments, fd)
+
+
+def _show(environment: dict[str, str]) -> None:
+    """/proc shows whose process this is, and each that it forks, as it does for a new one."""
+    texts = [f"{name}={text}" for name, text in sorted(environment.items(), key=_is_not_ours)]
+    module_process.write_over(module_process.ENVIRONMENT_FIELDS, texts)
 
 
 def _is_not_ours(variable: tuple[str, str]) -> bool:

@@ -12,8 +12,7 @@ WORKER = b"iolab.machines.worker"
 
 def of_this_process() -> int:
     """The only one that this process started, or that its server forked."""
-    below = [child for mine in _children(os.getpid()) for child in (mine, *_children(mine))]
-    (found,) = [pid for pid in below if _is_worker(pid)]
+    (found,) = [pid for pid in _below(os.getpid()) if _is_worker(pid)]
     return found
 
 
@@ -22,8 +21,9 @@ def of(state_dir: Path) -> list[int]:
     return [pid for pid in processes_with(state_dir) if _is_worker(pid)]
 
 
-def _children(pid: int) -> list[int]:
-    return [int(child) for child in _read(f"/proc/{pid}/task/{pid}/children").split()]
+def _below(pid: int) -> list[int]:
+    children = [int(child) for child in _read(f"/proc/{pid}/task/{pid}/children").split()]
+    return [below for child in children for below in (child, *_below(child))]
 
 
 def _is_worker(pid: int) -> bool:

@@ -66,9 +66,10 @@ def share_over(histogram: Sequence[Bucket], threshold: int) -> float | None:
     total = sum(count for _, _, count in histogram)
     if not total:
         return None
-    over = sum(count * _part_over(lowest, highest, threshold) for lowest, highest, count in histogram)
+    over = 0.0
+    for lowest, highest, count in histogram:
+        if lowest > threshold:
+            over += count
+        elif highest > threshold:
+            over += count * (highest - threshold) / (highest - lowest + 1)
     return over / total
-
-
-def _part_over(lowest: int, highest: int, threshold: int) -> float:
-    return min(1.0, max(0.0, (highest - threshold) / (highest - lowest + 1)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, cast, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
@@ -37,12 +38,12 @@ class Options(BaseModel):
     @classmethod
     def _is_one_line(cls, given: object, info: ValidationInfo) -> object:
         """An option's text ends up in other programs' lines, in paths and on terminals, so it stays on one line."""
-        field = cls.model_fields[str(info.field_name)]
-        if not extras(field).get("lines") and get_args(inner_type(field)) != (str, Any):
-            for text in _texts(given):
-                if not is_one_line(text):
-                    why = f"{shown(text)} given; expected a text on one line, without control characters"
-                    raise PydanticCustomError("quantity", "{why}", {"why": why})
+        several = next((text for text in _texts(given) if not is_one_line(text)), None)
+        if several is not None:
+            field = cls.model_fields[str(info.field_name)]
+            if not extras(field).get("lines") and get_args(inner_type(field)) != (str, Any):
+                why = f"{shown(several)} given; expected a text on one line, without control characters"
+                raise PydanticCustomError("quantity", "{why}", {"why": why})
         return given
 
     @property
@@ -269,6 +270,7 @@ def _owner(model: type[BaseModel], path: tuple[str | int, ...]) -> tuple[type[Ba
     return model, depth
 
 
+@cache
 def natural_lists(model: type[BaseModel]) -> frozenset[str]:
     """The options of `model`, and of the tables it holds by name, whose one value is a list."""
     names = {name for name, field in model.model_fields.items() if takes_list(field)}

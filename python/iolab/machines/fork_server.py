@@ -16,6 +16,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cached_property
 
 from iolab.base.errors import MachineError
 from iolab.machines import module_process
@@ -30,14 +31,26 @@ STATUS_LOST = 256
 
 
 class ForkedWorker:
-    """A worker that the server forked: what `WorkerProcess` uses of a `subprocess.Popen`."""
+    """A worker that the server was asked for: what `WorkerProcess` uses of a `subprocess.Popen`."""
 
     def __init__(self, connection: socket.socket) -> None:
         """`connection`: where the server sends the worker's number and, at its end, its exit status."""
-        message, (self._pidfd, *_), _, _ = socket.recv_fds(connection, STATUS.size, 1)
-        self.pid: int = STATUS.unpack(message)[0]
         self.returncode: int | None = None
         self._connection = connection
+
+    @property
+    def pid(self) -> int:
+        """Its number, once the server has answered. Raises ServerEnded."""
+        return self._number_and_pidfd[0]
+
+    @cached_property
+    def _number_and_pidfd(self) -> tuple[int, int]:
+        try:
+            message, (pidfd, *_), _, _ = socket.recv_fds(self._connection, STATUS.size, 1)
+            return STATUS.unpack(message)[0], pidfd
+        except (OSError, ValueError, struct.error) as error:  # it ended before it answered
+            self._connection.close()
+            raise ServerEnded.before_it_answered() from error
 
     def poll(self) -> int | None:
         """The exit status, negative for a signal; None while it runs."""
@@ -48,25 +61,31 @@ class ForkedWorker:
     def wait(self, timeout_s: float) -> int:
         """The exit status. Raises subprocess.TimeoutExpired."""
         if self.returncode is None:
+            pid, pidfd = self._number_and_pidfd
             if not select.select([self._connection], [], [], timeout_s)[0]:
-                raise subprocess.TimeoutExpired(f"worker {self.pid}", timeout_s)
+                raise subprocess.TimeoutExpired(f"worker {pid}", timeout_s)
             message = self._connection.recv(STATUS.size)
-            if not message and not select.select([self._pidfd], [], [], timeout_s)[0]:
-                raise subprocess.TimeoutExpired(f"worker {self.pid}", timeout_s)
+            if not message and not select.select([pidfd], [], [], timeout_s)[0]:
+                raise subprocess.TimeoutExpired(f"worker {pid}", timeout_s)
             self.returncode = STATUS.unpack(message)[0] if message else STATUS_LOST
             self._connection.close()
-            os.close(self._pidfd)
+            os.close(pidfd)
         return self.returncode
 
     def kill(self) -> None:
         """Sends SIGKILL, unless it has ended."""
         if self.returncode is None:
             with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+                signal.pidfd_send_signal(self._number_and_pidfd[1], signal.SIGKILL)
 
 
 class ServerEnded(MachineError):
     """The server was killed, by a user or for lack of memory. The request was not at fault."""
+
+    @classmethod
+    def before_it_answered(cls) -> ServerEnded:
+        """The line that reports it."""
+        return cls("the process that forks workers has ended", remedy="run it again")
 
 
 class ForkServer:
@@ -90,7 +109,8 @@ class ForkServer:
         return self._process.poll() is None
 
     def fork(self, stdin: int, stdout: int, stderr: int, held: Sequence[int]) -> ForkedWorker:
-        """A worker with these standard streams, which holds the descriptors `held` open as long as it lives.
+        """Asks for a worker with these standard streams, which holds the descriptors `held` open as long as it lives,
+        and waits for no answer: the worker's `pid` does.
 
         Raises:
             ServerEnded: it has ended permanently.
@@ -99,12 +119,15 @@ class ForkServer:
         try:
             with theirs, self._lock:
                 socket.send_fds(self._channel, [b"fork"], [theirs.fileno(), stdin, stdout, stderr, *held])
-            return ForkedWorker(ours)
-        except (OSError, ValueError, struct.error) as error:  # it ended before it answered
+        except OSError as error:
             ours.close()
-            self._process.kill()
-            self._process.wait()
-            raise ServerEnded("the process that forks workers has ended", remedy="run it again") from error
+            raise ServerEnded.before_it_answered() from error
+        return ForkedWorker(ours)
+
+    def kill(self) -> None:
+        """For one that has not answered: another takes its place. Returns when it has ended."""
+        self._process.kill()
+        self._process.wait()
 
     def close(self) -> None:
         """Ends the server; its workers continue."""
@@ -127,10 +150,15 @@ def forked(server: Callable[[], ForkServer], stdin: int, stdout: int, stderr: in
     Raises:
         ServerEnded: the other was killed too.
     """
+    chosen = server()
     try:
-        return server().fork(stdin, stdout, stderr, held)
+        worker = chosen.fork(stdin, stdout, stderr, held)
+        _ = worker.pid
     except ServerEnded:
-        return server().fork(stdin, stdout, stderr, held)
+        chosen.kill()
+        worker = server().fork(stdin, stdout, stderr, held)
+        _ = worker.pid
+    return worker
 
 
 def serve(number: int) -> None:

@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 from iolab.base import child_process
 
@@ -68,7 +69,7 @@ def start(module: str, arguments: Sequence[str], fd: int) -> Fork | subprocess.P
     if _may_fork():
         pid = os.fork()
         if pid == 0:
-            _become(module, arguments, fd)
+            become(module, arguments, fd)
         return Fork(pid)
     return subprocess.Popen(
         [*child_process.python(module), *arguments],
@@ -84,8 +85,9 @@ def _may_fork() -> bool:
     return len(list(Path("/proc/self/task").iterdir())) == 1 and not any(name.startswith(AT_START) for name in dropped)
 
 
-def _become(module: str, arguments: Sequence[str], fd: int) -> None:
-    """Does not return: what this process was doing is its parent's."""
+def become(module: str, arguments: Sequence[str], fd: int) -> NoReturn:
+    """Turns a fork into the process that `start` describes, and does not return: what this process was doing is its
+    parent's."""
     try:
         _leave_the_parents(fd)
         environment = child_process.python_environment()

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from iolab.base import child_process
@@ -21,7 +22,7 @@ from iolab.base.gc_pause import gc_paused
 from iolab.domain.executor import Answer, LeftBehind, OnProgress, Progress, ShouldStop, TrialStalled, error_from_json
 from iolab.domain.record import Fault, Record
 from iolab.domain.trial import DeviceIdentity
-from iolab.machines.fork_server import STATUS_LOST, ForkedWorker, ForkServer, forked
+from iolab.machines.fork_server import STATUS_LOST, ForkedWorker, ForkServer, ServerEnded, forked
 from iolab.machines.system import life, stall
 from iolab.machines.system.undo import restore_abandoned, what_stays
 
@@ -54,12 +55,14 @@ class WorkerProcess:
         pass_fds: Sequence[int] = (),
         patience_s: float = stall.PATIENCE_S,
         server: Callable[[], ForkServer] | None = None,
+        ahead: bool = False,
     ) -> None:
         """
         Args:
             pass_fds: descriptors that it holds open as long as it lives.
             patience_s: how long a trial, or a step of undoing it, may get nowhere.
             server: gives the living server that forks it; None: a new Python.
+            ahead: the server is only asked for it; `has_begun` waits for the answer.
         """
         self._patience_s = patience_s
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (until `end`)
@@ -69,7 +72,8 @@ class WorkerProcess:
         self._process: Process
         try:
             if server is not None:
-                self._process = forked(server, theirs_in, theirs_out, self._stderr.fileno(), pass_fds)
+                fork = server().fork if ahead else partial(forked, server)
+                self._process = fork(theirs_in, theirs_out, self._stderr.fileno(), pass_fds)
             else:
                 self._process = subprocess.Popen(
                     [*child_process.python(WORKER), str(patience_s)],
@@ -94,6 +98,16 @@ class WorkerProcess:
         """Why the trial was given up."""
         self._left: str | None = None
         """What was left behind with the worker, which does not end."""
+
+    def has_begun(self) -> bool:
+        """Whether there is such a process; if not, because its server was killed, nothing of it is left."""
+        try:
+            _ = self._process.pid
+        except ServerEnded:
+            for stream in (self._stdin, self._stdout, self._stderr):
+                stream.close()
+            self.ended = True
+        return not self.ended
 
     def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
         """The trial's record. A worker that was stopped, or died, has `ended` and takes no other; its death is a record

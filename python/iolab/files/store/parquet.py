@@ -167,7 +167,11 @@ class _Compact:
         return (number >> 1) ^ -(number & 1)
 
     def _varint(self) -> int:
-        number = shift = 0
+        number = byte = self._byte()
+        if byte < 0x80:  # nearly all: a run of thousands of trials has millions
+            return number
+        number &= 0x7F
+        shift = 7
         while True:
             byte = self._byte()
             number |= (byte & 0x7F) << shift

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from iolab.base.errors import MachineError
 from iolab.domain.executor import OnProgress, ShouldStop
 from iolab.domain.record import Record
 from iolab.domain.trial import DeviceIdentity, Target, Trial
 from iolab.machines import fork_server
-from iolab.machines.fork_server import ForkServer
+from iolab.machines.fork_server import ForkServer, ServerEnded
 from iolab.machines.system import lock, stall
 from iolab.machines.system.lock import Lock
 from iolab.machines.worker_process import WORKER, WorkerProcess
@@ -35,10 +33,9 @@ class LocalProcess:
         self._held = tuple(held)
         self._patience_s = patience_s or stall.PATIENCE_S
         self._server: ForkServer | None = None
-        self._forking = ThreadPoolExecutor(1)
         self._leaving: WorkerProcess | None = None
         """The last trial's, which has answered and may not have ended: its record is stored meanwhile."""
-        self._ready: tuple[tuple[int, ...], Future[WorkerProcess]] | None = None
+        self._ready: tuple[tuple[int, ...], WorkerProcess] | None = None
         """The next trial's, if its target is the same, with the locks that it holds: forked while a record is stored,
         when nothing is measured."""
 
@@ -64,13 +61,13 @@ class LocalProcess:
             child.stop()
             self._leaving = child
         fds = self._fds(trial.target)
-        self._ready = (fds, self._forking.submit(self._forked, fds))
+        with suppress(ServerEnded):  # the next trial asks again
+            self._ready = (fds, self._forked(fds, ahead=True))
         return record
 
     def close(self) -> None:
         """Releases the locks on the targets, so that other runs may use them."""
         self._see_off()
-        self._forking.shutdown()
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -91,8 +88,8 @@ class LocalProcess:
         if self._ready is not None:
             _, ready = self._ready
             self._ready = None
-            with suppress(MachineError):
-                ready.result().end()
+            if ready.has_begun():
+                ready.end()
 
     def _child(self, trial: Trial) -> WorkerProcess:
         fds = self._fds(trial.target)
@@ -100,12 +97,13 @@ class LocalProcess:
             _, ready = self._ready
             self._ready = None
             self._see_off()
-            return ready.result()
+            if ready.has_begun():
+                return ready
         self._see_off()
         return self._forked(fds)
 
-    def _forked(self, fds: tuple[int, ...]) -> WorkerProcess:
-        return WorkerProcess(pass_fds=fds, patience_s=self._patience_s, server=self._forker)
+    def _forked(self, fds: tuple[int, ...], *, ahead: bool = False) -> WorkerProcess:
+        return WorkerProcess(pass_fds=fds, patience_s=self._patience_s, server=self._forker, ahead=ahead)
 
     def _forker(self) -> ForkServer:
         self._server = fork_server.living(self._server, WORKER, [str(self._patience_s)])

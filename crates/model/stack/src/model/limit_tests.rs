@@ -66,6 +66,7 @@ pub(super) fn reads_per_s(
 /// A slice's worth at the beginning comes on top: a tenth of a second in two. One reader under BFQ waits for the other's
 /// turns, too, and so may lose part of a slice.
 #[test]
+#[ignore = "long: `make test-all` runs it"]
 fn a_group_has_its_rate_and_who_is_in_none_has_the_rest() {
     for scheduler in ["none", "mq-deadline", "bfq"] {
         for engine in ["io_uring", "libaio", "psync"] {

@@ -139,6 +139,7 @@ fn greedy_collection_of_random_writes_costs_what_the_closed_form_says() {
 }
 
 #[test]
+#[ignore = "long: `make test-all` runs it"]
 fn a_steady_start_is_as_good_as_a_long_run() {
     for (collector, within) in [
         (Collector::Greedy, 0.02),
@@ -196,6 +197,7 @@ fn a_device_in_the_steady_state_of_a_skew_has_each_unit_where_its_block_says() {
 }
 
 #[test]
+#[ignore = "long: `make test-all` runs it"]
 fn a_start_in_the_steady_state_of_a_skew_is_as_good_as_a_long_run() {
     for (collector, fill, skew) in [
         (Collector::Greedy, 0.75, zones(0.2, 0.8)),

@@ -111,6 +111,7 @@ fn under_2_4_somebody_runs_ahead_and_under_2_5_all_thrash() {
 
 /// What decides it: the same kernel, made to walk the page tables of all processes in turn.
 #[test]
+#[ignore = "long: `make test-all` runs it"]
 fn a_walk_that_changes_the_process_after_each_call_thrashes_too() {
     let mut in_turn = swap();
     in_turn["walk_pages"] = json!(32);
@@ -231,6 +232,7 @@ proptest! {
 
     /// Everybody comes to an end, and `check` finds each page in one place, no frame and no slot lost.
     #[test]
+    #[ignore = "long: `make test-all` runs it"]
     fn nobody_starves_and_nothing_is_lost(
         kernel in prop::sample::select(vec!["2.4.20", "2.5.59", "2.6.10"]),
         memory_mib in 1u64..12,
