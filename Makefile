@@ -80,7 +80,7 @@ check-python: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check
 	# Its cache knows nothing of modules that have come since.
 	PYTHONPATH=python $(BIN)/lint-imports --no-cache
-	PYTHONPATH=python $(PYTHON) -m pytest --noconftest --quiet tests/test_citations.py tests/test_imports.py tests/test_words.py
+	PYTHONPATH=python $(PYTHON) -m pytest --noconftest --quiet $$(grep -l 'pytestmark = pytest.mark.source' tests/*.py)
 	$(BIN)/mypy
 	$(BIN)/mypy benches tools
 	MYPYPATH=tests:attack:tools $(BIN)/mypy attack/*.py

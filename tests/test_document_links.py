@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from support.links import FENCED, leads_somewhere, links
 
+pytestmark = pytest.mark.source
+
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 

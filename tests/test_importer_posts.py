@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.files.importer.run_import import open_files, open_run
 from iolab.files.importer.wrapped import WIDTH_MIN, joined, wrappings_of
+from iolab.files.store import RunData
 from iolab.presentation.table import render
-from test_importer import value
+from test_importer import opened, value
 from test_importer_everyday import KIB, MIB, MS, US
 
 IOSTAT = """\
@@ -697,3 +698,76 @@ def test_etcdctl_states_its_rate_whether_it_passes_or_fails(tmp_path: Path) -> N
     )
     assert [value(run, name, "etcdctl", "write.operations_per_s") for name in ("before", "after")] == [97, 151]
     assert value(run, "before", "etcdctl", "write.latency_ns_max") == pytest.approx(744 * MS)
+
+
+def values(run: RunData, setting: str, workload: str, key: str) -> list[float]:
+    return list(run.metrics.filter(setting=setting, workload=workload, key=key).sort("round")["value"])
+
+
+def test_names_that_number_what_was_repeated_are_rounds(tmp_path: Path) -> None:
+    lines = "unpatched:\n  run 1: write: IOPS=1201, BW=4805KiB/s\n  run 2: write: IOPS=1188, BW=4752KiB/s\n"
+    lines += "patched:\n  run 1: write: IOPS=1733, BW=6932KiB/s\n  run 2: write: IOPS=1741, BW=6964KiB/s\n"
+    run = opened(tmp_path / "mail.txt", lines)
+    assert values(run, "patched", "fio-lines", "write.iops") == [1733, 1741]
+    table = "IOPS of 4k randwrite:\n\n          old     new\n run 1    30112   33100\n run 2    30401   33502\n"
+    run = opened(tmp_path / "table.txt", table + " average  30256   33301\n")
+    assert values(run, "new", "table", "iops") == [33100, 33502]
+    assert any("rows over all rounds are left out: average" in problem for problem in run.problems)
+    run = opened(tmp_path / "a.md", "| kernel | run1 | run2 |\n|---|---|---|\n| 5.15 | 402 MB/s | 398 MB/s |\n")
+    assert values(run, "5.15", "table", "rate_bytes_per_s") == [402e6, 398e6]
+    run = opened(tmp_path / "b.md", "| | IOPS |\n|---|---|\n| test 1 | 400 |\n| test 2 | 9,000 |\n")
+    assert values(run, "test 2", "table", "iops") == [9000], "another test may be something else"
+
+
+def test_the_message_of_a_commit_is_read_as_it_was_written(tmp_path: Path) -> None:
+    text = "commit 3c1d2e5f8a70b1\nAuthor: A Name <a@example.org>\nDate:   Tue Mar 8 10:11:12 2022 +0800\n\n"
+    text += "    ext4: lock less\n\n    Before:\n      write: IOPS=41.2k, BW=161MiB/s (169MB/s)(9660MiB/60001msec)\n"
+    text += "    After:\n      write: IOPS=97.5k, BW=381MiB/s (399MB/s)(22.3GiB/60001msec)\n"
+    run = opened(tmp_path / "log.txt", text)
+    assert value(run, "Before", "fio", "iops") == pytest.approx(41_200)
+    assert value(run, "After", "fio", "iops") == pytest.approx(97_500)
+
+
+def test_what_stands_behind_the_figures_of_a_row_below_no_name(tmp_path: Path) -> None:
+    changes = "            base        patched\n  1 job     1893K IOPS   2042K IOPS  (+7.9%)\n"
+    run = opened(tmp_path / "a.txt", changes + "  2 jobs    3611K IOPS   3925K IOPS  (+8.7%)\n")
+    assert value(run, "patched", "2 jobs", "iops") == 3_925_000
+    assert any("changes behind rows are left out" in problem for problem in run.problems)
+    spreads = "Read throughput (MB/s), mean(stddev):\n\n  bs    vanilla         patched\n"
+    spreads += "  4k    1021.3 (12.1)   1402.2 (9.8)\n  64k   1811.0 (20.2)   2410.4 (18.1)\n"
+    run = opened(tmp_path / "b.txt", spreads)
+    assert value(run, "patched", "64k", "rate_bytes_per_s") == pytest.approx(2410.4e6)
+
+
+def test_rows_and_columns_of_percentiles_have_the_unit_above(tmp_path: Path) -> None:
+    rows = "read latency (us):\n\n  pct    vanilla   patched\n  p50       12.1      11.9\n  p99.9    310.0     402.2\n"
+    run = opened(tmp_path / "rows.txt", rows)
+    assert value(run, "patched", "rows", "latency_ns_p999") == pytest.approx(402_200)
+    columns = "fsync latency percentiles in ms:\n\n          p50    p99    max\n jbd2     1.2    9.1   88.0\n"
+    run = opened(tmp_path / "columns.txt", columns + " fast     0.4    2.2   91.3\n")
+    assert value(run, "fast", "table", "latency_ns_p99") == pytest.approx(2_200_000)
+    assert value(run, "fast", "table", "latency_ns_max") == pytest.approx(91_300_000)
+
+
+def test_a_title_ends_the_sentences_before_it(tmp_path: Path) -> None:
+    rates = "  read : io=524288KB, bw={}MB/s, iops={}, runt= 301msec\n"
+    text = f"We moved the log to NVMe. Tests with 16 writers, before:\n{rates.format('1700.2', '435455')}"
+    run = opened(tmp_path / "mail.txt", f"{text}\nafter:\n{rates.format('2133.4', '546133')}")
+    assert value(run, "after", "fio", "iops") == 546_133
+
+
+def test_several_figures_in_a_cell_are_no_name(tmp_path: Path) -> None:
+    text = "| chunk | stock | patched | gain |\n|---|---|---|---|\n| 64K | 612.3   88.1 | 801.2   61.0 | 30.9% |\n"
+    run = opened(tmp_path / "t.md", text + "| 128K | 701.9   85.4 | 912.0   60.2 | 29.9% |\n")
+    assert {row["setting"] for row in run.metrics.to_dicts()} == {"t"}
+    assert any("4 cells without a single figure, such as '612.3   88.1'" in problem for problem in run.problems)
+
+
+def test_wrk_has_latencies_and_transfer(tmp_path: Path) -> None:
+    text = "  4 threads and 128 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n"
+    text += "    Latency     5.12ms    2.31ms  81.22ms   88.12%\n    Req/Sec     6.31k   412.02     7.91k    71.20%\n"
+    text += "  753102 requests in 30.05s, 11.91GB read\nRequests/sec:  25061.63\nTransfer/sec:    405.81MB\n"
+    run = opened(tmp_path / "wrk.txt", text)
+    figures = {"latency_ns_mean": 5.12e6, "latency_ns_max": 81.22e6, "operations_per_s": 25061.63, "elapsed_s": 30.05}
+    for metric, figure in {**figures, "rate_bytes_per_s": 405.81 * 2**20}.items():
+        assert value(run, "wrk", "requests", metric) == pytest.approx(figure)

@@ -14,7 +14,7 @@ from iolab.files.importer.quantity_cell import quantities, several, without_spre
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.text import ABSENT, QUOTED_MAX
-from iolab.files.importer.text_table import add
+from iolab.files.importer.text_table import STATISTIC, add
 
 CONTEXT_LINES = 3
 HEADING_LINES_MAX = 2
@@ -23,6 +23,11 @@ ROWS_MIN = 2
 COLUMNS_MIN = 2
 _GAP = re.compile(r"\s{2,}+|\t+")
 _RULE = re.compile(r"[-=+\s]+$")
+_CHANGE = re.compile(r"\s+[(\[]?[-+~]?\d[\d.]*+ ?%[)\]]?$")
+"""Behind a row's figures, below no name: computed anew."""
+_SPREAD_STATED = re.compile(r"\b(?:std\.? ?dev|stdev|standard deviation|s\.?d\.|sd\b|rsd)", re.IGNORECASE)
+_SPREAD = re.compile(r"(?<=[\d%]) \([\d.]++ ?%?\)(?=\s|$)")
+"""`1021.3 (12.1)`, where the text says what stands in brackets."""
 _NAMED_ROW = re.compile(r"(?P<name>\S[^:]{0,100}):\s+(?P<figures>\d\S*(?:\s+\d\S*)*)$")
 """`patched, 128 KiB: 3.1 2.4 47.3%`, whatever spaces are in the name."""
 
@@ -41,6 +46,8 @@ class _Found:
     names: int = 1
     """The columns of text before those of figures."""
     rows: list[list[str]] = field(default_factory=list)
+    has_changes: bool = False
+    """Whether a change stands behind rows, below no name."""
     beside: list[Line] = field(default_factory=list)
     """Lines right below the rows that end in a figure, and are none."""
 
@@ -52,6 +59,11 @@ class _Found:
     def takes(self, text: str) -> bool:
         """Whether the line is a row: as many columns as the heading has, parted by two spaces or more, or as many
         words. The first row decides."""
+        if _SPREAD_STATED.search(" ".join([self.text, *self.context])):
+            text = _SPREAD.sub("", text)
+        if (change := _CHANGE.search(text)) and len(_cells(text)) > len(self.header):
+            self.has_changes = True
+            text = text[: change.start()]
         cells, words, heading = _cells(text), text.split(), self.text.split()
         if (named := _NAMED_ROW.match(text)) and len(figures := named["figures"].split()) == len(self.header) - 1:
             cells = [" ".join(named["name"].split()), *figures]
@@ -125,12 +137,14 @@ def _of_results(found: _Found) -> bool:
 def _parse(source: Source, results: Results) -> None:
     for found in filter(_of_results, _tables(source.lines(results.problem))):
         header = found.header
-        if not any(map(OF_RESULT.search, header)):
+        if not any(map(OF_RESULT.search, header)) or all(map(STATISTIC.fullmatch, header[1:])):
             what = next(filter(None, map(stated_in, found.context)), "")
             shares = {place for row in found.rows for place, cell in enumerate(row) if cell.endswith("%")}
             header = [
                 name if place in shares or not place else f"{name} {what}".strip() for place, name in enumerate(header)
             ]
+        if found.has_changes:
+            results.problem("changes behind rows are left out: they are computed anew", found.line)
         for line in found.beside:
             results.problem(
                 f"not as many figures as the heading has: left out, {line.text.strip()[:QUOTED_MAX]!r}", line.number

@@ -10,13 +10,14 @@ from dataclasses import replace
 from iolab.files.importer.figures import Rule, figures_format, of, rule
 from iolab.files.importer.listed import SETTING
 from iolab.files.importer.source import Source
+from iolab.files.importer.titles import NUMBERED_ROUND
 
 _FIGURES = (
     r"IOPS=(?P<iops>[\d.]{1,20}+)(?P<iops_unit>[kM]?),? BW=(?P<rate>[\d.]{1,20}+)(?P<rate_unit>[KMG]?i?B)/s"
     r"(?: \([\d.]++ ?[kKMG]?B/s\))?(?:\s+[^\w\s]{1,20}+)?\s*+$"
 )
-_LABEL = rf"(?:(?:(?P<setting>(?i:{SETTING.pattern}))|(?P<workload>[^\s:=][^:=]{{0,60}}?))\s*+:\s*+)"
-"""A name of what was changed, such as a filesystem, or of what was done."""
+_LABEL = rf"(?:(?:{NUMBERED_ROUND}|(?P<setting>(?i:{SETTING.pattern}))|(?P<workload>[^\s:=][^:=]{{0,60}}?))\s*+:\s*+)"
+"""A name of what was changed, such as a filesystem, or of what was done, or the number of a round."""
 _MORE = re.compile(r"\b(?:[sc]?lat|sync)\s*+(?:percentiles )?\([mun]sec\)|\d\.\d+th=\[")
 """Latencies, whose jobs are not in such a text. Wherever they stand: lines may have been joined."""
 

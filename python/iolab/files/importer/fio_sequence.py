@@ -21,6 +21,10 @@ _OF_FIO = re.compile(
     r"|[\[\]{}$#]$|\$\s|#\s(?=[a-z./])"
     r"|.*\bfio\b.*--|note: |hostname=|Client|Server|WARNING|Send |Accept|All clients|\S*@\S*[:~]"
 )
+_OF_MAIL = re.compile(
+    r"(?:From|To|Cc|Date|Subject|Author(?:Date)?|Commit(?:Date)?|Merge|Message-ID|Link|Fixes|[A-Z][\w-]{1,40}-by): "
+)
+"""Headers of mails and commits, and trailers."""
 _DECORATION = "#=*-_~:[]() \t"
 
 
@@ -41,6 +45,7 @@ class Heading:
             or short.endswith(",")
             or len(short) > (TITLE_MAX if is_tagged or short.endswith(":") else HEADING_MAX)
             or _OF_FIO.match(text)
+            or _OF_MAIL.match(short)
             or not re.search(r"\w", short)
         ):
             return

@@ -46,6 +46,9 @@ LOG_PREFIXES = tuple(
 )
 
 
+_COMMIT = re.compile(r"commit [0-9a-f]{7,64}\b")
+_MESSAGE_INDENT = " " * 4
+"""What `git log` and `git show` put before each line of a commit's message."""
 _FENCE = re.compile(r"\s*+(?:`{3,}+|~{3,}+)\s*+(?P<rest>.*)")
 _LANGUAGE = re.compile(r"[\w+-]{0,20}\s*+$")
 _OF_CHANGE = re.compile(r"(?:diff|patch)\s*+$")
@@ -81,6 +84,7 @@ class Posting:
         self._is_encoded = _looks_encoded(lines)
         """From the first line on; a header begins it elsewhere."""
         self._prefix = log_prefix([line for _, line in self._decoded(enumerate(lines))])
+        self._has_commits = any(_COMMIT.match(line) for line in map(plain, lines))
 
     @property
     def is_wrapped(self) -> bool:
@@ -93,6 +97,8 @@ class Posting:
         for number, text in self._decoded(lines):
             found = self._prefix.match(text) if self._prefix else None
             shown = plain(text[found.end() :] if found else text)
+            if self._has_commits:
+                shown = shown.removeprefix(_MESSAGE_INDENT)
             if fence := _FENCE.match(shown):
                 is_change = bool(_OF_CHANGE.match(fence["rest"]))
                 shown = "" if _LANGUAGE.match(fence["rest"]) else fence["rest"]

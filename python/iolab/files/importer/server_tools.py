@@ -391,11 +391,11 @@ CRYPTSETUP = figures_format(
     ],
 )
 
-HEY = figures_format(
-    "hey",
-    "etcd's benchmark, and hey: requests per second, latencies and their distribution",
+REQUESTS = figures_format(
+    "requests",
+    "hey, wrk and etcd's benchmark: requests per second, latencies and their distribution",
     recognised_by=r"Requests/sec:\s++[\d.]++\s*+$",
-    words=("Requests/sec", "Slowest", "Fastest", "Latency distribution"),
+    words=("Requests/sec", "Slowest", "Fastest", "Latency distribution", "Transfer/sec", "requests in"),
     titled=True,
     whole={"operations_per_s": "Requests/sec"},
     rules=[
@@ -405,7 +405,17 @@ HEY = figures_format(
             rule(rf"{word}:\s++{_figure('at')} secs", at=of(f"latency_ns_{name}", 1e9))
             for word, name in (("Slowest", "max"), ("Fastest", "min"), ("Average", "mean"), ("Stddev", "stddev"))
         ),
+        rule(
+            rf"Latency\s++{_span('mean')}\s++{_span('stddev')}\s++{_span('max')}\s++[\d.]++%",
+            **{name: of(f"latency_ns_{name}") for name in ("mean", "stddev", "max")},
+        ),
+        *(rule(rf"{percent}%\s++{_span('at')}$", at=of(f"latency_ns_p{percent}")) for percent in (50, 75, 90, 99)),
+        rule(rf"\d++ requests in {_figure('time')}s, ", time=of("elapsed_s")),
         rule(rf"Requests/sec:\s++{_figure('rate')}\s*+$", rate=of("operations_per_s")),
+        *(
+            rule(rf"Transfer/sec:\s++{_figure('rate')}{unit}B$", rate=of("rate_bytes_per_s", 1024.0**power))
+            for power, unit in enumerate(("", "K", "M", "G"))  # wrk divides by 1,024
+        ),
         *(
             rule(rf"{percent}%{{1,2}} in {_figure('at')} secs", at=of(f"latency_ns_{name}", 1e9))
             for percent, name in (("50", "p50"), ("90", "p90"), ("95", "p95"), ("99", "p99"), ("99\\.9", "p999"))
@@ -452,7 +462,7 @@ ETCDCTL = figures_format(
 )
 
 FORMATS = (
-    HEY,
+    REQUESTS,
     ETCDCTL,
     BBOLT,
     COCKROACH,

@@ -41,10 +41,14 @@ from iolab.files.importer.quantity_cell import (
 from iolab.files.importer.results import Results, Row, Table
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import ABSENT, QUOTED_MAX
+from iolab.files.importer.titles import NUMBERED_ROUND
 
 OF_NO_NAME = "table"
 TIME = "time_ns"
 _NUMBERED = re.compile(r"(?:round|run|iteration|iter|repeat|rep|trial|test|result|sample|#)[ _.#-]?\d+", re.IGNORECASE)
+_OVER_ROUNDS = re.compile(r"(?:average|avg|mean|median|min|max|minimum|maximum|std ?dev|total|sum)\.?", re.IGNORECASE)
+STATISTIC = re.compile(r"p ?\d\d(?:\.\d{1,4})?|\d\d(?:\.\d{1,4})?th|min|max|avg|mean|average|median", re.IGNORECASE)
+"""The name of a row, or of a column, that is one figure of a distribution."""
 _OF_METRIC = re.compile(
     r"iops|bandwidth|\bbw\b|throughput|rate|[kmg]i?b/s|read|write|time|cpu|(?<!\d)%|\bp\d\d|stdev|\b(?:[nmu]s|sec)\b",
     re.IGNORECASE,
@@ -55,11 +59,14 @@ _BOTH_WAYS = re.compile(r"\s*\(?\b(?:read|r) ?/ ?(?:write|w)\b\)?", re.IGNORECAS
 _WAY = re.compile(r"(?P<what>\S.{0,40}?)\s*[(\[](?P<way>[RWrw])[)\]]")
 _OF_CHANGE = re.compile(r"\b(?:(?:un)?patched|vanilla|base(?:line)?|mainline|before|after)\b", re.IGNORECASE)
 """Rows that name what was changed, and not only what was done."""
+_FIGURES = re.compile(r"[-+]?\d[\d.,]*+%?(?:\s++[-+]?\d[\d.,]*+%?)++")
+"""`612.3   88.1`: the cells of several columns, and no name."""
 _SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
 
 
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     """Adds a table of text: names of columns, and cells below them."""
+    rows = _without_numbers(rows, results, table.line)
     header, rows = _with_unit_of_all(_without_prefix(list(map(without_spread_name, header))), rows)
     header, rows = _with_units(*_by_way(_spelled_out(header), rows))
     header, rows = _by_statistic(header, rows, results, table.line)
@@ -89,6 +96,17 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         results.problem(
             f"{counted(len(left_out), 'cell')} without a single figure, such as {left_out[0]}: left out", table.line
         )
+
+
+def _without_numbers(rows: list[list[str]], results: Results, line: int) -> list[list[str]]:
+    """Rows that are rounds, without the numbers that they are called by, and without statistics over them."""
+    numbered = [row for row in rows if re.fullmatch(NUMBERED_ROUND, row[0])]
+    over_all = [row[0] for row in rows if _OVER_ROUNDS.fullmatch(row[0])]
+    if len({row[0] for row in numbered}) < 2 or len(numbered) + len(over_all) < len(rows):
+        return rows
+    if over_all:
+        results.problem(f"rows over all rounds are left out: {', '.join(over_all)[:QUOTED_MAX]}", line)
+    return [["", *row[1:]] for row in numbered]
 
 
 def _without_prefix(header: list[str]) -> list[str]:
@@ -194,16 +212,20 @@ def _add_settings(table: Table, names: list[str], metric: str, rows: list[list[s
     _, op, plain = metric_of(bare.strip() or metric)
     op = next((way for way in ("read", "write") if way in metric.lower()), op)
     for row in rows:
+        of_row = f"{metric} {row[0]}" if STATISTIC.fullmatch(row[0]) else ""
         for name, cell in zip(names, row[1:], strict=True):
             known = quantities_below(cell, metric)
             left_out += _without_figure(cell, known)
             for found in known or (None,):
-                called = (
+                statistic = (
+                    found.metric_called(of_row) if of_row and found is not None and found.metric == "ns" else None
+                )
+                called = statistic or (
                     None if found is None else found.metric_called(metric) or (f"{plain}_ns" if found.metric else None)
                 )
                 if called is None and "iops" in metric.lower():
                     called = "iops"
-                made = table.row(name, row[0] or source.stem_without_round)
+                made = table.row(name, (row[0] if statistic is None else "") or source.stem_without_round)
                 made.add(called or plain, None if found is None else found.value, op=op, absent="empty in the table")
     return left_out
 
@@ -244,8 +266,10 @@ def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
         any(map(quantities, column)) for column in list(zip(*rows, strict=True))[1:]
     )
     # Rows of sizes are what was done, under settings of one metric.
-    are_named = all(_is_text(row[0]) or parameter.SIZE.fullmatch(row[0]) for row in rows) or is_amount(
-        header[0], [row[0] for row in rows]
+    are_named = (
+        are_numbered
+        or all(_is_text(row[0]) or parameter.SIZE.fullmatch(row[0]) for row in rows)
+        or is_amount(header[0], [row[0] for row in rows])
     )
     return one_kind and (has_unit or are_numbered or are_tests) and are_named
 
@@ -423,5 +447,5 @@ def _is_text(cell: str) -> bool:
 def _names_rows(cells: list[str], *, is_first: bool) -> bool:
     """Whether a column may name what its rows are: a number among names is one, a remark among figures is none."""
     written = [cell for cell in cells if cell and cell.lower() not in ABSENT]
-    names = sum(map(_is_text, written))
+    names = sum(_is_text(cell) and not _FIGURES.fullmatch(cell) for cell in written)
     return names > 0 if is_first else 2 * names > len(written)

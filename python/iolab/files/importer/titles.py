@@ -48,6 +48,8 @@ _OF_TOOL = re.compile(
 """Lines of tools, of commands and of remarks that look like titles."""
 _COUNT = r"(?:\d+(?:st|nd|rd|th)?|first|second|third|fourth|fifth|last)"
 _ROUND = r"(?:round|run|iteration|iter|pass|attempt|trial|try|test|time|loop|repeat)"
+NUMBERED_ROUND = r"(?i:(?:round|run|iteration|iter|repeat|rep|trial|pass|attempt)[ _.#-]{0,2}|#)\d{1,4}"
+"""A name that only numbers what was repeated: `run 3`. What *test 3* is may differ from *test 2*."""
 _NUMBERING = re.compile(rf"\W*\b(?:{_ROUND}\W?{_COUNT}|{_COUNT} {_ROUND}|#\d+)\b\W*|^\W*\d+\W*$", re.IGNORECASE)
 _TEST = re.compile(
     r"\b(?:(?:initial|random(?:ly)?|rand|sequential(?:ly)?|seq|mixed|pure|re|rnd)[- ]?){0,3}"
@@ -62,6 +64,12 @@ _TAG = re.compile(r"</?(?:details|summary|b|i|strong|em|p|br|code|pre|u|h[1-6])\
 DETAILS = re.compile(r"\s*+</?(?:details|summary)\b", re.IGNORECASE)
 """Tags in which people fold results away."""
 _TITLE_TAG = re.compile(r"\s*+<(?:summary|h[1-6])\b", re.IGNORECASE)
+_BEFORE_TITLE = re.compile(
+    r"(?:\S+ ){2,30}\S*[^\W\d]{4}[.!?] (?=\S)"
+    r"|.*, (?=(?:before|after|with|without|old|new|patched|unpatched|vanilla|baseline)\b[^,]*:$)",
+    re.IGNORECASE,
+)
+"""What a line says before the title that it ends in: `We moved the log to NVMe. fsync tests, before:`."""
 _MARKS = "*_`#:= \t"
 
 
@@ -195,7 +203,7 @@ def title_of(text: str) -> str | None:
     found = _HEADING.match(short)
     if not found and not is_tagged and (not short.endswith(":") or _OF_TOOL.match(short) or _ATTRIBUTION.search(short)):
         return None
-    whole = next(filter(None, found.groups()), "") if found else short
+    whole = next(filter(None, found.groups()), "") if found else _BEFORE_TITLE.sub("", short)
     title = _without_numbering(whole)
     return title if re.search(r"[^\W\d_]", title) and not OF_ANY_RUN.fullmatch(title) else None
 
