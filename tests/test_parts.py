@@ -23,7 +23,7 @@ path = "."
 
 [workloads.reads]
 engine = "null"
-duration = "20ms"
+operations = 2000
 
 [settings.old]
 part = "old"
@@ -216,7 +216,7 @@ def test_a_run_with_parts_needs_one_and_a_directory(machine: Machine, capsys: py
     assert invoke(["run", "kernels.toml", "--part", "old"]) == 2
     assert "--out DIR" in capsys.readouterr().err
     assert run("old") == 0
-    Path("kernels.toml").write_text(EXPERIMENT.replace("20ms", "30ms"))
+    Path("kernels.toml").write_text(EXPERIMENT.replace("2000", "3000"))
     machine.boot("6.8.0")
     capsys.readouterr()
     assert "is not the experiment that the run was started with" in refused(capsys, "new", 2)
@@ -226,7 +226,7 @@ def test_a_run_with_parts_needs_one_and_a_directory(machine: Machine, capsys: py
 def test_until_decided_looks_after_each_pair_of_boots_and_then_asks_for_no_more(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = EXPERIMENT.replace('duration = "20ms"', "operations = 100")
+    text = EXPERIMENT.replace("2000", "100")
     text = text.replace('workload = { block_size = "8KiB" }', "workload = { operations = 200 }")
     Path("kernels.toml").write_text(text.replace('["iops", "bytes"]', '["ops"]'))
     machine.boot("6.1.0")
