@@ -41,7 +41,7 @@ _VERSIONED = re.compile(
 """`ext4`, `v6.1`, `6.14 output`: names that differ by their figures."""
 _RULER = re.compile(r"\s*+[-=~_]{3,}+\s*+")
 """Below a title, or between outputs."""
-_ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
+ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
 _OF_TOOL = re.compile(
     r"[#$|/]|(?:real|user|sys) +\d|Compare |Test (?:if|open_sync|\S+ with) |Non-[Ss]ync|Options?:|statement latencies "
 )
@@ -193,7 +193,7 @@ def title_of(text: str) -> str | None:
     if not short or len(short) > TITLE_MAX:
         return None
     found = _HEADING.match(short)
-    if not found and not is_tagged and (not short.endswith(":") or _OF_TOOL.match(short) or _ATTRIBUTION.search(short)):
+    if not found and not is_tagged and (not short.endswith(":") or _OF_TOOL.match(short) or ATTRIBUTION.search(short)):
         return None
     whole = next(filter(None, found.groups()), "") if found else short
     title = _without_numbering(whole)

@@ -64,7 +64,7 @@ UNREAD = tuple(
         (
             "a histogram of latencies",
             r"^\s*(?:\S+\s+: count\s+distribution|\[\d+\w?, \d+\w?\)\s+\d+ \|)",
-            f"{TRACE}; the name of a bpftrace map states its unit, such as @usecs",
+            f"{TRACE}; write the unit of bpftrace's buckets in the line above them, such as '@usecs:'",
         ),
         ("a trace of block events", r"\d: +(?:block:)?block_(?:rq|bio)_\w+: ", TRACE),
         (
