@@ -44,6 +44,7 @@ _RULER = re.compile(r"\s*+[-=~_]{3,}+\s*+")
 ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
 _OF_TOOL = re.compile(
     r"[#$|/]|(?:real|user|sys) +\d|Compare |Test (?:if|open_sync|\S+ with) |Non-[Ss]ync|Options?:|statement latencies "
+    r"|Running the test "
 )
 """Lines of tools, of commands and of remarks that look like titles."""
 _COUNT = r"(?:\d+(?:st|nd|rd|th)?|first|second|third|fourth|fifth|last)"
@@ -65,6 +66,8 @@ _TITLE_TAG = re.compile(r"\s*+<(?:summary|h[1-6])\b", re.IGNORECASE)
 _MARKS = "*_`#:= \t"
 
 
+_PROSE = re.compile(r"(?=[^\W\d_])(?:[^\W\d_][\w'./-]*[,.;:!?)]*(?:\s+|$)(?:\(?\d\S*\s+)?\(?){7,}")
+"""Seven words or more from the line's beginning on, of which few are figures."""
 Numbered = tuple[int, str]
 """The number of a line, and its title or text."""
 
@@ -114,6 +117,12 @@ class Titles:
             given = tuple(since) or given
             found[table] = given
         return found
+
+    def prose_between(self, first: int, last: int) -> str | None:
+        """A line of prose between two tables, by their lines: one that the tool does not print each time."""
+        between = [text for line, text in self._lines if first < line < last]
+        count = Counter(map(_shape, (text for _, text in self._lines)))
+        return next((text.strip() for text in between if _PROSE.match(text) and count[_shape(text)] == 1), None)
 
     def _first_lines(self, tables: Sequence[int], outputs: int, shapes: Counter[str]) -> list[Numbered]:
         """The first line of each output, if these lines differ by their figures: `kernel 6.1`, `kernel 6.6`."""
