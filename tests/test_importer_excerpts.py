@@ -378,3 +378,18 @@ def test_a_part_is_refused_by_name(tmp_path: Path, text: str, what: str) -> None
     with pytest.raises(InputError, match=what) as caught:
         opened(tmp_path / "x.txt", text)
     assert caught.value.remedy
+
+
+def test_the_first_report_of_iostat_below_a_command_with_y_counts(tmp_path: Path) -> None:
+    reports = "".join(
+        f"\nDevice            r/s     w/s     rkB/s     wkB/s  %util\nsda   {rate}  0.00   0.00   0.00   {rate}\n"
+        for rate in ("0.00", "4.00", "8.00")
+    )
+    run = opened(tmp_path / "x.txt", reports)
+    assert value(run, "x", "iostat sda", "read.iops") == 6
+    assert "without a request" in run.problems[0] and "it counts below a line '$ iostat -y'" in run.problems[0]
+    for command in ("$ iostat -y", "root@host:~# iostat -x -y 1 3", "$ iostat -xy 1 3"):
+        run = opened(
+            tmp_path / "x.txt", f"{command}\nLinux 6.1.0 (host) 	01/01/2024 	_x86_64_	(8 CPU)\n{reports}"
+        )
+        assert value(run, "x", "iostat sda", "read.iops") == 4 and not run.problems
