@@ -251,12 +251,7 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
         ("spaces", " +", "s/^ +//; s/ +/,/g"),
     ):
         rows = [re.split(separator, line.strip().strip("|").strip()) for line in filled]
-        if (
-            len(rows) > 1
-            and not filled[0].rstrip().endswith(":")
-            and len(rows[0]) > 1
-            and all(_is_row(row, rows[0]) for row in rows[1:])
-        ):
+        if has_names and len(rows) > 1 and len(rows[0]) > 1 and all(_is_row(row, rows[0]) for row in rows[1:]):
             return _Shape(f"a table with {what} between its columns", f"make a CSV file of it: sed -E '{change}'")
     if alone := lone_figures(lines):
         return _Shape(
