@@ -196,3 +196,13 @@ def test_many_pieces_come_to_the_same_whatever_their_number(tmp_path: Path, monk
 def test_the_layout_knows_where_rows_begin(tmp_path: Path) -> None:
     layout = layout_of(Source(written(tmp_path, "\ufeff\r\nsetting,iops\r\na,1\r\nb,2\r\n")))
     assert (layout.begin, layout.columns, layout.metrics) == (19, ["setting", "iops"], ["iops"])
+
+
+def test_a_first_row_of_figures_is_no_header(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("none: iodepth=32, 45000 IOPS, idle 93%\nbfq: iodepth=32, 30000 IOPS, idle 90%\n")
+    with pytest.raises(InputError, match="2 lines with figures that no format reads, such as 1: 'none"):
+        open_run(path)
+    for name in ("4k IOPS", "10 ms"):
+        path.write_text(f"fs,{name}\next4,5\nxfs,6\n")
+        assert open_run(path).settings == ["ext4", "xfs"]

@@ -117,6 +117,21 @@ def test_diskspd_of_older_versions_calls_a_mebibyte_mb(tmp_path: Path) -> None:
     assert _read(tmp_path, text)["x", "diskspd", "rate_bytes_per_s"] == pytest.approx(193.35 * MIB)
 
 
+def test_diskspd_of_which_only_the_percentiles_are_left(tmp_path: Path) -> None:
+    text = (
+        "  %-ile |  Read (ms) | Write (ms) | Total (ms)\n----------------------------------------------\n"
+        "    min |      0.051 |        N/A |      0.051\n   25th |      0.262 |        N/A |      0.262\n"
+        "   50th |      0.311 |        N/A |      0.311\n   99th |      1.544 |        N/A |      1.544\n"
+        "3-nines |      4.410 |        N/A |      4.410\n    max |     25.011 |        N/A |     25.011\n"
+    )
+    found = _read(tmp_path, text)
+    assert found["x", "diskspd", "latency_ns_p50"] == pytest.approx(311_000)
+    assert found["x", "diskspd", "read.latency_ns_p999"] == pytest.approx(4_410_000)
+    assert not any("write" in key for *_, key in found)
+    run = opened(tmp_path / "x.txt", "".join(text.replace("0.311", figure) for figure in ("0.311", "0.355")))
+    assert value(run, "x", "diskspd", "latency_ns_p50", round=1) == pytest.approx(355_000)
+
+
 def test_diskspd_without_its_totals(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_text(
@@ -363,3 +378,18 @@ def test_a_part_is_refused_by_name(tmp_path: Path, text: str, what: str) -> None
     with pytest.raises(InputError, match=what) as caught:
         opened(tmp_path / "x.txt", text)
     assert caught.value.remedy
+
+
+def test_the_first_report_of_iostat_below_a_command_with_y_counts(tmp_path: Path) -> None:
+    reports = "".join(
+        f"\nDevice            r/s     w/s     rkB/s     wkB/s  %util\nsda   {rate}  0.00   0.00   0.00   {rate}\n"
+        for rate in ("0.00", "4.00", "8.00")
+    )
+    run = opened(tmp_path / "x.txt", reports)
+    assert value(run, "x", "iostat sda", "read.iops") == 6
+    assert "without a request" in run.problems[0] and "it counts below a line '$ iostat -y'" in run.problems[0]
+    for command in ("$ iostat -y", "root@host:~# iostat -x -y 1 3", "$ iostat -xy 1 3"):
+        run = opened(
+            tmp_path / "x.txt", f"{command}\nLinux 6.1.0 (host) 	01/01/2024 	_x86_64_	(8 CPU)\n{reports}"
+        )
+        assert value(run, "x", "iostat sda", "read.iops") == 4 and not run.problems

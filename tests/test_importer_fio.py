@@ -251,3 +251,14 @@ def test_submission_latencies_alone_are_what_a_post_of_fio_1_compares(tmp_path: 
     terse = (SAMPLES / "fio-3.33-terse5.txt").read_text().replace(";63;0;0;0.000000;0.000000;", ";63;1;19;2.5;0.1;", 1)
     run = opened(tmp_path / "terse.txt", terse)
     assert value(run, "terse", "a", "read.submission_latency_ns_mean") == 2500
+
+
+@pytest.mark.parametrize("before", ["# ", "@08:18:", "[08:18:01] ", "results/ext4.log:12:", "ext4.log-", "ext4: "])
+def test_terse_lines_behind_what_a_script_or_grep_writes(tmp_path: Path, before: str) -> None:
+    terse = (Path(__file__).parent / "imported" / "fio-3.33-terse5.txt").read_text()
+    lines = [line for line in terse.splitlines() if ";fio-" in line]
+    expected = opened(tmp_path / "a.txt", f"{lines[0]}\n")
+    found = opened(tmp_path / "b.txt", f"{before}{lines[0]}\n")
+    assert found.workloads == expected.workloads and found.metrics["value"].equals(expected.metrics["value"])
+    of_two = opened(tmp_path / "c.txt", f"a/ext4.log:3:{lines[0]}\na/xfs.log:3:{lines[0]}\n")
+    assert of_two.settings == ["a/ext4.log", "a/xfs.log"]

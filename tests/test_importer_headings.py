@@ -10,7 +10,7 @@ from iolab.base.errors import InputError
 from iolab.files.importer.headings import of_lines
 from iolab.files.importer.run_import import open_run
 from iolab.presentation.table import render
-from test_importer import value
+from test_importer import opened, value
 
 OF_GROUPS = """\
 Two kernels on the same drive
@@ -202,3 +202,34 @@ def test_lines_of_a_list_that_are_not_read_are_counted(tmp_path: Path) -> None:
         {("posted", "one", "rate_bytes_per_s"): 286e6, ("posted", "other", "iops"): 87_000},
     )
     assert any("1 line has a figure of no metric that iolab knows" in problem for problem in problems)
+
+
+def test_a_run_below_prose_is_not_that_of_the_title_above_in_silence(tmp_path: Path) -> None:
+    dd = "$ dd if=/dev/zero of=/mnt/a bs=1M count=1000\n1048576000 bytes (1.0 GB, 1000 MiB) copied, {} s, {} MB/s\n\n"
+    parts = ["HDD:\n\n", dd.format(5, 210), "SSD:\n\n", dd.format(2, 524)]
+    prose = "Then I bought another drive and repeated all of it.\n\n"
+    run = opened(tmp_path / "a.txt", "".join([*parts, prose, dd.format(1, 1000)]))
+    (stated,) = run.problems
+    assert "a.txt:14: 'Then I bought" in stated and "a round of 'SSD'" in stated
+    titled = opened(tmp_path / "a.txt", "".join([*parts, prose, "NVMe:\n\n", dd.format(1, 1000)]))
+    assert titled.settings == ["HDD", "SSD", "NVMe"] and not titled.problems
+
+
+def test_what_a_tool_prints_above_its_options_is_no_title(tmp_path: Path) -> None:
+    iostat = "Device            r/s     rkB/s   w/s     wkB/s  %util\nsda  {}.0     100.0   20.0    200.0  10.0\n\n"
+    sysbench = (
+        "sysbench 1.0.20 (using system LuaJIT 2.1.0)\n\nRunning the test with following options:\n"
+        "Number of threads: 1\n\nThroughput:\n    read, MiB/s:                  10.00\n"
+        "    written, MiB/s:               6.50\n\n"
+    )
+    run = opened(tmp_path / "a.txt", f"## ext4\n\n{iostat.format(10)}{sysbench}## xfs\n\n{iostat.format(12)}")
+    assert run.settings == ["ext4", "xfs"]
+
+
+def test_fio_prints_its_version_before_each_run(tmp_path: Path) -> None:
+    output = (
+        "fio-3.28\nx: (groupid=0, jobs=1): err= 0: pid={}: Mon Jan  1 00:00:0{} 2024\n"
+        "  read: IOPS={}, BW=4000KiB/s (4096kB/s)(39.1MiB/10000msec)\n\n"
+    )
+    run = opened(tmp_path / "a.txt", output.format(7, 1, 1000) + output.format(8, 2, 2000))
+    assert [value(run, "a", "x", "iops", round=place) for place in (0, 1)] == [1000, 2000]

@@ -360,12 +360,14 @@ def test_xml_with_entities_is_refused(tmp_path: Path) -> None:
 def test_rados_bench(tmp_path: Path) -> None:
     run = opened(
         tmp_path / "rados.txt",
-        "Total time run:         10.5\nBandwidth (MB/sec):     24.5\nMax bandwidth (MB/sec): 40\n"
-        "Average IOPS:           6272\n"
+        "Total time run:         10.5\nBandwidth (MB/sec):     24.5\nStddev Bandwidth:       2.5\n"
+        "Max bandwidth (MB/sec): 40\nAverage IOPS:           6272\nStddev IOPS:            640\n"
         "Average Latency(s):     0.0025\nMax latency(s):         1.25\n",
     )
     assert value(run, "rados", "rados", "rate_bytes_per_s") == 24.5 * MIB
+    assert value(run, "rados", "rados", "rate_bytes_per_s_stddev") == 2.5 * MIB
     assert value(run, "rados", "rados", "iops") == 6272
+    assert value(run, "rados", "rados", "iops_stddev") == 640
     assert value(run, "rados", "rados", "latency_ns_max") == 1.25e9
 
 

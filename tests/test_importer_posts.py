@@ -3,6 +3,7 @@ Texts are written in each tool's format, with figures of their own."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -636,6 +637,8 @@ def test_old_warp_calls_a_mebibyte_mb(tmp_path: Path) -> None:
 def test_differences_of_warp_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"warp cmp's differences.*warp analyze OLD.csv.zst > old.txt"):
         open_run(written(tmp_path, WARP_CMP))
+    with pytest.raises(InputError, match="warp cmp's differences"):
+        open_run(written(tmp_path, re.sub(r"(?m)^\* ", "", WARP_CMP)))
 
 
 def test_what_warp_says_of_hosts_and_seconds_is_named(tmp_path: Path) -> None:

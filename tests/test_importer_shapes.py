@@ -409,3 +409,43 @@ def test_columns_that_a_page_broke_off_are_named(tmp_path: Path) -> None:
 def test_a_refusal_says_what_was_seen_and_what_to_do(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         opened(tmp_path / "text.txt", text)
+
+
+def test_columns_of_one_metric_are_no_rounds_of_each_other(tmp_path: Path) -> None:
+    """As iozone's: each of several ways to write is a workload of its own, wherever the unit stands."""
+    rows = "\next4 | 50 | 51 | 90 | 40\nxfs | 60 | 61 | 95 | 45\n"
+    names = ("write", "rewrite", "read", "random read")
+    for unit, above in (("", "All in MB/s:\n\n"), (" (MB/s)", "")):
+        header = " | ".join(["fs", *(f"{name}{unit}" for name in names)])
+        run = opened(tmp_path / "a.txt", f"{above}{header}{rows}".replace(" | ", "    "))
+        assert value(run, "ext4", "table[rewrite]", "write.rate_bytes_per_s") == 51e6
+        assert value(run, "xfs", "table[random read]", "read.rate_bytes_per_s") == 45e6
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "metric", "expected"),
+    [
+        ("a.txt", "IOPS (k):\n\n        ext4    xfs\nread    55      60\nwrite   70      75\n", "iops", 55_000),
+        ("a.txt", "| fs | IOPS (k) |\n|--|--|\n| ext4 | 55 |\n| xfs | 60 |\n", "iops", 55_000),
+        ("a.csv", "fs,IOPS [k]\next4,55\nxfs,60\n", "iops", 55_000),
+        ("a.txt", "Latency in usec:\n\n12.5\n13.1\n12.9\n", "latency_ns_mean", 12_500),
+    ],
+)
+def test_units_of_headings(tmp_path: Path, name: str, text: str, metric: str, expected: float) -> None:
+    rows = opened(tmp_path / name, text).metrics.filter(metric=metric)
+    assert rows["value"][0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("I measured the bandwidth, in MB/s.\n\nbefore   after\n210      230\n212      233\n", "rate (MB/s)"),
+        ("Latency (us) of 4k reads at queue depth 1\n\nnone 55.1\nkyber 57.2\n", "latency (us)"),
+        ("Average latency, usec:\n\next4 - 55\nxfs - 60\n", "latency (us)"),
+        ("Every figure below is a latency in ms.\n\n none  4.5\n bfq  7.5\n kyber 3.5\n", "latency (ms)"),
+    ],
+)
+def test_a_unit_that_a_sentence_states_is_asked_for_no_more(tmp_path: Path, text: str, column: str) -> None:
+    with pytest.raises(InputError) as refused:
+        opened(tmp_path / "a.txt", text)
+    assert f"such as setting,round,{column};" in str(refused.value) and "nothing states" not in str(refused.value)

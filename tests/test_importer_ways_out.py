@@ -10,6 +10,7 @@ import pytest
 from iolab.domain.metric import describe
 from iolab.files.importer.run_import import open_run
 from iolab.presentation.table import render
+from test_importer import value
 from test_importer_headings import figures, refusal
 
 MIB = 2**20
@@ -303,6 +304,15 @@ def test_a_number_of_disks_is_no_metric(tmp_path: Path) -> None:
     figures(tmp_path, table, {("b2", "table[QD=8,Disks=7]", "iops"): 4000})
 
 
+def test_tasks_that_wait_for_a_cpu_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "run.txt").write_text(
+        " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n"
+        " 4  3      0 1000000  10000 500000    0    0   500   600  300  400 10  5 70 15  0\n"
+    )
+    shown = render(open_run(tmp_path / "run.txt"), "plain")
+    assert re.search(r"tasks runnable mean +4\.000\n", shown) and re.search(r"tasks blocked mean +3\.000\n", shown)
+
+
 def test_what_biotop_counts_is_shown(tmp_path: Path) -> None:
     (tmp_path / "run.txt").write_text(
         "PID    COMM             D MAJ MIN DISK       I/O  Kbytes  AVGms\n"
@@ -310,3 +320,16 @@ def test_what_biotop_counts_is_shown(tmp_path: Path) -> None:
     )
     shown = render(open_run(tmp_path / "run.txt"), "plain")
     assert re.search(r"write ops +14\n", shown) and re.search(r"write bytes +MiB +14\.00", shown)
+
+
+def test_screens_of_biotop_are_a_run_and_outputs_are_rounds(tmp_path: Path) -> None:
+    screen = (
+        "\n08:00:0{} loadavg: 1.48 0.87 0.45 1/287 14547\n\n"
+        "PID    COMM             D MAJ MIN DISK       I/O  Kbytes  AVGms\n"
+        "9056   dd               W 253 0   vda         {}   14336 {}\n"
+    )
+    output = "Tracing... Output every 1 secs. Hit Ctrl-C to end\n" + screen.format(1, 10, 2) + screen.format(2, 30, 4)
+    (tmp_path / "run.txt").write_text(output * 2)
+    run = open_run(tmp_path / "run.txt")
+    assert [value(run, "run", "biotop dd vda", "write.ops", round=one) for one in (0, 1)] == [40, 40]
+    assert value(run, "run", "biotop dd vda", "write.latency_ns_mean") == pytest.approx(3.5e6)

@@ -402,6 +402,10 @@ disk = b'sdb'
 """,
         [("sda", 101, [(512_000, 1_024_000, 11), (1_024_000, 2_048_000, 90)])],
     ),
+    "quoted": (
+        "Fred wrote:\n> > @usecs[read]:\n> > [4, 8)  20 |@@|\n> >\n> > @usecs[write]:\n> > [8, 16) 5 |@|\n",
+        [("read", 20, [(4_000, 8_000, 20)]), ("write", 5, [(8_000, 16_000, 5)])],
+    ),
     "titles": (
         "before:\n@usecs:\n[4, 8)  20 |@@|\n[8, 16) 5 |@|\n== after ==\n@usecs:\n[8, 16) 50 |@@|\n",
         [("before", 25, [(4_000, 8_000, 20), (8_000, 16_000, 5)]), ("after", 50, [(8_000, 16_000, 50)])],
@@ -461,6 +465,15 @@ def test_histograms_are_distributions_and_no_requests(
     assert "p50 from" in capsys.readouterr().out
     assert invoke(["trace", str(path), "--to", "parquet", "-o", str(tmp_path / "b")]) == 2
     assert "holds histograms and no requests" in capsys.readouterr().err
+
+
+def test_a_histogram_without_its_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Show names iolab trace, which doesn't send the user back."""
+    path = tmp_path / "a.txt"
+    path.write_text("@:\n[4, 8)  20 |@@|\n[8, 16) 5 |@|\n")
+    assert invoke(["trace", str(path)]) == 2
+    refused = capsys.readouterr().err
+    assert "histogram of latencies" in refused and "such as '@usecs:'" in refused and "iolab trace" not in refused
 
 
 def test_a_trace_is_frames_in_python() -> None:

@@ -173,6 +173,9 @@ def _rates() -> Iterator[MetricDescription]:
     for name, what in SUMMARIES.items():
         help_ = f"{what} rate of a thread or process."
         yield MetricDescription(f"rate_per_process_bytes_per_s_{name}", "bytes/s", "rate", help_)
+    for name, unit, of_what in (("rate_bytes_per_s", "bytes/s", "rate"), ("iops", "1/s", "operations per second")):
+        help_ = f"Standard deviation of the {of_what} over the tool's own intervals."
+        yield MetricDescription(f"{name}_stddev", unit, "cost", help_)
     yield MetricDescription(
         "transfer_bytes_min", "bytes", "neutral", "Bytes transferred by the process with the smallest transfer."
     )

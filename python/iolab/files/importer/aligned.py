@@ -119,7 +119,8 @@ def _header(line: Line, above: _Found | None) -> list[str]:
     """The names in a line that begins a table, or that ends the heading begun `above`; none if it is no such line."""
     cells = _cells(line.text)
     columns = max(len(cells), len(line.text.split()) - 1)
-    if columns < COLUMNS_MIN or any(quantities(cell) or MEASURED.search(cell) for cell in cells):
+    is_title = line.text.rstrip().endswith(":")
+    if is_title or columns < COLUMNS_MIN or any(quantities(cell) or MEASURED.search(cell) for cell in cells):
         return []
     names = cells if line.text[:1].strip() else ["", *cells]
     if above is not None and above.may_go_on(line):

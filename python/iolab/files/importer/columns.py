@@ -9,7 +9,7 @@ from iolab.domain import parameter
 from iolab.files.importer.quantity_cell import LATENCY, quantity, unit_of
 
 OF_RESULT = re.compile(
-    r"\biops\b|bandwidth|\bbw\b|throughput|\b[kmg]i?b(?:ytes)?/s|\blatency\b|\bc?lat\b|\bp9\d|\b(?:ops|req|tx|obj|files)/s"
+    r"\b[km]?iops\b|bandwidth|\bbw\b|throughput|\b[kmg]i?b(?:ytes)?/s|\blatency\b|\bc?lat\b|\bp9\d|\b(?:ops|req|tx|obj|files)/s"
     r"|\b[tqr]ps\b|\b(?:transactions|queries|requests|operations) per second\b",
     re.IGNORECASE,
 )
@@ -19,6 +19,7 @@ MEASURED = re.compile(r"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|o
 OF_TEST = re.compile(r"seq|rand|rnd|read|write|\bmixed\b|^total$|\b\d+ ?[km]i?b?(?:qd\d+)?\b", re.IGNORECASE)
 """What only the name of a test has: how it accesses, and how much."""
 _UNIT = re.compile(r"\(?\[?\b(?P<unit>[kKMGT]?i?B/s(?:ec)?|[kM]?IOPS|[mnuµ]s(?:ec)?)\b\)?\]?")
+_THOUSANDS = re.compile(r"\bIOPS ?[(\[](?P<prefix>[kM])[)\]]")
 _CHANGE = re.compile(
     # A share of time is a figure of its own.
     r"(?!.*\b(?:cpu|util\w*|busy|iowait|idle|hits?|usr|user|sys\w*)\b)"
@@ -41,7 +42,9 @@ _TIME_STATED = re.compile(
 _PER_SECOND = re.compile(
     r"\b(?P<short>[tqr]ps)\b|\b(?P<what>transactions|queries|requests) per second\b", re.IGNORECASE
 )
-_RATE = re.compile(r"\biops\b|bandwidth|\bbw\b|throughput|\b[kmg]?i?b(?:ytes)?/s|\b(?:ops|req|tx|obj)/s", re.IGNORECASE)
+_RATE = re.compile(
+    r"\b[km]?iops\b|bandwidth|\bbw\b|throughput|\b[kmg]?i?b(?:ytes)?/s|\b(?:ops|req|tx|obj)/s", re.IGNORECASE
+)
 """Beside it, a time may be how long it ran."""
 _LATENCY_STATED = re.compile(
     r"(?:\b(p\d\d(?:\.9+)?|max|min|median)\s(?:\w+\s)?)?(?:\b\w+\s)?\b(c?latency|c?lat)\b", re.IGNORECASE
@@ -163,5 +166,5 @@ def states_time(text: str) -> bool:
 
 def unit_in(text: str) -> str:
     """The unit that a text states of its figures, as a header has it: `(IOPS)`; empty without one."""
-    found = _UNIT.search(text)
+    found = _UNIT.search(_THOUSANDS.sub(r"\1IOPS", text))
     return f"({found['unit']})" if found and quantity(f"1 {found['unit']}") else ""

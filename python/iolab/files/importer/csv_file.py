@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
@@ -124,8 +123,8 @@ def _with_unit(column: str) -> tuple[str, str, str, float] | None:
     bare, one = found
     if one.metric == "ns" and one.value < SECOND_NS:
         return *_measured(bare, one), one.value
-    if one.metric == "iops" or (one.metric is None and one.value > 1 and re.search(r"\biops\b", bare, re.IGNORECASE)):
-        return *_measured(bare, replace(one, metric="iops")), one.value
+    if one.metric == "iops":
+        return *_measured(bare, one), one.value
     return None
 
 
@@ -150,7 +149,7 @@ def metric_of(column: str) -> tuple[str, str, str]:
 
 
 def _plain(column: str) -> str:
-    plain = column.replace("/", "_per_").replace(".", "_")
+    plain = column.rstrip(": ").replace("/", "_per_").replace(".", "_")
     return f"{plain}_" if plain in TRIAL_COLUMNS else plain
 
 

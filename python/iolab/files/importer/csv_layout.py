@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
+from iolab.domain import parameter
 from iolab.files.importer import csv_entries
-from iolab.files.importer.quantity_cell import Quantity
+from iolab.files.importer.quantity_cell import Quantity, quantity
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import QUOTED_MAX, is_number
 from iolab.files.importer.unread_figures import has_unit
@@ -71,6 +72,12 @@ class Layout:
         return [column for column in self.columns if column in keys]
 
 
+def _is_figure(name: str) -> bool:
+    """Whether it is a rate: `45000 IOPS`, but not `4k IOPS`, which is of blocks, nor `10 ms`, which is a bucket."""
+    found = None if parameter.SIZE.fullmatch(name.partition(" ")[0]) else quantity(name)
+    return found is not None and found.metric not in (None, "ns")
+
+
 def layout_of(source: Source) -> Layout:
     """InputError if the file is no table of comma-separated values with a header and numbers."""
     begin, separator, (header, *body) = head_rows(source)
@@ -94,9 +101,10 @@ def layout_of(source: Source) -> Layout:
     numeric = [name for name in names if csv_entries.are_numbers(values[name], layout.notation)]
     are_numbers = frozenset(numeric)
     text = [name for name in names if name not in are_numbers]
-    if numeric and all(map(is_number, numeric)):
+    of_row = [name for name in names if _is_figure(name)] or (numeric if all(map(is_number, numeric)) else [])
+    if of_row:
         raise InputError(
-            f"the header names columns by numbers, {', '.join(numeric[:3])[:QUOTED_MAX]}: is it a line of the table?",
+            f"the header names columns by numbers, {', '.join(of_row[:3])[:QUOTED_MAX]}: is it a line of the table?",
             where=f"{source.name}:1",
             remedy="add a line that names the columns",
         )

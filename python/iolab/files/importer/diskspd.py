@@ -33,6 +33,7 @@ _COLUMNS = {
 }
 """Those of latencies need -L; with -D there is one more, which is not read."""
 _THREAD = re.compile(r"\s*+\d++\s*+\|(?:\s*+[\d.]++\s*+\|){4,}+")
+_PERCENTILES = re.compile(r"\s*+%-ile\s*+\|\s*+Read \(ms\)")
 _QUANTILE = re.compile(r"\s*+(?P<which>[\w-]++)\s*+\|(?P<cells>[^|]*+\|[^|]*+\|[^|]*+)$")
 _TIME = re.compile(r"(?:actual )?test time:\s++(?P<seconds>[\d.]++)s")
 _BEGIN = re.compile(r"(?:Command Line:|Input parameters:)")
@@ -48,6 +49,7 @@ def _parse(source: Source, results: Results) -> None:
 
 def _parse_text(source: Source, results: Results) -> None:
     row: Row | None = None
+    has_percentiles = False
     op, seconds = "", None
     columns = list(_COLUMNS)
     last = None
@@ -63,7 +65,7 @@ def _parse_text(source: Source, results: Results) -> None:
             columns = [name.strip() for name in found["columns"].split("|")]
         elif op and (found := _TOTAL.match(line.text.strip())):
             if row is None:
-                row = results.table(line.number).row(source.stem_without_round, WORKLOAD)
+                row, has_percentiles = results.table(line.number).row(source.stem_without_round, WORKLOAD), False
                 row.add("elapsed_s", seconds)
             for column, cell in zip(columns, found["cells"].split("|"), strict=False):
                 value = number(cell.strip())
@@ -73,6 +75,10 @@ def _parse_text(source: Source, results: Results) -> None:
                     metric, scale = known
                     row.add(metric, None if value is None else value * scale, op=op)
             op, last = "", None
+        elif _PERCENTILES.match(line.text):
+            if row is None or has_percentiles:
+                row = results.table(line.number).row(source.stem_without_round, WORKLOAD)
+            has_percentiles = True
         elif row is not None and (found := _QUANTILE.match(line.text)):
             name = QUANTILES.get(found["which"]) or EXTREMES.get(found["which"])
             for one, cell in zip(("read", "write", "all"), found["cells"].split("|"), strict=True):
@@ -136,7 +142,8 @@ def _of(element: ElementTree.Element, name: str) -> float | None:
 def _recognises(source: Source) -> bool:
     if _XML.match(source.head):
         return "<TimeSpan>" in source.head or "<Profile>" in source.head
-    return source.has_line(re.compile(r"\s*+thread \|\s++bytes\s++\|\s++I/Os\s++\|"))
+    table = re.compile(r"\s*+thread \|\s++bytes\s++\|\s++I/Os\s++\|")
+    return source.has_line(table) or source.has_line(_PERCENTILES)
 
 
 FORMAT = Format(

@@ -15,8 +15,12 @@ from iolab.files.importer.source import Line
 from iolab.files.importer.text import number
 
 LINE = re.compile(
-    r"\s*+(?:2;[^;]{1,200};|[345];fio-[^;]{1,60};[^;]{1,200};)\d{1,9};\d{1,9};(?:\d[\d.]{0,30};){4}", re.ASCII
+    r"\s*+(?:2;[^;]{1,200};|(?P<before>[^;]{0,200}?(?<![\w.]))[345];fio-[^;]{1,60};[^;]{1,200};)\d{1,9};\d{1,9};"
+    r"(?:\d[\d.]{0,30};){4}",
+    re.ASCII,
 )
+_LABEL = re.compile(r"\W*(?P<label>(?!\d{4}-)\S*[^\W\d]\S*?)(?::\d+)?\W*")
+"""`ext4.log:12:`, as grep writes it: what the line is of. A time is none, nor is a mark."""
 PERCENTILES = 20
 SIDE = 4 + 4 + 4 + PERCENTILES + 4 + 5
 """Size, rate, operations per second, time; the latencies; their quantiles; the bandwidth's samples."""
@@ -35,13 +39,19 @@ class Reader:
         self.results = results
         self.runs = Sequence()
         self.heading = Heading()
+        self._label = ""
 
     def read(self, line: Line) -> bool:
         """Whether it is one."""
-        if not LINE.match(line.text):
+        found = LINE.match(line.text)
+        if not found:
             self.heading.read(line.text)
             return False
-        cells = line.text.strip().split(";")
+        before = found["before"] or ""
+        cells = line.text.strip()[len(before) :].split(";")
+        if (named := _LABEL.fullmatch(before)) and named["label"] != self._label:
+            self._label = named["label"]
+            self.heading.name(self._label)
         version = int(cells[0])
         begin = 4 if version == 2 else 5
         width = SIDE_OF_5 if version == 5 else SIDE

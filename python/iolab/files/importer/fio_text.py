@@ -93,6 +93,8 @@ _ERRORS = re.compile(r"\s*+errors\s*+: total=(?P<total>\d{1,15}+), first_error=(
 _FAILED = re.compile(r"fio: pid=\d{1,9}+, err=(?P<error>\d{1,9}+)/file:.{1,60}error=(?P<why>.{1,80})")
 _RUNS_FIO = re.compile(r"(?:^|[\s/])fio(?:-[\d.]+)?\s")
 _END = re.compile(r"\s*+(?:Run status group|Disk stats)")
+_VERSION = re.compile(r"\s*+fio-\d+\.\d+\S*+\s*+$")
+"""Which fio prints before the jobs of a run."""
 _BREAKS_OFF = re.compile(
     r"[\s|]\s*+\S.*=(?:\s*+|.*,\s*+|.*, \s*+(?:[A-Za-z]\w*+|\d++\.\d*+(?:th)?+)|.*\[[^\]]*+|.*\([^)]*+)$"
 )
@@ -259,6 +261,9 @@ class _Reader:
             self.finish_job()
             if self.runs.is_empty:
                 self.headless = self.headless or line.number
+            self.runs.close(None)
+        elif _VERSION.match(text):
+            self.finish_job()
             self.runs.close(None)
         elif (command := command_of(text)) and (sets(command) or _RUNS_FIO.search(command)):
             self.finish_job()

@@ -1,7 +1,7 @@
 """iostat's text, plain, -x, -h or -t, of any version, and -x of FreeBSD and illumos: columns are found by the header,
 which has the device first, or last with -h, where a report of a device has several tables. Each device is a workload
 `iostat DEVICE`, the CPU shares are `iostat cpu`. Values are means over the reports; the first report, averages since
-the boot, is left out where others follow it.
+the boot, is left out where others follow it, unless the command above has -y.
 
 Units as the header names them: sectors are 512 bytes, kB 1024 and MB 2^20; times are milliseconds. `await` runs from
 the request's entry into the queue to its completion. Columns of discards are not read.
@@ -16,6 +16,7 @@ from typing_extensions import override
 from iolab.domain.lead import OF_DEVICE
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Table
+from iolab.files.importer.shell_commands import command_of
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.sysstat import Means, OutputReader, add_means, cpu_metric, decimal_point, sample, state_peak
 from iolab.files.importer.text import is_number, numbers
@@ -28,6 +29,8 @@ CPU = "cpu"
 """In a device's place: the shares of CPU time."""
 _DEVICE = re.compile(r"\s*+(?:[Dd]evice:?\s++(?P<columns>\S.*?)|(?P<before>\S.*\S)\s++[Dd]evice)\s*+$")
 _DEVICE_ALONE = re.compile(r"\s*+[a-z][\w!/.-]{1,63}+\s*+$")
+_COMMAND = re.compile(r"\biostat\b")
+_WITHOUT_BOOT = re.compile(r"\s-[a-zA-Z]*y")
 _CPU = re.compile(r"\s*+avg-cpu:\s++(?P<columns>%.*)")
 
 Meaning = tuple[str, str, float]
@@ -138,7 +141,14 @@ class Reports:
             add_means(row, reports[name], interval_s=None)
             state_peak(name, reports[name], results, first=2 if self._first else 1)
         if self._first and self._later:
-            results.problem("the first report, averages since the boot, is left out")
+            devices = [means.values() for name, means in self._first.items() if name != CPU]
+            is_idle = bool(devices) and not any(series.mean for of_device in devices for series in of_device)
+            results.problem(
+                "the first report, without a request, is left out as the averages since the boot; it counts below a "
+                "line '$ iostat -y'"
+                if is_idle
+                else "the first report, averages since the boot, is left out"
+            )
 
 
 def idleness(means: Means) -> tuple[float, float]:
@@ -160,6 +170,8 @@ class _Reader(OutputReader):
         """The line above, if it may be a long device name, whose figures stand below it."""
         self.joined: set[str] = set()
         """The devices whose names stand so."""
+        self.has_boot = True
+        """Whether the first report is of the time since the boot, as it is without -y."""
 
     def header(self, line: Line) -> bool:
         cpu = _CPU.match(line.text)
@@ -216,7 +228,10 @@ class _Reader(OutputReader):
 
     @override
     def between(self, line: Line) -> None:
-        if not self.columns and len(line.words) > HEADLESS_MIN and all(map(is_number, line.words[1:])):
+        if (command := command_of(line.text)) and _COMMAND.search(command):
+            self.has_boot = not _WITHOUT_BOOT.search(command)
+            self.begin(continues=False)
+        elif not self.columns and len(line.words) > HEADLESS_MIN and all(map(is_number, line.words[1:])):
             # Of a report that began above the text: what follows is no first one.
             self.reports = Reports(first_since_boot=False)
             self.outputs = [self.reports]
@@ -232,7 +247,7 @@ class _Reader(OutputReader):
         self.report()
         if self.reports.is_empty:
             self.outputs.pop()
-        self.reports = Reports(first_since_boot=not continues)
+        self.reports = Reports(first_since_boot=self.has_boot and not continues)
         self.outputs.append(self.reports)
 
     def report(self) -> None:

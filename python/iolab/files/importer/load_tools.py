@@ -499,7 +499,9 @@ RADOS = figures_format(
         rule(rf"Total (?P<workload>write|read)s made:\s++{_figure('count')}", names=True, count=of("ops")),
         # ceph/src/common/obj_bencher.cc divides by 2^20.
         rule(rf"Bandwidth \(MB/sec\):\s++{_figure('rate')}", rate=of("rate_bytes_per_s", MIB)),
+        rule(rf"Stddev Bandwidth:\s++{_figure('rate')}", rate=of("rate_bytes_per_s_stddev", MIB)),
         rule(rf"Average IOPS:\s++{_figure('rate')}", rate=of("iops")),
+        rule(rf"Stddev IOPS:\s++{_figure('rate')}", rate=of("iops_stddev")),
         *(
             rule(rf"{name} [Ll]atency(?:\(s\))?:\s++{_figure('s')}", s=of(f"latency_ns_{metric}", 1e9))
             for name, metric in (("Average", "mean"), ("Stddev", "stddev"), ("Max", "max"), ("Min", "min"))

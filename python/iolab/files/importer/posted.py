@@ -10,7 +10,7 @@ LOG_LINES_MIN = 5
 LOG_LINES_LOOKED_AT = 2000
 ENCODED_LINES_MIN = 3
 
-_QUOTE = re.compile(r"\s{0,3}(?:> ?)++")
+_QUOTE = re.compile(r"\s{0,3}(?:>(?!=) ?)++")
 _BOLD = re.compile(r"\s{0,3}(?:\*\*|__|`)(?=\w)(?P<figure>[^*`]{1,160}[:=] ?<?[\w.][^*`]{0,160})(?:\*\*|__|`)\s*+$")
 _CODE = re.compile(r"\s*+`(?:.*[=:].*|\d[^`]*)`(?:\*\*)?_?\s*+$")
 """A line of output that a page shows as code, perhaps with a figure in bold."""

@@ -18,8 +18,8 @@ _TWO = re.compile(
 )
 _ABOUT = re.compile(r"(?:[~≈]|(?:about|approx(?:imately|\.)?|roughly|around|ca\.?) )\s*+", re.IGNORECASE)
 _OF_HEADER = re.compile(
-    r"\s*[(\[](?P<unit>[^()\[\]\d]{1,12})[)\]]\s*$"
-    r"|(?:^|[\s,_]|\sin\s)(?P<bare>[kKMGT]?i?B/s(?:ec)?|(?<=\S\s)[mnuµμ]s(?:ec)?|(?<=\sin\s)s)\s*$"
+    r"\s*[(\[](?P<unit>[^()\[\]\d]{1,12})[)\]]\s*:?\s*$"
+    r"|(?:^|[\s,_]|\sin\s)(?P<bare>[kKMGT]?i?B/s(?:ec)?|(?<=\S\s)[mnuµμ]s(?:ec)?|(?<=\sin\s)s)\s*:?\s*$"
 )
 """`Bandwidth (MiB/s)`, `Bandwidth in MiB/s`, `p99 us`."""
 REQUESTS_PER_S = ("tps", "qps", "rps")
@@ -217,7 +217,10 @@ def unit_of(header: str) -> tuple[str, Quantity] | None:
 def _unit_in(header: str) -> tuple[str, str] | None:
     """A header less its unit, and the unit."""
     found = _OF_HEADER.search(header)
-    return (header[: found.start()], found["unit"] or found["bare"]) if found else None
+    if found is None:
+        return None
+    bare, unit = header[: found.start()], found["unit"] or found["bare"]
+    return bare, f"{unit}IOPS" if unit in ("k", "M") and bare.lower().endswith("iops") else unit
 
 
 def with_unit(cell: str, header: str) -> str:

@@ -20,7 +20,9 @@ from iolab.files.importer.text import number
 METRICS = {
     "total_time_run": ("elapsed_s", 1.0),
     "bandwidth": ("rate_bytes_per_s", MIB),
+    "stddev_bandwidth": ("rate_bytes_per_s_stddev", MIB),
     "average_iops": ("iops", 1.0),
+    "stddev_iops": ("iops_stddev", 1.0),
     "average_latency": ("latency_ns_mean", 1e9),
     "stddev_latency": ("latency_ns_stddev", 1e9),
     "max_latency": ("latency_ns_max", 1e9),

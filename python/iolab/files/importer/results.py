@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal
 
 from iolab.base.errors import InputError
@@ -280,6 +281,7 @@ class Results:
             if not self._unnamed.is_labelled:
                 self._name_by_titles(tables, self._unnamed)
             self._part_by_titles(tables, self._unnamed)
+            self._state_prose(tables, self._unnamed)
         for table in tables:
             if not self._is_repetition(table):
                 if table.repeats == "variants":
@@ -391,6 +393,22 @@ class Results:
             for row in table.rows:
                 if above := names.get(row.place):
                     row.workload = f"{row.workload}[{above[table.line]}]"
+
+    def _state_prose(self, tables: list[Table], unnamed: Unnamed) -> None:
+        """Says where the text may go on to another setting in a sentence, which names none."""
+        lines_of: dict[ResultKey, dict[int, None]] = {}
+        for table in tables:
+            for row in table.rows:
+                lines_of.setdefault(row.place, {})[table.line] = None
+        pairs = {pair: place[0] for place, lines in lines_of.items() for pair in pairwise(lines)}
+        for (before, line), setting in sorted(pairs.items()):
+            if prose := unnamed.titles().prose_between(before, line):
+                self.problem(
+                    f"'{prose[:QUOTED_MAX]}' stands above these results, which are taken as a round of '{setting}'; if "
+                    "they are of another setting, name it in a line above them that ends in a colon",
+                    line,
+                )
+                return
 
     def _is_repetition(self, table: Table) -> bool:
         """Quoted or posted again: measured twice, not all of several rows would come out the same."""

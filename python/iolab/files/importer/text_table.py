@@ -406,7 +406,7 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
     found: dict[tuple[str, str], list[int]] = {}
     for place, name in enumerate(header):
         kinds = {known.metric for row in rows for known in quantities_below(row[place], name)}
-        if not place or _is_result(name) or len(kinds) != 1:
+        if not place or _is_result(without_unit(name)) or len(kinds) != 1:
             continue
         # Times without a name of their own are called by their columns.
         if (metric := kinds.pop()) and (OF_TEST.search(name) or metric != "ns"):
@@ -414,7 +414,7 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
             found.setdefault((ways[0] if len(ways) == 1 else "all", metric), []).append(place)
     if all(len(places) == 1 for places in found.values()):
         return {}
-    return {place: header[place] for places in found.values() for place in places}
+    return {place: without_unit(header[place]).strip() for places in found.values() for place in places}
 
 
 def _of_one_name(header: list[str], rows: list[list[str]], known: Container[int]) -> dict[int, str]:

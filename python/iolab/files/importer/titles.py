@@ -41,9 +41,10 @@ _VERSIONED = re.compile(
 """`ext4`, `v6.1`, `6.14 output`: names that differ by their figures."""
 _RULER = re.compile(r"\s*+[-=~_]{3,}+\s*+")
 """Below a title, or between outputs."""
-_ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
+ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
 _OF_TOOL = re.compile(
     r"[#$|/]|(?:real|user|sys) +\d|Compare |Test (?:if|open_sync|\S+ with) |Non-[Ss]ync|Options?:|statement latencies "
+    r"|Running the test "
 )
 """Lines of tools, of commands and of remarks that look like titles."""
 _COUNT = r"(?:\d+(?:st|nd|rd|th)?|first|second|third|fourth|fifth|last)"
@@ -73,6 +74,8 @@ _BEFORE_TITLE = re.compile(
 _MARKS = "*_`#:= \t"
 
 
+_PROSE = re.compile(r"(?=[^\W\d_])(?:[^\W\d_][\w'./-]*[,.;:!?)]*(?:\s+|$)(?:\(?\d\S*\s+)?\(?){7,}")
+"""Seven words or more from the line's beginning on, of which few are figures."""
 Numbered = tuple[int, str]
 """The number of a line, and its title or text."""
 
@@ -122,6 +125,12 @@ class Titles:
             given = tuple(since) or given
             found[table] = given
         return found
+
+    def prose_between(self, first: int, last: int) -> str | None:
+        """A line of prose between two tables, by their lines: one that the tool does not print each time."""
+        between = [text for line, text in self._lines if first < line < last]
+        count = Counter(map(_shape, (text for _, text in self._lines)))
+        return next((text.strip() for text in between if _PROSE.match(text) and count[_shape(text)] == 1), None)
 
     def _first_lines(self, tables: Sequence[int], outputs: int, shapes: Counter[str]) -> list[Numbered]:
         """The first line of each output, if these lines differ by their figures: `kernel 6.1`, `kernel 6.6`."""
@@ -201,7 +210,7 @@ def title_of(text: str) -> str | None:
     if not short or len(short) > TITLE_MAX:
         return None
     found = _HEADING.match(short)
-    if not found and not is_tagged and (not short.endswith(":") or _OF_TOOL.match(short) or _ATTRIBUTION.search(short)):
+    if not found and not is_tagged and (not short.endswith(":") or _OF_TOOL.match(short) or ATTRIBUTION.search(short)):
         return None
     whole = next(filter(None, found.groups()), "") if found else _BEFORE_TITLE.sub("", short)
     title = _without_numbering(whole)

@@ -64,7 +64,7 @@ UNREAD = tuple(
         (
             "a histogram of latencies",
             r"^\s*(?:\S+\s+: count\s+distribution|\[\d+\w?, \d+\w?\)\s+\d+ \|)",
-            f"{TRACE}; the name of a bpftrace map states its unit, such as @usecs",
+            f"{TRACE}; write the unit of bpftrace's buckets in the line above them, such as '@usecs:'",
         ),
         ("a trace of block events", r"\d: +(?:block:)?block_(?:rq|bio)_\w+: ", TRACE),
         (
@@ -74,7 +74,7 @@ UNREAD = tuple(
         ),
         (
             "warp cmp's differences",
-            r"^\s*\* [\w% ]{4,12}: [-+][\d.]+% \([-+]",
+            r"^\s*(?:\* )?[\w% ]{4,12}: [-+][\d.]+% \([-+].*(?:throughput|obj/s)",
             "give what warp analyze prints of each file, such as warp analyze OLD.csv.zst > old.txt: iolab compare "
             "old.txt new.txt",
         ),
@@ -245,12 +245,13 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
             "make a line of each row, such as 'name | IOPS | latency (ms)' and the rows below it, with the units of "
             "figures in the names of their columns",
         )
+    has_names = bool(filled) and not filled[0].rstrip().endswith(":")
     for what, separator, change in (
         ("bars", r"\s*\|\s*", "s/ *[|] */,/g"),
         ("spaces", " +", "s/^ +//; s/ +/,/g"),
     ):
         rows = [re.split(separator, line.strip().strip("|").strip()) for line in filled]
-        if len(rows) > 1 and len(rows[0]) > 1 and all(_is_row(row, rows[0]) for row in rows[1:]):
+        if has_names and len(rows) > 1 and len(rows[0]) > 1 and all(_is_row(row, rows[0]) for row in rows[1:]):
             return _Shape(f"a table with {what} between its columns", f"make a CSV file of it: sed -E '{change}'")
     if alone := lone_figures(lines):
         return _Shape(

@@ -38,7 +38,7 @@ _UNIT = re.compile(
 )
 _NAMED = re.compile(
     r"(?<![A-Za-z])(?P<figure>IOPS|[kKMGT]?i?(?-i:B)/s(?:ec)?|ops/s(?:ec)?|TPS|QPS|RPS|NOPM|TPM)\b"
-    r"|(?:[(\[/]|\bin )(?P<short>[nuµm]s(?:ec)?)\b"
+    r"|(?:[(\[/]|\bin |, )(?P<short>[nuµm]s(?:ec)?)\b"
     r"|(?P<long>nano|micro|milli)seconds\b|(?P<time>\bseconds\b|[(\[](?:s|sec)[)\]]|\bin s\b|\btime/op\b)",
     re.IGNORECASE,
 )
@@ -77,7 +77,8 @@ def into_csv(lines: Sequence[str]) -> str:
     units = [match for one in found for match in _UNIT.finditer(one.bare)]
     first = _that_matter(found)[0].number if found else 0
     above = [line for line in lines[: max(first - 1, 0)] if line.strip()][-ABOVE_MAX:]
-    units = units or [match for line in (*above, *lines[first - 1 : first]) for match in _NAMED.finditer(line)]
+    for near in () if units else ((*above, *lines[first - 1 : first]), lines):
+        units = units or [match for line in near for match in _NAMED.finditer(line)]
     columns = list(dict.fromkeys(map(_column, units)))[:COLUMNS_MAX]
     heading = ",".join(("setting", "round", *(columns or [UNSTATED])))
     way = f"put its figures into a CSV file, a row per run, such as {heading}"

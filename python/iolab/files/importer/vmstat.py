@@ -39,6 +39,7 @@ _CLOCK = re.compile(r"[\d-]++|[\d:]++|[A-Z]{1,5}|[+-]\d\d++")
 class _Reader(OutputReader):
     def __init__(self, source: Source, results: Results) -> None:
         super().__init__(source, results)
+        results.shown.add("tasks_runnable_mean")
         self.line = 1
         self.first: Means = {}
         self.later: Means = {}

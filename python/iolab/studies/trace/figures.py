@@ -79,7 +79,10 @@ def _what_it_is(trace: Trace) -> InputError | None:
     try:
         names = [one.name for one in formats_of(Source(trace.paths[0]))]
     except InputError as error:
-        return error if LOOKS_LIKE in str(error) and READ_AS_TRACE not in str(error) else None
+        if LOOKS_LIKE not in error.what or error.remedy == READ_AS_TRACE:
+            return None
+        remedy = (error.remedy or "").removeprefix(f"{READ_AS_TRACE}; ")
+        return InputError(error.what, where=error.where, remedy=remedy)
     if "csv" in names:
         return None
     return InputError(

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from iolab.files.importer.titles import OF_ANY_RUN
+from iolab.files.importer.posted import Posting
+from iolab.files.importer.titles import ATTRIBUTION, OF_ANY_RUN
 
 _UNITS = {
     **dict.fromkeys(("nsecs", "nsec", "ns"), 1),
@@ -103,14 +104,20 @@ def histograms_of(paths: Sequence[Path]) -> list[Histogram]:
     try:
         with paths[0].open("rb") as file:
             start = file.read(_BYTES_LOOKED_AT)
-            lines = start.decode(errors="replace").splitlines()
+            lines = _lines(start)
             if b"\0" in start or not any(_unit(line) or _bound(line) for line in lines):
                 return []
-            lines = (start + file.read(_BYTES_MAX)).decode(errors="replace").splitlines()
+            lines = _lines(start + file.read(_BYTES_MAX))
     except OSError:
         # Whoever reads it as a trace states why it can't be read.
         return []
     return [*_histograms(lines), *_of_prometheus(lines)]
+
+
+def _lines(content: bytes) -> list[str]:
+    """Without what posting adds to them: marks of quoting, fences."""
+    lines = content.decode(errors="replace").splitlines()
+    return [line for _, line in Posting(lines).lines(enumerate(lines, 1))]
 
 
 def _of_prometheus(lines: Sequence[str]) -> Iterator[Histogram]:
@@ -162,7 +169,8 @@ def _histograms(lines: Sequence[str]) -> Iterator[Histogram]:
                 continue
             current.counts[place] = current.counts.get(place, 0) + count
         elif titled := _TITLE.match(line):
-            title = "" if OF_ANY_RUN.fullmatch(name := titled[1] or titled[2]) else name
+            name = titled[1] or titled[2]
+            title = "" if OF_ANY_RUN.fullmatch(name) or ATTRIBUTION.search(line.rstrip()) else name
     last = next((line for line in reversed(lines) if line.strip()), "")
     if current is not None and _BUCKET_BEGINS.match(last) and not _BAR_ENDS.search(last):
         current.is_cut_off = True
