@@ -12,6 +12,7 @@ import json
 import os
 import pkgutil
 import select
+import signal
 import socket
 import sys
 import tempfile
@@ -145,6 +146,8 @@ def _is_not_ours(variable: tuple[str, str]) -> bool:
 
 
 def _main() -> None:
+    # Whoever asked first may have blocked signals for what it was about to start.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     listener = socket.socket(fileno=int(sys.argv[1]))
     _import_all()
     gc.collect()
