@@ -740,6 +740,7 @@ def test_what_stands_behind_the_figures_of_a_row_below_no_name(tmp_path: Path) -
     spreads += "  4k    1021.3 (12.1)   1402.2 (9.8)\n  64k   1811.0 (20.2)   2410.4 (18.1)\n"
     run = opened(tmp_path / "b.txt", spreads)
     assert value(run, "patched", "64k", "rate_bytes_per_s") == pytest.approx(2410.4e6)
+    assert any("spreads in brackets are left out" in problem for problem in run.problems)
 
 
 def test_rows_and_columns_of_percentiles_have_the_unit_above(tmp_path: Path) -> None:

@@ -38,11 +38,11 @@ class Options(BaseModel):
     @classmethod
     def _is_one_line(cls, given: object, info: ValidationInfo) -> object:
         """An option's text ends up in other programs' lines, in paths and on terminals, so it stays on one line."""
-        several = next((text for text in _texts(given) if not is_one_line(text)), None)
-        if several is not None:
+        wrong = next((text for text in _texts(given) if not is_one_line(text)), None)
+        if wrong is not None:
             field = cls.model_fields[str(info.field_name)]
             if not extras(field).get("lines") and get_args(inner_type(field)) != (str, Any):
-                why = f"{shown(several)} given; expected a text on one line, without control characters"
+                why = f"{shown(wrong)} given; expected a text on one line, without control characters"
                 raise PydanticCustomError("quantity", "{why}", {"why": why})
         return given
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from iolab.files.importer.columns import MEASURED, OF_RESULT, RATIO, is_amount, stated_in, states_time
 from iolab.files.importer.format import Format
@@ -23,7 +24,7 @@ ROWS_MIN = 2
 COLUMNS_MIN = 2
 _GAP = re.compile(r"\s{2,}+|\t+")
 _RULE = re.compile(r"[-=+\s]+$")
-_CHANGE = re.compile(r"\s+[(\[]?[-+~]?\d[\d.]*+ ?%[)\]]?$")
+_CHANGE = re.compile(r"(?<=\S)\s++[(\[]?[-+~]?\d[\d.]*+ ?%[)\]]?$")
 """Behind a row's figures, below no name: computed anew."""
 _SPREAD_STATED = re.compile(r"\b(?:std\.? ?dev|stdev|standard deviation|s\.?d\.|sd\b|rsd)", re.IGNORECASE)
 _SPREAD = re.compile(r"(?<=[\d%]) \([\d.]++ ?%?\)(?=\s|$)")
@@ -46,10 +47,15 @@ class _Found:
     names: int = 1
     """The columns of text before those of figures."""
     rows: list[list[str]] = field(default_factory=list)
-    has_changes: bool = False
-    """Whether a change stands behind rows, below no name."""
+    left_out: dict[str, None] = field(default_factory=dict)
+    """What stands in rows and is not read."""
     beside: list[Line] = field(default_factory=list)
     """Lines right below the rows that end in a figure, and are none."""
+
+    @cached_property
+    def has_spreads(self) -> bool:
+        """Whether the heading, or the text above it, says that spreads stand in brackets."""
+        return any(map(_SPREAD_STATED.search, (self.text, *self.context)))
 
     def may_go_on(self, line: Line) -> bool:
         """Whether the line may be the second of its heading."""
@@ -59,10 +65,11 @@ class _Found:
     def takes(self, text: str) -> bool:
         """Whether the line is a row: as many columns as the heading has, parted by two spaces or more, or as many
         words. The first row decides."""
-        if _SPREAD_STATED.search(" ".join([self.text, *self.context])):
+        if self.has_spreads and _SPREAD.search(text):
+            self.left_out["spreads in brackets are left out: they are no rounds"] = None
             text = _SPREAD.sub("", text)
         if (change := _CHANGE.search(text)) and len(_cells(text)) > len(self.header):
-            self.has_changes = True
+            self.left_out["changes behind rows are left out: they are computed anew"] = None
             text = text[: change.start()]
         cells, words, heading = _cells(text), text.split(), self.text.split()
         if (named := _NAMED_ROW.match(text)) and len(figures := named["figures"].split()) == len(self.header) - 1:
@@ -144,8 +151,8 @@ def _parse(source: Source, results: Results) -> None:
             header = [
                 name if place in shares or not place else f"{name} {what}".strip() for place, name in enumerate(header)
             ]
-        if found.has_changes:
-            results.problem("changes behind rows are left out: they are computed anew", found.line)
+        for what in found.left_out:
+            results.problem(what, found.line)
         for line in found.beside:
             results.problem(
                 f"not as many figures as the heading has: left out, {line.text.strip()[:QUOTED_MAX]!r}", line.number

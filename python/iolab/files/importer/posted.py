@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 NumberedLine = tuple[int, str]
 LOG_LINES_MIN = 5
@@ -46,7 +47,8 @@ LOG_PREFIXES = tuple(
 )
 
 
-_COMMIT = re.compile(r"commit [0-9a-f]{7,64}\b")
+_COMMIT = re.compile(r"[>\s]{0,8}commit [0-9a-f]{7,64}\b")
+_OF_COMMIT = re.compile(r"[>\s]{0,8}(?:Author|Merge|tree|parent)\b")
 _MESSAGE_INDENT = " " * 4
 """What `git log` and `git show` put before each line of a commit's message."""
 _FENCE = re.compile(r"\s*+(?:`{3,}+|~{3,}+)\s*+(?P<rest>.*)")
@@ -84,7 +86,7 @@ class Posting:
         self._is_encoded = _looks_encoded(lines)
         """From the first line on; a header begins it elsewhere."""
         self._prefix = log_prefix([line for _, line in self._decoded(enumerate(lines))])
-        self._has_commits = any(_COMMIT.match(line) for line in map(plain, lines))
+        self._has_commits = any(_COMMIT.match(line) and _OF_COMMIT.match(below) for line, below in pairwise(lines))
 
     @property
     def is_wrapped(self) -> bool:

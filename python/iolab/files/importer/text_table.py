@@ -45,9 +45,11 @@ from iolab.files.importer.titles import NUMBERED_ROUND
 
 OF_NO_NAME = "table"
 TIME = "time_ns"
-_NUMBERED = re.compile(r"(?:round|run|iteration|iter|repeat|rep|trial|test|result|sample|#)[ _.#-]?\d+", re.IGNORECASE)
-_OVER_ROUNDS = re.compile(r"(?:average|avg|mean|median|min|max|minimum|maximum|std ?dev|total|sum)\.?", re.IGNORECASE)
-STATISTIC = re.compile(r"p ?\d\d(?:\.\d{1,4})?|\d\d(?:\.\d{1,4})?th|min|max|avg|mean|average|median", re.IGNORECASE)
+_NUMBERED = re.compile(rf"{NUMBERED_ROUND}|(?i:test|result|sample)[ _.#-]?\d+")
+_SUMMARY = r"(?:average|avg|mean|median|min|max|minimum|maximum)"
+_OVER_ROUNDS = re.compile(rf"(?:{_SUMMARY}|std ?dev|total|sum)\.?", re.IGNORECASE)
+"""The name of a row below rounds that is computed from them."""
+STATISTIC = re.compile(rf"p ?\d\d(?:\.\d{{1,4}})?|\d\d(?:\.\d{{1,4}})?th|{_SUMMARY}", re.IGNORECASE)
 """The name of a row, or of a column, that is one figure of a distribution."""
 _OF_METRIC = re.compile(
     r"iops|bandwidth|\bbw\b|throughput|rate|[kmg]i?b/s|read|write|time|cpu|(?<!\d)%|\bp\d\d|stdev|\b(?:[nmu]s|sec)\b",
@@ -212,20 +214,20 @@ def _add_settings(table: Table, names: list[str], metric: str, rows: list[list[s
     _, op, plain = metric_of(bare.strip() or metric)
     op = next((way for way in ("read", "write") if way in metric.lower()), op)
     for row in rows:
-        of_row = f"{metric} {row[0]}" if STATISTIC.fullmatch(row[0]) else ""
+        of_row = f"{metric} {row[0]}" if STATISTIC.fullmatch(row[0]) else None
         for name, cell in zip(names, row[1:], strict=True):
             known = quantities_below(cell, metric)
             left_out += _without_figure(cell, known)
             for found in known or (None,):
-                statistic = (
-                    found.metric_called(of_row) if of_row and found is not None and found.metric == "ns" else None
-                )
-                called = statistic or (
-                    None if found is None else found.metric_called(metric) or (f"{plain}_ns" if found.metric else None)
-                )
+                # A percentile of a time is a metric; of anything else, the row is as good a name as any.
+                is_statistic = of_row is not None and found is not None and found.metric == "ns"
+                called = None
+                if found is not None:
+                    called = found.metric_called(of_row if of_row and is_statistic else metric)
+                    called = called or (f"{plain}_ns" if found.metric else None)
                 if called is None and "iops" in metric.lower():
                     called = "iops"
-                made = table.row(name, (row[0] if statistic is None else "") or source.stem_without_round)
+                made = table.row(name, (not is_statistic and row[0]) or source.stem_without_round)
                 made.add(called or plain, None if found is None else found.value, op=op, absent="empty in the table")
     return left_out
 

@@ -8,9 +8,10 @@ change:*. Titles that only number the tables are none, nor are lines that the to
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 from iolab.domain.parameter import SIZE, named_amount
 from iolab.files.importer.shell_commands import command_of
@@ -74,7 +75,7 @@ _BEFORE_TITLE = re.compile(
 _MARKS = "*_`#:= \t"
 
 
-_PROSE = re.compile(r"(?=[^\W\d_])(?:[^\W\d_][\w'./-]*[,.;:!?)]*(?:\s+|$)(?:\(?\d\S*\s+)?\(?){7,}")
+_PROSE = re.compile(r"(?:[^\W\d_][\w'./-]*+[,;:!?)]*+(?:\s++|$)(?:\(?\d\S*+\s++)?\(?){7}")
 """Seven words or more from the line's beginning on, of which few are figures."""
 Numbered = tuple[int, str]
 """The number of a line, and its title or text."""
@@ -85,6 +86,14 @@ class Titles:
 
     def __init__(self, lines: Iterable[Line]) -> None:
         self._lines = [(line.number, line.text) for line in lines if not _RULER.fullmatch(line.text)]
+
+    @cached_property
+    def _numbers(self) -> list[int]:
+        return [number for number, _ in self._lines]
+
+    @cached_property
+    def _shapes(self) -> Counter[str]:
+        return Counter(_shape(text) for _, text in self._lines)
 
     def marked(self, tables: Sequence[int]) -> dict[int, str | None]:
         """By line of each table, the title in force there that a colon or a heading marks; None before the first."""
@@ -98,7 +107,7 @@ class Titles:
     def bare(self, tables: Sequence[int], outputs: int) -> dict[int, str | None]:
         """The same of short lines without a mark, right above a line that each output has. `outputs`: how often the
         tool's output stands in the text."""
-        shapes = Counter(_shape(text) for _, text in self._lines)
+        shapes = self._shapes
         texts = Counter(text.strip() for _, text in self._lines)
         found = [
             one
@@ -128,9 +137,10 @@ class Titles:
 
     def prose_between(self, first: int, last: int) -> str | None:
         """A line of prose between two tables, by their lines: one that the tool does not print each time."""
-        between = [text for line, text in self._lines if first < line < last]
-        count = Counter(map(_shape, (text for _, text in self._lines)))
-        return next((text.strip() for text in between if _PROSE.match(text) and count[_shape(text)] == 1), None)
+        numbers = self._numbers
+        between = self._lines[bisect_right(numbers, first) : bisect_left(numbers, last)]
+        found = (text.strip() for _, text in between if _PROSE.match(text) and self._shapes[_shape(text)] == 1)
+        return next(found, None)
 
     def _first_lines(self, tables: Sequence[int], outputs: int, shapes: Counter[str]) -> list[Numbered]:
         """The first line of each output, if these lines differ by their figures: `kernel 6.1`, `kernel 6.6`."""

@@ -77,14 +77,17 @@ def into_csv(lines: Sequence[str]) -> str:
     units = [match for one in found for match in _UNIT.finditer(one.bare)]
     first = _that_matter(found)[0].number if found else 0
     above = [line for line in lines[: max(first - 1, 0)] if line.strip()][-ABOVE_MAX:]
-    for near in () if units else ((*above, *lines[first - 1 : first]), lines):
-        units = units or [match for line in near for match in _NAMED.finditer(line)]
+    units = units or _units_named((*above, *lines[first - 1 : first])) or _units_named(lines)
     columns = list(dict.fromkeys(map(_column, units)))[:COLUMNS_MAX]
     heading = ",".join(("setting", "round", *(columns or [UNSTATED])))
     way = f"put its figures into a CSV file, a row per run, such as {heading}"
     if not columns:
         return f"{way}, with their unit, which nothing states, in the place of 'unit', such as (MB/s) or (s)"
     return f"{way} (1:10 is 70)" if any(match.groupdict().get("clock") for match in units) else way
+
+
+def _units_named(lines: Sequence[str]) -> list[re.Match[str]]:
+    return [match for line in lines for match in _NAMED.finditer(line)]
 
 
 def shown(number: int, line: str) -> str:
