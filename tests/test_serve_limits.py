@@ -173,9 +173,7 @@ main()
 """
 
 
-@pytest.mark.parametrize(
-    "name", ["typer", "iolab.presentation.cli.serve", "uvicorn", pytest.param("polars", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("name", ["typer", "iolab.presentation.cli.serve", "uvicorn", "polars"])
 def test_ctrl_c_is_not_lost_in_an_import_that_drops_it(runs: Path, name: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED_IN_AN_IMPORT.replace("sys.argv[1]", repr(name)), "", runs],

@@ -35,18 +35,19 @@ def serve(
         from iolab.files.collection.collection import Collection
 
         try:
-            from iolab.presentation.site.server import serve as serve_pages
+            from iolab.presentation.site import server
         except ModuleNotFoundError as error:
             raise MachineError(
                 f"the Python package {error.name} is missing",
                 where="iolab serve",
                 remedy="pip install 'iolab[serve]'; without it, `iolab site` writes the pages as files",
             ) from None
+        server.load()
     if not stop.is_set():
         runs = Collection(directory, print_line)
         refresh(runs)
         with stop_flag() as stop:
-            serve_pages(
+            server.serve(
                 runs, host, port, stop, on_ready=lambda address: print(f"Pages: {address}  (Ctrl-C ends)", flush=True)
             )
     raise KeyboardInterrupt

@@ -23,14 +23,19 @@ END_S = 2
 LATE = ("polars", "scipy.special")
 
 
+def load() -> None:
+    """Imports what is needed as soon as there are runs: the first comparison would wait for it, and an interrupt in the
+    middle of an import can be lost."""
+    for name in LATE:
+        importlib.import_module(name)
+
+
 def serve(runs: Collection, host: str, port: int, stop: threading.Event, on_ready: Callable[[str], None]) -> None:
     """Serves until `stop` is set. `on_ready` gets the address once it listens.
 
     InputError if the address can't be used; MachineError if the port is taken.
     """
     listener = _listener(host, port)
-    for name in LATE:  # what is loaded when it is first used would make the first comparison wait
-        importlib.import_module(name)
     app, answers = make_app(runs, host)
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=END_S
