@@ -73,7 +73,7 @@ def test_a_skewed_workload_starts_where_its_own_long_run_ends(iolab: CommandLine
     )
     # Of 900 MiB, so that the buffer holds a thousandth of it.
     larger = ["--set=geometry.blocks_per_plane=300", "--set=firmware.buffer_bytes=1048576"]
-    for workload in ("zipf", str(zones)):
+    for workload in ("random", "zipf", "pareto", "normal", str(zones)):
         begun = {
             state: worn(iolab, workload, *larger, "--amount", "200MiB", "--start", state)["write_amplification"]
             for state in ("steady", "filled")
@@ -81,6 +81,26 @@ def test_a_skewed_workload_starts_where_its_own_long_run_ends(iolab: CommandLine
         later = worn(iolab, workload, *larger, "--amount", "3GiB", "--start", "steady")
         assert begun["steady"] == pytest.approx(later["write_amplification_last_quarter"], rel=0.04)
         assert begun["filled"] < 0.7 * begun["steady"]
+
+
+def test_a_pass_of_a_permutation_goes_on_from_slice_to_slice(iolab: CommandLine) -> None:
+    larger = ["--set=geometry.blocks_per_plane=300", "--set=firmware.buffer_bytes=1048576"]
+    begun = worn(iolab, "permutation", *larger, "--start", "steady")
+    passes = 4
+    later = worn(iolab, "permutation", *larger, "--start", "filled", "--amount", str(passes * begun["host_bytes"]))
+    last = [one["write_amplification"] for one in later["slices"]][-len(later["slices"]) // passes :]
+    # In the first quarter of a pass, what was written first in the pass before becomes invalid.
+    assert begun["slices"][0]["write_amplification"] < 1.1
+    assert begun["write_amplification"] == pytest.approx(sum(last) / len(last), rel=0.04)
+    random = worn(iolab, "random", *larger, "--amount", "100MiB", "--start", "steady")
+    assert begun["write_amplification"] < 0.7 * random["write_amplification"]
+
+
+def test_what_a_long_run_leaves_is_not_known_of_each_pattern(iolab: CommandLine, tmp_path: Path) -> None:
+    strided = tmp_path / "strided.toml"
+    strided.write_text('[workloads.w]\npattern = "strided"\nstride = "1MiB"\nread_percent = 0\n')
+    done = iolab("wear", *DRIVE, str(strided), "--start", "steady", status=None)
+    done.assert_one_clear_line(2, "--start steady", "strided", "not known", "permutation")
 
 
 def test_collectors_differ_where_some_units_are_written_more_often(iolab: CommandLine) -> None:
@@ -147,19 +167,18 @@ def test_the_workload_of_an_experiment_and_a_trace_are_written_too(iolab: Comman
         (["sata_7200_2008", "random"], ["only flash wears"]),
         ([*DRIVE, "rndom"], ["unknown pattern", "random"]),
         ([*DRIVE, "random", "--start", "old"], ["unknown state", "--start"]),
-        ([*DRIVE, "pareto", "--start", "steady"], ["--start steady", "pareto", "not known"]),
         ([*DRIVE, "random", "--set", "firmware.steady=skewed"], ["firmware.steady", "needs the table skew"]),
         (
             [*DRIVE, "random", "--set", "skew.block_bytes=4096", "--set", "skew.zipf_theta_per_mille=900"],
             ["skew", "only firmware.steady"],
         ),
-        ([*DRIVE, "random", "--set", "skew.block_bytes=4096"], ["skew.zipf_theta_per_mille", "must be given"]),
+        ([*DRIVE, "random", "--set", "skew.block_bytes=4096"], ["skew.hot_per_mille", "zipf_theta_per_mille"]),
         (
             [
                 *[*DRIVE, "random", "--set", "firmware.steady=skewed", "--set", "skew.block_bytes=4096"],
                 *["--set", "skew.hot_per_mille=100"],
             ],
-            ["skew.hot_writes_per_mille", "must be given"],
+            ["skew.hot_writes_per_mille", "needs it"],
         ),
         ([*DRIVE, "random", "--amount", "much"], ["--amount"]),
         ([*DRIVE, "random", "--set", "firmware.cores"], ["expected KEY=VALUE"]),

@@ -802,7 +802,7 @@ class WriteStall(TypedDict):
     writes: int
 
 
-SteadyPattern = Literal["sequential", "random", "skewed"]
+SteadyPattern = Literal["sequential", "random", "skewed", "permutation"]
 
 
 class Firmware(TypedDict):
@@ -821,6 +821,7 @@ class Firmware(TypedDict):
     reports_write_cache: NotRequired[bool | None]
     stall: NotRequired[WriteStall | None]
     steady: NotRequired[SteadyPattern | None]
+    steady_block_bytes: NotRequired[int | None]
     unit_bytes: int
     write_ns: NotRequired[int | None]
 
@@ -854,7 +855,9 @@ class SkewSpec(TypedDict):
     block_bytes: int
     hot_per_mille: NotRequired[int | None]
     hot_writes_per_mille: NotRequired[int | None]
-    zipf_seed: NotRequired[int | None]
+    normal_deviation_per_mille: NotRequired[int | None]
+    pareto_h_per_mille: NotRequired[int | None]
+    scatter_seed: NotRequired[int | None]
     zipf_theta_per_mille: NotRequired[int | None]
 
 
@@ -1155,6 +1158,7 @@ class ZonedPattern(TypedDict):
 
 
 class PermutationPattern(TypedDict):
+    blocks_done: NotRequired[int]
     kind: Literal["permutation"]
 
 

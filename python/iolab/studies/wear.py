@@ -22,7 +22,7 @@ from iolab.domain.observation import Observation, observe
 from iolab.domain.simulated_machine import InvalidMachine
 from iolab.domain.trial import DrivesTarget, LoadPhase, Phase, Trial
 from iolab.domain.workload import io, trace
-from iolab.domain.workload.job import ZIPF_THETA
+from iolab.domain.workload.job import PARETO_H, ZIPF_THETA
 from iolab.domain.workload.zone import Zone, read_zones
 from iolab.files import machine_file
 from iolab.machines.model.simulation import execute
@@ -195,28 +195,37 @@ def own_steady_state(options: Options) -> tuple[str, ...]:
     """
     if isinstance(options, trace.TraceOptions) or options.read_percent == ALL:
         raise InputError("only of a job that writes", where="--start steady")
-    keys = dict[str, object]()
-    is_of_one_size = len(options.block_size) == 1
+    block, *others = options.block_size
+    steady: dict[str, object] | None = None
     match options.pattern:
-        case "sequential" | "random":
-            steady = str(options.pattern)
-        case "zipf" if is_of_one_size:
-            steady = "skewed"
-            keys["zipf_theta_per_mille"] = round(1000 * (options.zipf_theta or ZIPF_THETA))
-            keys["zipf_seed"] = SCATTER_SEED
-        case "zoned" if is_of_one_size and (hot := _hot_zone(options.zones or "")):
-            steady = "skewed"
-            keys["hot_per_mille"] = round(10 * (hot.percent or 0))
-            keys["hot_writes_per_mille"] = round(10 * hot.operations_percent)
-        case pattern:
-            known = "sequential, random, and with one block size zipf, and zoned with two zones in percent"
-            raise InputError(
-                f"what a long run of {pattern} leaves is not known", where="--start steady", remedy=f"use {known}"
-            )
-    if keys:
-        keys["block_bytes"] = next(iter(options.block_size))
-    skew = [f"skew.{key}={value}" for key, value in keys.items()]
-    return ("firmware.filled=true", f"firmware.steady={steady}", *skew)
+        case "sequential":
+            steady = {"firmware.steady": "sequential"}
+        case "random" | "permutation":
+            steady = {"firmware.steady": options.pattern}
+            if not others:
+                steady["firmware.steady_block_bytes"] = block
+        case "zipf" | "pareto" | "normal" as pattern if not others:
+            key, value = {
+                "zipf": ("zipf_theta_per_mille", 1000 * (options.zipf_theta or ZIPF_THETA)),
+                "pareto": ("pareto_h_per_mille", 1000 * (options.pareto_h or PARETO_H)),
+                "normal": ("normal_deviation_per_mille", 10 * (options.normal_deviation or 0)),
+            }[pattern]
+            steady = _skewed(block, {key: round(value), "scatter_seed": SCATTER_SEED})
+        case "zoned" if not others and (hot := _hot_zone(options.zones or "")):
+            shares = {"hot_per_mille": hot.percent or 0, "hot_writes_per_mille": hot.operations_percent}
+            steady = _skewed(block, {key: round(10 * percent) for key, percent in shares.items()})
+    if steady is None:
+        known = "sequential, random, permutation, or with one block size zipf, pareto, normal, or two zones in percent"
+        raise InputError(
+            f"what a long run of {options.pattern} leaves is not known", where="--start steady", remedy=f"use {known}"
+        )
+    return ("firmware.filled=true", *(f"{key}={value}" for key, value in steady.items()))
+
+
+def _skewed(block_bytes: int, keys: Mapping[str, object]) -> dict[str, object]:
+    """The keys of a drive that was written so, in blocks of one size."""
+    skew = {**keys, "block_bytes": block_bytes}
+    return {"firmware.steady": "skewed", **{f"skew.{key}": value for key, value in skew.items()}}
 
 
 def _hot_zone(text: str) -> Zone | None:
@@ -305,13 +314,14 @@ def _of_job(options: io.IoOptions, size: int, amount: int, slices: int) -> Itera
     is_sequential = options.pattern == "sequential"
     if is_sequential:
         part = size // max(1, round(size / part))
-    aligned = math.lcm(options.align_bytes, ALIGN_BYTES)
+    is_permuted = options.pattern == "permutation"
+    aligned = math.lcm(options.align_bytes, ALIGN_BYTES, *(options.block_size if is_permuted else ()))
     part = max(part // aligned, 1) * aligned
     for number in range(max(1, round(amount / part))):
-        start = number * part % (size // part * part) if is_sequential else options.range_start
+        start = number * part
         changes = {
             "file_size": size,
-            "range_start": start,
+            "range_start": start % (size // part * part) if is_sequential else options.range_start,
             "amount": part,
             "operations": None,
             "duration": None,
@@ -325,7 +335,11 @@ def _of_job(options: io.IoOptions, size: int, amount: int, slices: int) -> Itera
         phase = io.KIND.phases(asked, SEED + number, 1)[-1]
         if isinstance(phase, LoadPhase):
             for job in phase.load["groups"][0]["jobs"]:
-                job["scatter_seed"] = SCATTER_SEED  # the same blocks are hot in each slice
+                # The same blocks are hot in each slice, and a pass goes on where the slice before ended.
+                job["scatter_seed"] = SCATTER_SEED
+                if job["pattern"]["kind"] == "permutation":
+                    blocks_done = start // job["blocks"][0]["bytes"]
+                    job["pattern"] = {"kind": "permutation", "blocks_done": blocks_done}
         yield _named(phase, number)
 
 

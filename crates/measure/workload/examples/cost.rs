@@ -60,7 +60,7 @@ fn cases() -> Vec<(&'static str, JobSpec)> {
         ),
         (
             "permutation reads",
-            with(|spec| spec.pattern = Pattern::Permutation),
+            with(|spec| spec.pattern = Pattern::Permutation { blocks_done: 0 }),
         ),
         ("uniform 70 % reads", with(|spec| spec.read_share = 0.7)),
         (

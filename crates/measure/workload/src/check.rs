@@ -171,11 +171,17 @@ fn check_pattern(spec: &JobSpec) -> Result<(), Finding> {
             })
         }
         Pattern::Zoned { zones } => check_zones(spec, zones),
-        Pattern::Permutation => {
+        &Pattern::Permutation { blocks_done } => {
             let of_writes = spec.writes.as_ref().map(|writes| writes.blocks.len());
             let sizes = spec.blocks.len().max(of_writes.unwrap_or(0));
             require(sizes == 1, "pattern", || {
                 format!("permutation visits blocks of one size; found {sizes} sizes")
+            })?;
+            let goes_on = spec.scatter_seed.is_some() && spec.files.len() == 1;
+            require(blocks_done == 0 || goes_on, "pattern", || {
+                format!(
+                    "blocks_done = {blocks_done}; expected 0 without a scatter_seed, or of several files"
+                )
             })
         }
         Pattern::Sequential | Pattern::Backward | Pattern::Uniform => Ok(()),

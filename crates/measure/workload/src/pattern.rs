@@ -70,6 +70,7 @@ enum Other {
     },
     Permutation {
         blocks: Permutation,
+        blocks_done: u64,
     },
 }
 
@@ -123,9 +124,15 @@ impl Walk {
                     bytes_per_pass,
                 })
             }
-            Pattern::Permutation => other(Other::Permutation {
-                blocks: Permutation::new((places - 1) * align_bytes / step + 1),
-            }),
+            &Pattern::Permutation { blocks_done } => {
+                if let Some(seed) = spec.scatter_seed {
+                    stream = base::rng::stream(seed, 0);
+                }
+                other(Other::Permutation {
+                    blocks: Permutation::new((places - 1) * align_bytes / step + 1),
+                    blocks_done,
+                })
+            }
         };
         let cursors = spec
             .files
@@ -173,7 +180,13 @@ impl Other {
     fn start(&self, stream: &mut Stream) -> (u64, u64) {
         match self {
             Other::Backward => (AT_THE_END, 0),
-            Other::Permutation { .. } => (0, stream.next_u64()),
+            Other::Permutation {
+                blocks,
+                blocks_done,
+            } => {
+                (0..blocks_done / blocks.len()).for_each(|_| drop(stream.next_u64()));
+                (blocks_done % blocks.len(), stream.next_u64())
+            }
             Other::Strided { .. } | Other::Scattered { .. } | Other::Zoned { .. } => (0, 0),
         }
     }
@@ -208,7 +221,7 @@ impl Other {
                 cursor.count(block, *bytes_per_pass)?;
                 zones.draw(stream) * align_bytes
             }
-            Other::Permutation { blocks } => cursor.permuted(blocks, stream)? * block.step,
+            Other::Permutation { blocks, .. } => cursor.permuted(blocks, stream)? * block.step,
         })
     }
 }

@@ -66,8 +66,8 @@ pub struct JobSpec {
     pub commits: bool,
     /// Seeds the job's random streams.
     pub seed: u64,
-    /// Scatters the ranks of a skewed pattern over the range, so that jobs of different seeds have the same hot blocks;
-    /// null: `seed` does.
+    /// Scatters the ranks of a skewed pattern over the range, and orders the passes of a permutation, so that jobs of
+    /// different seeds have the same hot blocks, or orders; null: `seed` does.
     #[serde(default)]
     pub scatter_seed: Option<u64>,
     /// The job offers a trace's I/Os; its draws then only determine which sizes and directions there are. Absent: it
@@ -179,7 +179,11 @@ pub enum Pattern {
         zones: Vec<Zone>,
     },
     /// Each block exactly once a pass, in an order drawn anew each pass, in constant memory.
-    Permutation,
+    Permutation {
+        /// So many blocks of the passes were visited before, by jobs with the same `scatter_seed`.
+        #[serde(default)]
+        blocks_done: u64,
+    },
 }
 
 /// A part of the range, and how often it is drawn.

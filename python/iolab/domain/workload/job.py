@@ -40,6 +40,7 @@ class PhaseOptions(Options):
 
 
 ZIPF_THETA = 1.1
+PARETO_H = 0.2
 
 
 class JobOptions(Options):
@@ -65,7 +66,7 @@ class JobOptions(Options):
         "it; 0.5 is uniform.",
         gt=0,
         lt=1,
-        default_is="0.2 with pareto",
+        default_is=f"{PARETO_H} with pareto",
     )
     normal_deviation: Percent | None = option(
         None,

@@ -12,7 +12,7 @@ from iolab.domain.trial import LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.block_sizes import AlignedBlocks, block_list
 from iolab.domain.workload.conflict import SECTOR_BYTES, is_bounded
-from iolab.domain.workload.job import ONE_AT_A_TIME, ZIPF_THETA, JobOptions, PhaseOptions
+from iolab.domain.workload.job import ONE_AT_A_TIME, PARETO_H, ZIPF_THETA, JobOptions, PhaseOptions
 from iolab.domain.workload.steady import FILL_WINDOWS_MAX, SteadyOptions
 from iolab.domain.workload.zone import read_zones, zoned
 
@@ -426,7 +426,7 @@ def _pattern(job: JobOptions) -> native.Pattern:
         case "zipf":
             return {"kind": "zipf", "theta": job.zipf_theta or ZIPF_THETA}
         case "pareto":
-            return {"kind": "pareto", "h": job.pareto_h or 0.2}
+            return {"kind": "pareto", "h": job.pareto_h or PARETO_H}
         case "normal":
             return {"kind": "normal", "deviation_percent": job.normal_deviation or 0.0}
         case "zoned":

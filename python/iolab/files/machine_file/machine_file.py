@@ -29,6 +29,7 @@ RENAMED_KEYS: dict[tuple[str, ...], str] = {
     ("cpus", "interrupts", "latency_other_cell_ns"): "latency_other_node_ns",
     ("drives", "takes_one_ahead"): "peek",
     ("completion", "form"): "variant",
+    ("skew", "zipf_seed"): "scatter_seed",
 }
 RENAMED_VALUES: dict[tuple[str, ...], dict[str, str]] = {
     ("cpus", "scheduling", "migrates_within"): {"cell": "node"},

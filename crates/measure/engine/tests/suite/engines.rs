@@ -131,7 +131,7 @@ fn a_changed_block_is_named_with_what_was_expected_and_found() {
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.write_all_at(b"damage", 5 * 4096 + 600).unwrap();
     let whole = JobSpec {
-        pattern: Pattern::Permutation,
+        pattern: Pattern::Permutation { blocks_done: 0 },
         ..job()
     };
     for engine in ALL_ENGINES {

@@ -51,7 +51,7 @@ fn patterns() -> impl Strategy<Value = Pattern> {
                 length_bytes: blocks * 512,
             }],
         }),
-        Just(Pattern::Permutation),
+        Just(Pattern::Permutation { blocks_done: 0 }),
     ]
 }
 
@@ -106,7 +106,7 @@ prop_compose! {
     ) -> JobSpec {
         let mut blocks: Vec<BlockSize> =
             sizes.into_iter().map(|(bytes, weight)| BlockSize { bytes, weight }).collect();
-        if pattern == Pattern::Permutation {
+        if matches!(pattern, Pattern::Permutation { .. }) {
             blocks.truncate(1);
         }
         JobSpec {

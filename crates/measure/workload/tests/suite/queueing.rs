@@ -254,7 +254,7 @@ fn a_permutation_visits_each_block_of_each_file_once_a_pass() {
         FileOrder::Random,
     ] {
         let mut spec = uniform_reads();
-        spec.pattern = Pattern::Permutation;
+        spec.pattern = Pattern::Permutation { blocks_done: 0 };
         spec.file_order = file_order;
         spec.files = vec![0, 1, 2];
         // Not a power of two, not a multiple of the block.
@@ -280,6 +280,29 @@ fn a_permutation_visits_each_block_of_each_file_once_a_pass() {
         orders.dedup();
         assert_eq!(orders.len(), passes, "two passes in the same order");
     }
+}
+
+#[test]
+fn jobs_that_share_a_seed_share_the_passes_of_a_permutation() {
+    let mut spec = uniform_reads();
+    spec.length_bytes = 37 * 4096;
+    spec.scatter_seed = Some(3);
+    let offsets = |spec: &JobSpec| -> Vec<u64> {
+        serve(spec, 1)
+            .iter()
+            .map(|served| served.op.offset)
+            .collect()
+    };
+    let part = |spec: &mut JobSpec, blocks_done: u64, ops: u64| {
+        spec.seed += 1;
+        spec.pattern = Pattern::Permutation { blocks_done };
+        spec.until.ops = Some(ops);
+        offsets(spec)
+    };
+    let whole = part(&mut spec, 0, 100);
+    let parts = [(0, 20), (20, 17), (37, 40), (77, 23)];
+    let found = parts.map(|(blocks_done, ops)| part(&mut spec, blocks_done, ops));
+    assert_eq!(found.concat(), whole);
 }
 
 /// Sizes below the alignment are as far apart as larger ones, but fit in more places.

@@ -15,6 +15,7 @@ mod mapping;
 mod placement;
 mod programmed;
 mod rehearsal;
+mod scatter;
 mod skew;
 mod skew_law;
 mod skewed;
@@ -136,12 +137,7 @@ impl Flash {
     pub fn new(spec: &FlashSpec) -> Result<Flash, SpecError> {
         spec.check()?;
         let sizes = spec.sizes();
-        let start = match spec.skew {
-            Some(skew) => {
-                small_die::skewed_start(&sizes, skew.on(sizes.units, spec.firmware.unit_bytes))
-            }
-            None => Start::of(&sizes, spec.firmware.filled, spec.firmware.steady),
-        };
+        let start = Start::of(&sizes, spec);
         let interface = spec.interface;
         let link = Link::new(interface.bytes_per_s)
             .with_pieces_of(interface.command_ns.unwrap_or_default());

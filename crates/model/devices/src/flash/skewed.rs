@@ -99,7 +99,9 @@ impl Skewed {
     pub(super) fn place(&self, sizes: &Sizes, unit: u32) -> u32 {
         let rank = self.skew.rank(sizes.units, unit);
         let class = self.ranks.partition_point(|&first| first <= rank) - 1;
-        let of_class = self.by_group(class, rank - self.ranks[class], |order, group| {
+        let order = &self.orders[class];
+        let units = self.ranks[class + 1] - self.ranks[class];
+        let of_class = self.by_group(order, rank - self.ranks[class], units, |group| {
             order.at(self.key, group)
         });
         let block = self.block_with(class, of_class);
@@ -107,19 +109,23 @@ impl Skewed {
         let of_block = before + of_class - self.row(block)[class];
         let valid = self.valid(block);
         // Classes lie mixed in their block.
-        let at = Permutation::new(u64::from(valid)).at(self.key, u64::from(of_block));
-        block * sizes.block_units + offset(sizes, at as u32, valid)
+        let order = Permutation::new(u64::from((valid / self.group).max(1)));
+        let at = self.by_group(&order, of_block, valid, |group| order.at(self.key, group));
+        block * sizes.block_units + offset(sizes, at, valid)
     }
 
-    /// Groups change their places, and units do not in their group; what is no whole group stays behind the others.
-    fn by_group(&self, class: usize, unit: u32, change: impl Fn(&Permutation, u64) -> u64) -> u32 {
-        let order = &self.orders[class];
+    /// Of so many units, groups change their places, and units do not in their group; what is no whole group stays behind
+    /// the others.
+    fn by_group(
+        &self,
+        order: &Permutation,
+        unit: u32,
+        units: u32,
+        change: impl Fn(u64) -> u64,
+    ) -> u32 {
         match u64::from(unit / self.group) {
-            group
-                if group < order.len()
-                    && self.ranks[class + 1] - self.ranks[class] >= self.group =>
-            {
-                change(order, group) as u32 * self.group + unit % self.group
+            group if group < order.len() && units >= self.group => {
+                change(group) as u32 * self.group + unit % self.group
             }
             _ => unit,
         }
@@ -144,12 +150,15 @@ impl Skewed {
         if at >= valid {
             return None;
         }
+        let order = Permutation::new(u64::from((valid / self.group).max(1)));
         let mut of_block =
-            Permutation::new(u64::from(valid)).index_at(self.key, u64::from(at)) as u32;
+            self.by_group(&order, at, valid, |group| order.index_at(self.key, group));
         for (class, held) in self.held(block).enumerate() {
             if of_block < held {
                 let of_class = self.row(block)[class] + of_block;
-                let of_rank = self.by_group(class, of_class, |order, group| {
+                let order = &self.orders[class];
+                let units = self.ranks[class + 1] - self.ranks[class];
+                let of_rank = self.by_group(order, of_class, units, |group| {
                     order.index_at(self.key, group)
                 });
                 let unit = self.skew.unit(sizes.units, self.ranks[class] + of_rank);

@@ -1,5 +1,6 @@
 //! What a die comes to under writes that are not uniform, found by writing to a small one.
 
+use base::permutation::Permutation;
 use base::rng::{Stream, stream};
 
 use crate::flash::arrangement::{SEED, sums};
@@ -10,11 +11,20 @@ use crate::flash::skewed::{AgedBlock, Skewed};
 use crate::flash::spec::Sizes;
 use crate::flash::start::Start;
 
+/// The order in which groups of units are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// At random, each by the part that its class has of the writes.
+    Drawn,
+    /// Each once in a pass, in an order that each pass draws anew. The device starts between two passes.
+    Permuted,
+}
+
 /// As the law has it, and then as one die has it that is written from there on, without time.
-pub(super) fn skewed_start(sizes: &Sizes, skew: Skew) -> Start {
+pub(super) fn start(sizes: &Sizes, skew: Skew, order: Order) -> Start {
     let classes = skew.classes(sizes.units);
     let small = SmallDie::new(sizes, &classes, skew.block_units());
-    let (blocks, amplification) = small.rehearse(SEED);
+    let (blocks, amplification) = small.rehearse(SEED, order);
     let closed = sizes.main_blocks - sizes.free_blocks(amplification);
     let stretch = f64::from(closed) / blocks.len() as f64;
     let stretched = |number: u32| {
@@ -83,18 +93,32 @@ impl SmallDie {
     }
 
     /// What its closed blocks hold, the oldest first, and its write amplification.
-    fn rehearse(&self, seed: u64) -> (Vec<AgedBlock>, f64) {
+    fn rehearse(&self, seed: u64, order: Order) -> (Vec<AgedBlock>, f64) {
         let sizes = &self.sizes;
         let by_law = |draws: &mut Stream| self.by_law(draws);
-        let start = Skewed::of(sizes, Skew::Ranks, &self.classes, self.group, seed, by_law);
+        let start = Skewed::of(
+            sizes,
+            Skew::Ranks {
+                block_units: self.group,
+            },
+            &self.classes,
+            self.group,
+            seed,
+            by_law,
+        );
         let mut die = Rehearsal::new(*sizes, Start::Skewed(Box::new(start)));
         let mut draws = stream(seed, 1);
-        for number in 0..SMALL_WRITES {
-            if number + 1 == SMALL_WRITES {
+        let groups = Permutation::new(u64::from(sizes.units / self.group));
+        for pass in 0..SMALL_WRITES {
+            if pass + 1 == SMALL_WRITES {
                 die.amplification();
             }
-            for _ in 0..sizes.units / self.group {
-                let first = draw(&self.classes, self.group, &mut draws);
+            let key = draws.next_u64();
+            for number in 0..groups.len() {
+                let first = match order {
+                    Order::Drawn => draw(&self.classes, self.group, &mut draws),
+                    Order::Permuted => groups.at(key, number) as u32 * self.group,
+                };
                 (first..first + self.group).for_each(|unit| die.write(unit));
             }
         }

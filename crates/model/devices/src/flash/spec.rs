@@ -169,6 +169,10 @@ pub struct Firmware {
     /// A filled device has been written over and over in this pattern before the start, until its write amplification
     /// was steady. Absent: all of it has been written once, in sequence.
     pub steady: Option<SteadyPattern>,
+    /// Size and alignment of the writes of `steady` at random or in permutations, in whole units and at least one; what
+    /// is written together becomes invalid together. Absent: a unit.
+    #[schemars(range(min = 512, max = 1 << 24))]
+    pub steady_block_bytes: Option<u32>,
 }
 
 /// What writes leave to do, such as writing the mapping back, done for many of them at once.
@@ -193,6 +197,8 @@ pub enum SteadyPattern {
     Random,
     /// At random, some units more often than others: the table `skew`.
     Skewed,
+    /// Each unit once in a pass, in an order that each pass draws anew.
+    Permutation,
 }
 
 /// The link to the host.
@@ -568,6 +574,17 @@ impl Firmware {
         if self.steady.is_some() && !self.filled {
             let what = "only a filled device is in a steady state: set filled = true";
             return Err(SpecError::of("steady", what));
+        }
+        if let Some(bytes) = self.steady_block_bytes {
+            within("steady_block_bytes", u64::from(bytes), 512, 1 << 24)?;
+            let takes_it = [SteadyPattern::Random, SteadyPattern::Permutation];
+            if !self
+                .steady
+                .is_some_and(|pattern| takes_it.contains(&pattern))
+            {
+                let what = "only steady = \"random\" and \"permutation\" have it";
+                return Err(SpecError::of("steady_block_bytes", what));
+            }
         }
         let most = u64::from(self.collect_per_mille);
         within(

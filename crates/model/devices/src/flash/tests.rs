@@ -1,5 +1,6 @@
 use super::*;
 use crate::DeviceSpec;
+use crate::flash::skew::SkewSpec;
 use crate::trial::{
     command, mixture, random, run, run_from, run_streams, run_until_idle, sequential,
 };
@@ -45,6 +46,7 @@ fn spec() -> FlashSpec {
             read_first: true,
             filled: true,
             steady: None,
+            steady_block_bytes: None,
         },
         interface: Interface {
             bytes_per_s: 1_000_000_000,
@@ -478,6 +480,46 @@ fn what_is_impossible_names_its_key() {
         ) = (1 << 20, 1 << 16);
     };
     assert_eq!(key(too_large), "geometry");
+    assert_eq!(
+        key(|spec| spec.firmware.steady_block_bytes = Some(4096)),
+        "firmware.steady_block_bytes"
+    );
+    let skewed = |change: fn(&mut SkewSpec)| {
+        let mut skew = SkewSpec {
+            hot_per_mille: None,
+            hot_writes_per_mille: None,
+            zipf_theta_per_mille: None,
+            pareto_h_per_mille: None,
+            normal_deviation_per_mille: None,
+            scatter_seed: None,
+            block_bytes: 4096,
+        };
+        change(&mut skew);
+        skew.check(4096).map_err(|error| error.key)
+    };
+    assert_eq!(skewed(|_| ()).unwrap_err(), "hot_per_mille");
+    assert_eq!(
+        skewed(|skew| skew.hot_per_mille = Some(9)).unwrap_err(),
+        "hot_writes_per_mille"
+    );
+    assert_eq!(
+        skewed(|skew| skew.pareto_h_per_mille = Some(1000)).unwrap_err(),
+        "pareto_h_per_mille"
+    );
+    assert_eq!(
+        skewed(|skew| skew.normal_deviation_per_mille = Some(0)),
+        Ok(())
+    );
+    let both = |skew: &mut SkewSpec| {
+        skew.zipf_theta_per_mille = Some(900);
+        skew.pareto_h_per_mille = Some(200);
+    };
+    assert_eq!(skewed(both).unwrap_err(), "pareto_h_per_mille");
+    let mixed = |skew: &mut SkewSpec| {
+        skew.zipf_theta_per_mille = Some(900);
+        skew.hot_writes_per_mille = Some(200);
+    };
+    assert_eq!(skewed(mixed).unwrap_err(), "hot_writes_per_mille");
 }
 
 /// Rates of the first and of the last quarter of 48 MiB in sequence, and when they are written.

@@ -411,7 +411,7 @@ fn more_bios_than_requests_wait_their_turn_on_every_path() {
             let groups: Vec<GroupSpec> = (0..8)
                 .map(|file| {
                     let random = JobSpec {
-                        pattern: Pattern::Permutation,
+                        pattern: Pattern::Permutation { blocks_done: 0 },
                         queue_depth: if path == Path::Buffered { 1 } else { 16 },
                         until: JobBounds::of_ops(300),
                         ..sequential(file, 2 << 20, read_share)
@@ -591,7 +591,7 @@ fn no_more_is_unwritten_than_may_be_dirty_and_the_queue_takes() {
     let groups: Vec<GroupSpec> = (0..8)
         .map(|file| {
             let scattered = JobSpec {
-                pattern: Pattern::Permutation,
+                pattern: Pattern::Permutation { blocks_done: 0 },
                 ..sequential(file, BYTES, 0.0)
             };
             group(Path::Buffered, vec![scattered])
