@@ -511,6 +511,38 @@ fn hybrid_polling_is_refused_by_kernels_without_it() {
     }
 }
 
+#[test]
+fn registered_waits_are_used_where_a_wait_has_a_time_limit_and_refused_by_kernels_without_them() {
+    let place = ScratchDirectory::on_disk();
+    let path = place.path("data");
+    let notes_of = |batch| {
+        let group = GroupSpec {
+            batch,
+            registered_waits: true,
+            ..group(EngineKind::IoUring, vec![job()])
+        };
+        let record = finish(&start(phase(&path, vec![group]), Arc::default())?);
+        let job = only_job(&record);
+        assert_eq!((job.read.count, job.errors.len()), (256, 0));
+        Ok::<_, engine::StartError>(record.groups[0].notes.join("; "))
+    };
+    match notes_of(Some(8)) {
+        Ok(notes) => {
+            // 256 reads of which 8 are in flight take 32 batches.
+            let (_, rest) = notes.split_once("read the time limit of ").expect(&notes);
+            let waits: u32 = rest.split(' ').next().unwrap().parse().unwrap();
+            assert!(waits >= 31, "{notes}");
+        }
+        Err(error) => {
+            assert!(!engine::features::features().io_uring.registered_waits);
+            assert!(
+                error.to_string().contains("they take Linux 6.13"),
+                "{error}"
+            );
+        }
+    }
+}
+
 /// Of the inode, F_GET_RW_HINT.
 fn hint_of(path: &str) -> u64 {
     let file = File::open(path).unwrap();
