@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,12 @@ layers = [{ kind = "raid", level = 5, members = 3, chunk = "64KiB", stripe_cache
 layers = [{ kind = "raid", level = 6, members = 4, bitmap = "1MiB" }]
 [settings.raid10]
 layers = [{ kind = "raid", level = 10, members = 4 }]
+[settings.dm_raid]
+layers = [{ kind = "dm_raid", members = 3, chunk = "64KiB" }]
+[settings.journal]
+layers = [{ kind = "dm_raid", level = 4, members = 3, journal = "writethrough", journal_size = "8MiB" }]
+[settings.journal_back]
+layers = [{ kind = "dm_raid", members = 3, journal = "writeback", stripe_cache = 1024 }]
 [settings.thin]
 layers = [{ kind = "thin" }]
 [settings.writecache]
@@ -132,7 +139,8 @@ layers = [{ kind = "crypt" }, { kind = "raid", level = 5, members = 3 }, { kind 
         read_percent=50,
     )
     kept = {"thin", "writecache", "cache", "integrity"}
-    assert set(found) == {"raid0", "raid1", "raid5", "raid6", "raid10", *kept, "deep"}
+    mapped = {"dm_raid", "journal", "journal_back"}
+    assert set(found) == {"raid0", "raid1", "raid5", "raid6", "raid10", *mapped, *kept, "deep"}
     for phase in found.values():
         (job,) = phase["groups"][0]["jobs"]
         assert job["read"]["count"] + job["write"]["count"] == 300
@@ -168,3 +176,39 @@ file_size = "4MiB"
     assert 10e6 <= layer["own_ns"]["min"] <= layer["own_ns"]["max"] <= 18.5e6
     assert layer["below_ns"]["max"] < 1e6
     assert "itself" in iolab("trace", "trace.txt").text
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("journal", "of_a_write"), [("writethrough", "JMMT"), ("writeback", "JT")])
+def test_a_write_reaches_the_journal_before_the_members(
+    tmp_path: Path, kernel_name: str, journal: str, of_a_write: str
+) -> None:
+    """J: the journal has written. M: a write goes to a member. T: the array's own write is done."""
+    writes = 20
+    experiment = f"""
+machine = "guest:{kernel_name}"
+[target]
+kind = "scratch"
+size = "32MiB"
+filesystem = "none"
+layers = [{{ kind = "dm_raid", members = 3, chunk = "64KiB", journal = "{journal}" }}]
+[guest]
+memory = "512MiB"
+[workloads.job]
+operations = {writes}
+read_percent = 0
+layout = false
+engine = "psync"
+block_size = "4KiB"
+file_size = "4MiB"
+"""
+    event = re.compile(r"block_(rq_issue|rq_complete|bio_complete): \d+,(\d+) W")
+    steps = []
+    for name, minor in event.findall(traced(experiment, tmp_path)):
+        if name == "bio_complete":
+            steps.append("T")
+        elif minor == "3" and name == "rq_complete":
+            steps.append("J")
+        elif minor != "3" and name == "rq_issue":
+            steps.append("M")
+    assert "".join(steps) == of_a_write * writes

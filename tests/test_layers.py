@@ -105,6 +105,13 @@ _LAYERS = st.one_of(
             "chunk": _CHUNKS,
         }
     ),
+    st.fixed_dictionaries(
+        {"kind": st.just("dm_raid"), "members": st.integers(3, 5), "chunk": _CHUNKS},
+        optional={"journal": st.sampled_from(["writethrough", "writeback"])},
+    ),
+    st.fixed_dictionaries(
+        {"kind": st.just("dm_raid"), "journal": st.just("writeback"), "journal_size": st.sampled_from(["4MiB", "1GiB"])}
+    ),
 )
 
 
@@ -141,6 +148,9 @@ def test_tables_are_those_of_device_mapper() -> None:
     assert stack({"kind": "integrity", "mode": "direct", "block": 4096}).tables == [
         "0 131072 integrity /dev/drive0 0 - D 3 internal_hash:crc32c block_size:4096 recalculate"
     ]
+    assert stack({"kind": "dm_raid", "members": 3, "chunk": "64KiB"}).tables == [
+        "0 131072 raid raid5_ls 4 128 nosync stripe_cache 256 3 - /dev/drive0 - /dev/drive1 - /dev/drive2"
+    ]
     (of_aes,) = stack({"kind": "crypt"}).tables
     key = of_aes.split()[4]
     assert len(key) == 2 * 64 and key[:64] != key[64:]
@@ -152,6 +162,18 @@ def test_an_array_is_made_without_a_superblock_and_in_step() -> None:
     assert ("chunk_size", "65536") in made.before
     assert made.start[-2:] == [("resync_start", "none"), ("array_state", "active")]
     assert ("bitmap/location", "+8") in made.start
+
+
+def test_a_journal_is_a_device_beside_the_members() -> None:
+    made = stack({"kind": "dm_raid", "level": 4, "members": 3, "journal": "writeback"})
+    assert made.tables == [
+        "0 131072 raid raid4 8 1024 nosync stripe_cache 512 journal_dev /dev/drive3 journal_mode writeback "
+        "3 - /dev/drive0 - /dev/drive1 - /dev/drive2"
+    ]
+    assert made.sizes["/dev/drive3"] == made.sizes["/dev/drive0"] == 32 * MIB
+    sized = stack({"kind": "dm_raid", "members": 3, "journal": "writethrough", "journal_size": "8MiB"})
+    assert sized.tables[0] == "0 16384 linear /dev/drive3 0"
+    assert "journal_dev /dev/dm4 journal_mode writethrough" in sized.tables[1]
 
 
 EXPERIMENT = """\
@@ -186,6 +208,11 @@ def problems(layers: str, settings: str = "") -> list[str]:
         ('{ kind = "raid", level = 0, bitmap = "64KiB" }', "bitmap", "RAID 0 has none"),
         ('{ kind = "raid", level = 1, members = 2, threads = 2 }', "threads", "levels 5 and 6 have"),
         ('{ kind = "raid", chunk = "100KiB" }', "chunk", "expected a power of two"),
+        ('{ kind = "dm_raid", level = 6 }', "level", "expected 4 or 5"),
+        ('{ kind = "dm_raid", journal = "write-back" }', "journal", "did you mean writeback?"),
+        ('{ kind = "dm_raid", journal_size = "8MiB" }', "journal_size", "there is no journal"),
+        ('{ kind = "dm_raid", journal = "writeback", journal_size = "1MiB" }', "journal_size", "from 4MiB"),
+        ('{ kind = "dm_raid", stripe_cache = 256 }', "stripe_cache", "a chunk of 512 KiB takes as many"),
         ('{ kind = "delay", delay = "1us" }', "delay", "not a whole number of milliseconds"),
         ('{ kind = "flakey", up = "0s" }', "up", "expected one of the two to be a second or more"),
         ('{ kind = "linear", chunk = 3 }', "chunk", "unknown option"),
