@@ -47,6 +47,31 @@ file_size = "4MiB"
     return {record.spec.setting: record.phases[0] for record in records}
 
 
+WRITES = 20
+
+
+def trace_of_writes(layer: str, kernel: str, directory: Path) -> str:
+    """Of so many, of 4 KiB each, at random, to what nothing was written to before."""
+    experiment = f"""
+machine = "guest:{kernel}"
+[target]
+kind = "scratch"
+size = "32MiB"
+filesystem = "none"
+layers = [{layer}]
+[guest]
+memory = "512MiB"
+[workloads.job]
+operations = {WRITES}
+read_percent = 0
+layout = false
+engine = "psync"
+block_size = "4KiB"
+file_size = "4MiB"
+"""
+    return traced(experiment, directory)
+
+
 def kernel_instructions(phase: Any) -> float:
     found = phase["probes"]["instructions"]
     return float(found["total"] - found["user"]) / float(found["operations"])
@@ -125,6 +150,10 @@ layers = [{ kind = "dm_raid", members = 3, chunk = "64KiB" }]
 layers = [{ kind = "dm_raid", level = 4, members = 3, journal = "writethrough", journal_size = "8MiB" }]
 [settings.journal_back]
 layers = [{ kind = "dm_raid", members = 3, journal = "writeback", stripe_cache = 1024 }]
+[settings.bcache]
+layers = [{ kind = "bcache" }]
+[settings.bcache_back]
+layers = [{ kind = "bcache", mode = "writeback", sequential_cutoff = "0" }, { kind = "linear" }]
 [settings.thin]
 layers = [{ kind = "thin" }]
 [settings.writecache]
@@ -138,7 +167,7 @@ layers = [{ kind = "crypt" }, { kind = "raid", level = 5, members = 3 }, { kind 
 """,
         read_percent=50,
     )
-    kept = {"thin", "writecache", "cache", "integrity"}
+    kept = {"bcache", "bcache_back", "thin", "writecache", "cache", "integrity"}
     mapped = {"dm_raid", "journal", "journal_back"}
     assert set(found) == {"raid0", "raid1", "raid5", "raid6", "raid10", *mapped, *kept, "deep"}
     for phase in found.values():
@@ -184,31 +213,28 @@ def test_a_write_reaches_the_journal_before_the_members(
     tmp_path: Path, kernel_name: str, journal: str, of_a_write: str
 ) -> None:
     """J: the journal has written. M: a write goes to a member. T: the array's own write is done."""
-    writes = 20
-    experiment = f"""
-machine = "guest:{kernel_name}"
-[target]
-kind = "scratch"
-size = "32MiB"
-filesystem = "none"
-layers = [{{ kind = "dm_raid", members = 3, chunk = "64KiB", journal = "{journal}" }}]
-[guest]
-memory = "512MiB"
-[workloads.job]
-operations = {writes}
-read_percent = 0
-layout = false
-engine = "psync"
-block_size = "4KiB"
-file_size = "4MiB"
-"""
+    layer = f'{{ kind = "dm_raid", members = 3, chunk = "64KiB", journal = "{journal}" }}'
     event = re.compile(r"block_(rq_issue|rq_complete|bio_complete): \d+,(\d+) W")
     steps = []
-    for name, minor in event.findall(traced(experiment, tmp_path)):
+    for name, minor in event.findall(trace_of_writes(layer, kernel_name, tmp_path)):
         if name == "bio_complete":
             steps.append("T")
         elif minor == "3" and name == "rq_complete":
             steps.append("J")
         elif minor != "3" and name == "rq_issue":
             steps.append("M")
-    assert "".join(steps) == of_a_write * writes
+    assert "".join(steps) == of_a_write * WRITES
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("mode", "to_backing", "to_cache"),
+    [("writethrough", WRITES, WRITES), ("writeback", 0, WRITES), ("writearound", WRITES, 0)],
+)
+def test_a_write_goes_where_the_mode_of_bcache_says(
+    tmp_path: Path, kernel_name: str, mode: str, to_backing: int, to_cache: int
+) -> None:
+    """The job's own writes of the first device are synchronous (WS), unlike what bcache writes back later."""
+    text = trace_of_writes(f'{{ kind = "bcache", mode = "{mode}" }}', kernel_name, tmp_path)
+    assert len(re.findall(r"block_rq_issue: \d+,0 WS 4096 ", text)) == to_backing
+    assert len(re.findall(r"block_rq_issue: \d+,1 W 4096 ", text)) == to_cache

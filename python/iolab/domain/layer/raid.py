@@ -1,4 +1,4 @@
-"""Layers of md: RAID 0, 1, 5, 6 and 10 by itself, and 4 and 5 under dm-raid, which gives them a journal. Levels, layouts
+"""Layers of md: RAID 0, 1, 5, 6 and 10 by itself, and 4 and 5 under dm-raid, with a journal or without. Levels, layouts
 and files are those of Documentation/admin-guide/md.rst and drivers/md/md.c of Linux 6.1; the table is that of
 Documentation/admin-guide/device-mapper/dm-raid.rst."""
 
@@ -138,8 +138,8 @@ def _bitmap(chunk_bytes: int) -> list[tuple[str, str]]:
 
 
 class DmRaid(Layer):
-    """`kind = "dm_raid"`. An array of md takes a journal if its superblock names one, which udev would then assemble by
-    itself, or if dm-raid makes it, without a superblock. RAID 6 is not here: dm-raid writes a new one from end to end."""
+    """`kind = "dm_raid"`. An array of md takes a journal if its superblock names one, and udev would assemble that by
+    itself, or if dm-raid makes it, without a superblock. Not RAID 6: dm-raid writes a new one from end to end."""
 
     modules: ClassVar[tuple[str, ...]] = ("dm_mod", "dm_raid")
     configuration: ClassVar[str] = "CONFIG_DM_RAID"
