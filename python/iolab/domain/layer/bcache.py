@@ -50,7 +50,7 @@ class Bcache(Layer):
     )
     sequential_cutoff: Bytes = option(
         4 * MIB,
-        "A sequence of I/O as long passes the cache by; 0: none does.",
+        "A sequence of this many bytes passes the cache by; 0: none does.",
         unit="bytes",
         ge=0,
         le=1 << 31,
