@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from iolab import _native
 from iolab.domain.definition import Verdict
+from iolab.files.store import read
 from support.command_line import CommandLine
 from support.devices import queue_attribute
 from support.experiments import SCRATCH, TWO_SCHEDULERS, experiment
-from support.runs import statuses, times_finished
+from support.runs import faults, statuses, times_finished
 
 VERDICTS = get_args(Verdict)
 
@@ -94,6 +96,32 @@ def test_a_finished_run_is_not_overwritten_and_resuming_it_measures_nothing(fini
     finished("run", "depths.toml", "--out", "run", status=None).assert_one_clear_line(2, "run", "not empty")
     finished("run", "--resume", "run")
     assert set(times_finished(finished.cwd / "run").values()) == {1}
+
+
+def test_registered_waits_are_counted_where_they_are_asked_for_and_refused_by_older_kernels(iolab: CommandLine) -> None:
+    workload = """
+[workloads.reads]
+queue_depth = 8
+batch = 4
+file_size = "8MiB"
+operations = 400
+"""
+    settings = """
+[settings.copied]
+[settings.registered]
+workload = { registered_waits = true }
+"""
+    iolab.write("waits.toml", experiment('kind = "directory"\npath = "."', workload=workload, settings=settings))
+    has = json.loads(_native.features())["io_uring"]["registered_waits"]
+    iolab("run", "waits.toml", "--out", "run", status=0 if has else None)
+    if not has:
+        assert "they take Linux 6.13" in faults(iolab.cwd / "run")[0]
+        return
+    assert statuses(iolab.cwd / "run") == ["ok"] * 4
+    run = read(iolab.cwd / "run")
+    records = [run.record(trial) for trial in run.trials["trial"].to_list()]
+    noted = {(record.spec.setting, "from registered memory" in str(record.phases)) for record in records}
+    assert noted == {("copied", False), ("registered", True)}
 
 
 @pytest.mark.root

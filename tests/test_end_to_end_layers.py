@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,31 @@ file_size = "4MiB"
     run = read(Path(iolab.cwd) / "run")
     records = [run.record(trial) for trial in run.trials["trial"].to_list()]
     return {record.spec.setting: record.phases[0] for record in records}
+
+
+WRITES = 20
+
+
+def trace_of_writes(layer: str, kernel: str, directory: Path) -> str:
+    """Of so many, of 4 KiB each, at random, to what nothing was written to before."""
+    experiment = f"""
+machine = "guest:{kernel}"
+[target]
+kind = "scratch"
+size = "32MiB"
+filesystem = "none"
+layers = [{layer}]
+[guest]
+memory = "512MiB"
+[workloads.job]
+operations = {WRITES}
+read_percent = 0
+layout = false
+engine = "psync"
+block_size = "4KiB"
+file_size = "4MiB"
+"""
+    return traced(experiment, directory)
 
 
 def kernel_instructions(phase: Any) -> float:
@@ -118,6 +144,16 @@ layers = [{ kind = "raid", level = 5, members = 3, chunk = "64KiB", stripe_cache
 layers = [{ kind = "raid", level = 6, members = 4, bitmap = "1MiB" }]
 [settings.raid10]
 layers = [{ kind = "raid", level = 10, members = 4 }]
+[settings.dm_raid]
+layers = [{ kind = "dm_raid", members = 3, chunk = "64KiB" }]
+[settings.journal]
+layers = [{ kind = "dm_raid", level = 4, members = 3, journal = "writethrough", journal_size = "8MiB" }]
+[settings.journal_back]
+layers = [{ kind = "dm_raid", members = 3, journal = "writeback", stripe_cache = 1024 }]
+[settings.bcache]
+layers = [{ kind = "bcache" }]
+[settings.bcache_back]
+layers = [{ kind = "bcache", mode = "writeback", sequential_cutoff = "0" }, { kind = "linear" }]
 [settings.thin]
 layers = [{ kind = "thin" }]
 [settings.writecache]
@@ -131,8 +167,9 @@ layers = [{ kind = "crypt" }, { kind = "raid", level = 5, members = 3 }, { kind 
 """,
         read_percent=50,
     )
-    kept = {"thin", "writecache", "cache", "integrity"}
-    assert set(found) == {"raid0", "raid1", "raid5", "raid6", "raid10", *kept, "deep"}
+    kept = {"bcache", "bcache_back", "thin", "writecache", "cache", "integrity"}
+    mapped = {"dm_raid", "journal", "journal_back"}
+    assert set(found) == {"raid0", "raid1", "raid5", "raid6", "raid10", *mapped, *kept, "deep"}
     for phase in found.values():
         (job,) = phase["groups"][0]["jobs"]
         assert job["read"]["count"] + job["write"]["count"] == 300
@@ -168,3 +205,36 @@ file_size = "4MiB"
     assert 10e6 <= layer["own_ns"]["min"] <= layer["own_ns"]["max"] <= 18.5e6
     assert layer["below_ns"]["max"] < 1e6
     assert "itself" in iolab("trace", "trace.txt").text
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("journal", "of_a_write"), [("writethrough", "JMMT"), ("writeback", "JT")])
+def test_a_write_reaches_the_journal_before_the_members(
+    tmp_path: Path, kernel_name: str, journal: str, of_a_write: str
+) -> None:
+    """J: the journal has written. M: a write goes to a member. T: the array's own write is done."""
+    layer = f'{{ kind = "dm_raid", members = 3, chunk = "64KiB", journal = "{journal}" }}'
+    event = re.compile(r"block_(rq_issue|rq_complete|bio_complete): \d+,(\d+) W")
+    steps = []
+    for name, minor in event.findall(trace_of_writes(layer, kernel_name, tmp_path)):
+        if name == "bio_complete":
+            steps.append("T")
+        elif minor == "3" and name == "rq_complete":
+            steps.append("J")
+        elif minor != "3" and name == "rq_issue":
+            steps.append("M")
+    assert "".join(steps) == of_a_write * WRITES
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("mode", "to_backing", "to_cache"),
+    [("writethrough", WRITES, WRITES), ("writeback", 0, WRITES), ("writearound", WRITES, 0)],
+)
+def test_a_write_goes_where_the_mode_of_bcache_says(
+    tmp_path: Path, kernel_name: str, mode: str, to_backing: int, to_cache: int
+) -> None:
+    """The job's own writes of the first device are synchronous (WS), unlike what bcache writes back later."""
+    text = trace_of_writes(f'{{ kind = "bcache", mode = "{mode}" }}', kernel_name, tmp_path)
+    assert len(re.findall(r"block_rq_issue: \d+,0 WS 4096 ", text)) == to_backing
+    assert len(re.findall(r"block_rq_issue: \d+,1 W 4096 ", text)) == to_cache

@@ -140,6 +140,8 @@ IO_PROBLEMS = [
     ("engine = 'io_uring_cmd'\ndirect = false", "direct", "page cache"),
     ("engine = 'io_uring_cmd'\nnowait_reads = true", "nowait_reads", "only with engines"),
     ("hybrid_poll = true\npoll = true\nengine = 'pvsync'", "hybrid_poll", "engine io_uring"),
+    ("registered_waits = true\nengine = 'psync'", "registered_waits", "only with engines io_uring and io_uring_cmd"),
+    ("registered_waits = true\npoll = true", "registered_waits", "leave poll out"),
     ("nowait_reads = true\nengine = 'libaio'", "nowait_reads", "io_uring and pvsync"),
     ("nowait_reads = true\nread_percent = 0", "nowait_reads", "only writes"),
     ("think_every = 2", "think_every", "think_time"),

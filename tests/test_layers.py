@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iolab.base.errors import InputError, MachineError
 from iolab.domain import control, layer
-from iolab.domain.layer import Array, LayerDevice, MappedDevice
+from iolab.domain.layer import Array, CacheSet, LayerDevice, MappedDevice, bcache
 from iolab.files.experiment import loads
 from iolab.machines.guest import layers as guest_layers
 from iolab.machines.guest import plan
@@ -67,6 +68,15 @@ class Paper:
         data = copies.get(before["level"], len(members) / 2)
         return self._made("md", int(whole * data))
 
+    def cache_set(self, made: CacheSet) -> LayerDevice:
+        (cache, of_cache), (backing, of_backing) = made.superblocks
+        buckets, _, bucket_sectors = struct.unpack_from("<QHH", of_cache, 184)
+        assert buckets * bucket_sectors << 9 <= self.sizes[cache.node]
+        assert of_cache[56:72] == of_backing[56:72], "the set's identity"
+        for device in (cache, backing):
+            self._hold(device.node, 0, self.sizes[device.node])
+        return self._made("bcache", self.sizes[backing.node] - 8192)
+
     def _hold(self, node: str, start: int, end: int) -> None:
         assert end <= self.sizes[node]
         assert all(end <= first or last <= start for first, last in self.held.get(node, []))
@@ -95,6 +105,7 @@ _LAYERS = st.one_of(
     st.fixed_dictionaries({"kind": st.just("crypt"), "sector_size": st.just(4096)}),
     st.fixed_dictionaries({"kind": st.just("thin"), "chunk": st.sampled_from(["64KiB", "1MiB"])}),
     st.fixed_dictionaries({"kind": st.sampled_from(["writecache", "cache"]), "cache_size": _CHUNKS.map(_of_a_cache)}),
+    st.fixed_dictionaries({"kind": st.just("bcache"), "cache_size": st.sampled_from(["32MiB", "256MiB"])}),
     st.fixed_dictionaries({"kind": st.just("integrity"), "hash": st.sampled_from(["crc32c", "sha256"])}),
     st.fixed_dictionaries({"kind": st.just("striped"), "members": st.integers(2, 4), "chunk": _CHUNKS}),
     st.fixed_dictionaries(
@@ -104,6 +115,13 @@ _LAYERS = st.one_of(
             "members": st.integers(4, 5),
             "chunk": _CHUNKS,
         }
+    ),
+    st.fixed_dictionaries(
+        {"kind": st.just("dm_raid"), "members": st.integers(3, 5), "chunk": _CHUNKS},
+        optional={"journal": st.sampled_from(["writethrough", "writeback"])},
+    ),
+    st.fixed_dictionaries(
+        {"kind": st.just("dm_raid"), "journal": st.just("writeback"), "journal_size": st.sampled_from(["4MiB", "1GiB"])}
     ),
 )
 
@@ -141,6 +159,9 @@ def test_tables_are_those_of_device_mapper() -> None:
     assert stack({"kind": "integrity", "mode": "direct", "block": 4096}).tables == [
         "0 131072 integrity /dev/drive0 0 - D 3 internal_hash:crc32c block_size:4096 recalculate"
     ]
+    assert stack({"kind": "dm_raid", "members": 3, "chunk": "64KiB"}).tables == [
+        "0 131072 raid raid5_ls 4 128 nosync stripe_cache 256 3 - /dev/drive0 - /dev/drive1 - /dev/drive2"
+    ]
     (of_aes,) = stack({"kind": "crypt"}).tables
     key = of_aes.split()[4]
     assert len(key) == 2 * 64 and key[:64] != key[64:]
@@ -152,6 +173,26 @@ def test_an_array_is_made_without_a_superblock_and_in_step() -> None:
     assert ("chunk_size", "65536") in made.before
     assert made.start[-2:] == [("resync_start", "none"), ("array_state", "active")]
     assert ("bitmap/location", "+8") in made.start
+
+
+def test_a_superblock_of_bcache_has_the_checksum_that_the_kernel_compares() -> None:
+    """The check value of CRC-64/WE in the catalogue of parametrised CRC algorithms (G. Cook, reveng)."""
+    assert bcache.crc64(b"123456789") == 0x62EC59E3F1A4F00A
+    made = bcache.superblock(1, b"a" * 16, b"s" * 16, flags=1, geometry=bytes(16), first_bucket=0)
+    (checksum,) = struct.unpack_from("<Q", made)
+    assert (len(made), checksum) == (4096, bcache.crc64(made[8:208]))
+
+
+def test_a_journal_is_a_device_beside_the_members() -> None:
+    made = stack({"kind": "dm_raid", "level": 4, "members": 3, "journal": "writeback"})
+    assert made.tables == [
+        "0 131072 raid raid4 8 1024 nosync stripe_cache 512 journal_dev /dev/drive3 journal_mode writeback "
+        "3 - /dev/drive0 - /dev/drive1 - /dev/drive2"
+    ]
+    assert made.sizes["/dev/drive3"] == made.sizes["/dev/drive0"] == 32 * MIB
+    sized = stack({"kind": "dm_raid", "members": 3, "journal": "writethrough", "journal_size": "8MiB"})
+    assert sized.tables[0] == "0 16384 linear /dev/drive3 0"
+    assert "journal_dev /dev/dm4 journal_mode writethrough" in sized.tables[1]
 
 
 EXPERIMENT = """\
@@ -186,6 +227,13 @@ def problems(layers: str, settings: str = "") -> list[str]:
         ('{ kind = "raid", level = 0, bitmap = "64KiB" }', "bitmap", "RAID 0 has none"),
         ('{ kind = "raid", level = 1, members = 2, threads = 2 }', "threads", "levels 5 and 6 have"),
         ('{ kind = "raid", chunk = "100KiB" }', "chunk", "expected a power of two"),
+        ('{ kind = "dm_raid", level = 6 }', "level", "expected 4 or 5"),
+        ('{ kind = "dm_raid", journal = "write-back" }', "journal", "did you mean writeback?"),
+        ('{ kind = "dm_raid", journal_size = "8MiB" }', "journal_size", "there is no journal"),
+        ('{ kind = "dm_raid", journal = "writeback", journal_size = "1MiB" }', "journal_size", "from 4MiB"),
+        ('{ kind = "dm_raid", stripe_cache = 256 }', "stripe_cache", "a chunk of 512 KiB takes as many"),
+        ('{ kind = "bcache", cache_size = "8MiB" }', "cache_size", "256 buckets; bcache takes at least 513"),
+        ('{ kind = "bcache", bucket = "48KiB" }', "bucket", "expected a power of two"),
         ('{ kind = "delay", delay = "1us" }', "delay", "not a whole number of milliseconds"),
         ('{ kind = "flakey", up = "0s" }', "up", "expected one of the two to be a second or more"),
         ('{ kind = "linear", chunk = 3 }', "chunk", "unknown option"),
@@ -289,6 +337,12 @@ def test_a_kernel_that_lacks_a_layer_is_named(monkeypatch: pytest.MonkeyPatch, t
         assert configuration in str(error.value)
 
 
+def test_a_host_refuses_the_layer_that_guests_have_alone() -> None:
+    with pytest.raises(MachineError) as error:
+        layers.check(layer.read([{"kind": "bcache"}]))
+    assert "layer bcache is to be had in guest machines alone" in str(error.value)
+
+
 def test_the_doctor_names_the_layers_that_a_kernel_lacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def layers_with(modules: set[str], *tools: str) -> dict[str, doctor.Finding]:
         monkeypatch.setattr(kernel_module, "loads", lambda alias: alias in modules)
@@ -304,6 +358,15 @@ def test_the_doctor_names_the_layers_that_a_kernel_lacks(monkeypatch: pytest.Mon
     assert layers_with({"dm_mod"})["device mapper"].remedy == "sudo apt-get install dmsetup"
     every = {module for kind in layer.KINDS.values() for module in kind.modules}
     assert {one.state for one in layers_with(every, "dmsetup").values()} == {"ok"}
+
+
+def test_a_guest_writes_a_superblock_and_registers_the_device_that_it_is_on() -> None:
+    (trial,) = Plan(loads(EXPERIMENT.format('layers = [{ kind = "bcache" }]', ""), "e.toml"), 1).round(0)
+    steps = plan.make(trial, Modules(None)).steps
+    made = [step.get("argv", step.get("value")) for step in steps if "bcache" in str(step)]
+    (of_cache, cache), (of_backing, backing) = made[:2], made[2:4]
+    assert [of_cache[1], of_cache[2], cache] == ["if=/bcache/nullb1", "of=/dev/nullb1", "/dev/nullb1"]
+    assert [of_backing[2], of_backing[4], backing] == ["of=/dev/nullb0", "seek=1", "/dev/nullb0"]
 
 
 def test_a_guest_makes_layers_from_the_drives_up(tmp_path: Path) -> None:

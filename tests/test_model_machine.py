@@ -122,6 +122,10 @@ def test_a_load_beyond_the_model_is_refused_on_its_line(option: str, said: str) 
             "x.toml:6: workloads.w.hybrid_poll: the simulated machine has no mechanism for hybrid polling",
         ),
         (
+            "operations = 1\nregistered_waits = true",
+            "x.toml:5: workloads.w.registered_waits: the simulated machine has no mechanism for registered waits",
+        ),
+        (
             "operations = 1\nengine = 'io_uring_cmd'",
             "x.toml:5: workloads.w.engine: the simulated machine has no mechanism for NVMe commands",
         ),

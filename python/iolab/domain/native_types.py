@@ -1278,6 +1278,7 @@ class GroupSpec(TypedDict):
     poll: bool
     realtime: NotRequired[bool]
     registered_files: bool
+    registered_waits: NotRequired[bool]
     sqpoll: bool
     sqpoll_cpu: NotRequired[int | None]
     uncached: NotRequired[bool]

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
+use base::units::counted;
 use workload::job::OpKind;
 use workload::phase::GroupSpec;
 
@@ -63,6 +64,14 @@ impl CallFlags {
             _ => self.write,
         }
     }
+}
+
+/// How many reads were asked for again because they would have waited, if any.
+pub fn waited_note(waited: u64) -> Option<String> {
+    (waited > 0).then(|| {
+        let reads = counted(waited, "read");
+        format!("{reads} would have waited, and waited when asked for again (nowait_reads)")
+    })
 }
 
 /// Whether the file takes the calls of the group: each of them would fail.

@@ -3,6 +3,7 @@
 use io_uring::{Builder, IoUring, Probe, cqueue, opcode, squeue};
 use serde::Serialize;
 
+use crate::backend::registered_wait;
 use crate::clock::tsc_unusable_because;
 use crate::hybrid_poll::hybrid_polled;
 
@@ -42,6 +43,8 @@ pub struct RingFeatures {
     pub sqpoll: bool,
     /// Reads from and writes to registered buffers (IORING_OP_READ_FIXED).
     pub fixed_io: bool,
+    /// Waits read their arguments from registered memory (IORING_ENTER_EXT_ARG_REG).
+    pub registered_waits: bool,
     /// A minimum wait for a batch of completions (IORING_FEAT_MIN_TIMEOUT).
     pub min_timeout: bool,
 }
@@ -100,6 +103,7 @@ fn ring_features() -> RingFeatures {
             .is_ok(),
         sqpoll: grants(|builder| builder.setup_sqpoll(10)),
         fixed_io: probed && probe.is_supported(opcode::ReadFixed::CODE),
+        registered_waits: registered_wait::probe().is_ok(),
         min_timeout: ring.params().is_feature_min_timeout(),
     }
 }

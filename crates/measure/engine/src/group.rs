@@ -361,16 +361,6 @@ impl Group {
         }
     }
 
-    /// States how many operations were asked for again because they would have waited.
-    pub fn note_waited(&mut self, waited: u64) {
-        if waited > 0 {
-            self.notes.push(format!(
-                "{} would have waited, and waited when asked for again (nowait_reads)",
-                counted(waited, "read")
-            ));
-        }
-    }
-
     pub fn measured(&mut self, now: Time) -> GroupMeasured {
         GroupMeasured {
             jobs: self

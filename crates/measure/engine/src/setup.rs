@@ -14,6 +14,7 @@ use workload::measure::Measure;
 use workload::phase::{EngineKind, GroupSpec, Phase};
 use workload::spec::JobSpec;
 
+use crate::backend::registered_wait;
 use crate::buffers::Buffers;
 use crate::contents::{Contents, check_verifiable};
 use crate::error::{StartError, errno_name};
@@ -124,6 +125,14 @@ fn prepare_group(
     {
         return Err(StartError::spec(format!(
             "group {:?}: no hybrid polling ({error}): it takes Linux 6.13; leave hybrid_poll out",
+            spec.name
+        )));
+    }
+    if spec.registered_waits
+        && let Err(error) = registered_wait::probe()
+    {
+        return Err(StartError::spec(format!(
+            "group {:?}: no registered waits ({error}): they take Linux 6.13; leave registered_waits out",
             spec.name
         )));
     }

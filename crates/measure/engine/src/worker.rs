@@ -166,7 +166,7 @@ impl Worker<'_> {
             ),
         };
         group.shared.window.leave();
-        group.note_waited(backend.waited());
+        group.notes.extend(backend.notes());
         group.write_log(origin.monotonic_ns());
         let outcome = outcome.map_err(|error| RunError {
             errno: error.raw_os_error().unwrap_or(libc::EIO),
@@ -202,7 +202,7 @@ impl Worker<'_> {
     ) {
         group.shared.window.enter();
         group.run_serial(clock, &mut backend);
-        group.note_waited(backend.waited());
+        group.notes.extend(backend.notes());
         if self.close_in_time {
             drop(backend);
             self.files.clear();

@@ -288,6 +288,7 @@ mod tests {
             registered_files: false,
             poll: false,
             hybrid_poll: false,
+            registered_waits: false,
             sqpoll: false,
             sqpoll_cpu: None,
             fresh_data: false,

@@ -138,6 +138,9 @@ fn check_group(phase: &Phase, group: &GroupSpec) -> Result<(), InvalidPhase> {
                 .into(),
         );
     }
+    if group.registered_waits && (!group.engine.is_ring() || group.poll) {
+        return refused("registered_waits needs a ring that does not poll".into());
+    }
     let files = group.jobs.iter().flat_map(|job| &job.files);
     let grows = files
         .filter_map(|&file| phase.files.get(file as usize))

@@ -131,6 +131,10 @@ pub struct GroupSpec {
     /// (IORING_SETUP_HYBRID_IOPOLL, Linux 6.13). Not on a simulated machine.
     #[serde(default)]
     pub hybrid_poll: bool,
+    /// A ring's waits with a time limit read it from registered memory (IORING_REGISTER_MEM_REGION, Linux 6.13). Not on a
+    /// simulated machine.
+    #[serde(default)]
+    pub registered_waits: bool,
     /// A kernel thread submits (IORING_SETUP_SQPOLL).
     pub sqpoll: bool,
     /// The CPU of that kernel thread: where requests are then queued; null leaves it to the scheduler.

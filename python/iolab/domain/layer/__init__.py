@@ -12,12 +12,13 @@ from iolab.base.errors import InputError, unknown
 from iolab.base.option import explain, shown
 from iolab.base.plain_text import counted
 from iolab.base.toml import TomlTable
-from iolab.domain.layer import kept, mapping, raid
-from iolab.domain.layer.layer import MIB, Array, Layer, LayerDevice, Maker, MappedDevice, rounded_up
+from iolab.domain.layer import bcache, kept, mapping, raid
+from iolab.domain.layer.layer import MIB, Array, CacheSet, Layer, LayerDevice, Maker, MappedDevice, rounded_up
 
 __all__ = [
     "KINDS",
     "Array",
+    "CacheSet",
     "Layer",
     "LayerDevice",
     "Maker",
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 KINDS: dict[str, type[Layer]] = {
-    str(kind.model_fields["kind"].default): kind for family in (mapping, kept, raid) for kind in family.KINDS
+    str(kind.model_fields["kind"].default): kind for family in (mapping, kept, bcache, raid) for kind in family.KINDS
 }
 DEPTH_MAX = 16
 DRIVES_MAX = 64

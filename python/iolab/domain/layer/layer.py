@@ -53,6 +53,18 @@ class Array:
     """Those that start it, and what can be set only then."""
 
 
+@dataclass(frozen=True)
+class CacheSet:
+    """A device of bcache with its cache: each is told apart by the superblock that it begins with."""
+
+    superblocks: Sequence[tuple[LayerDevice, bytes]]
+    """In the order in which they are registered."""
+    superblock_at: int
+    """In bytes from the device's start."""
+    settings: Sequence[tuple[str, str]]
+    """Files in the made device's directory `bcache`, with what is written to each."""
+
+
 class Maker(Protocol):
     """Makes devices, in a guest machine or on this one."""
 
@@ -68,6 +80,9 @@ class Maker(Protocol):
     def array(self, made: Array, members: Sequence[LayerDevice]) -> LayerDevice:
         """An array of md."""
 
+    def cache_set(self, made: CacheSet) -> LayerDevice:
+        """A device of bcache."""
+
 
 class Layer(Options, ABC):
     """The options of a layer. `kind` is the first of each."""
@@ -78,6 +93,8 @@ class Layer(Options, ABC):
     """The kernel's option that builds them."""
     keeps_metadata: ClassVar[bool] = False
     """Whether it reads what it wrote to its devices."""
+    guests_only: ClassVar[bool] = False
+    """Whether it is to be had in guest machines alone."""
 
     @property
     def width(self) -> int:

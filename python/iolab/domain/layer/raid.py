@@ -1,5 +1,6 @@
-"""Layers of md: RAID 0, 1, 5, 6 and 10. Levels, layouts and files are those of Documentation/admin-guide/md.rst and
-drivers/md/md.c of Linux 6.1."""
+"""Layers of md: RAID 0, 1, 5, 6 and 10 by itself, and 4 and 5 under dm-raid, with a journal or without. Levels, layouts
+and files are those of Documentation/admin-guide/md.rst and drivers/md/md.c of Linux 6.1; the table is that of
+Documentation/admin-guide/device-mapper/dm-raid.rst."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from typing import ClassVar, Literal
 from typing_extensions import override
 
 from iolab.base.option import Bytes, option
-from iolab.domain.layer.layer import MIB, SECTOR_BYTES, Array, Layer, LayerDevice, Maker, rounded_up
+from iolab.domain.layer.kept import slice_of
+from iolab.domain.layer.layer import MIB, SECTOR_BYTES, Array, Layer, LayerDevice, Maker, MappedDevice, rounded_up
 from iolab.domain.layer.mapping import chunk_fault
 
 _LEAST = {0: 2, 1: 2, 5: 3, 6: 4, 10: 2}
@@ -23,6 +25,11 @@ _BITMAP_SECTOR = 8
 _BITMAP_BYTES_MAX = _DATA_OFFSET_BYTES // 2
 _BITMAP_FLUSH_S = 5
 """As mdadm's --delay: how long a bit stays set after the last write."""
+
+_STRIPES = 256
+"""As md keeps by itself: NR_STRIPES of drivers/md/raid5.h."""
+_JOURNAL_BYTES_MIN = 4 * MIB
+"""MIN_RAID456_JOURNAL_SPACE of drivers/md/dm-raid.c."""
 
 
 class Raid(Layer):
@@ -130,4 +137,74 @@ def _bitmap(chunk_bytes: int) -> list[tuple[str, str]]:
     ]
 
 
-KINDS: tuple[type[Layer], ...] = (Raid,)
+class DmRaid(Layer):
+    """`kind = "dm_raid"`. An array of md takes a journal if its superblock names one, and udev would assemble that by
+    itself, or if dm-raid makes it, without a superblock. Not RAID 6: dm-raid writes a new one from end to end."""
+
+    modules: ClassVar[tuple[str, ...]] = ("dm_mod", "dm_raid")
+    configuration: ClassVar[str] = "CONFIG_DM_RAID"
+
+    kind: Literal["dm_raid"] = option("dm_raid", "dm-raid, as LVM uses it: an array of md inside a mapped device.")
+    level: Literal[4, 5] = option(5, "Level.", expected="4 or 5")
+    members: int = option(4, "Number of devices, without the journal's.", ge=3, le=63)
+    chunk: Bytes = option(
+        512 << 10, "Bytes of one member before the next one's turn.", unit="bytes", ge=4096, le=32 << 20
+    )
+    stripe_cache: int | None = option(
+        None,
+        "Stripes that are kept in memory, at least one for each KiB of a chunk.",
+        ge=17,
+        le=32768,
+        default_is="256, or as many",
+    )
+    journal: Literal["writethrough", "writeback"] | None = option(
+        None,
+        "A device of its own that data and parity are written to before the members, so that a crash between two "
+        "members loses nothing (since Linux 4.12). writethrough: a write is done when the members have it; writeback: "
+        "when the journal has it.",
+        default_is="no journal",
+    )
+    journal_size: Bytes | None = option(
+        None, "Bytes of the journal.", unit="bytes", ge=4 * MIB, le=1 << 40, default_is="as large as a member"
+    )
+
+    @property
+    @override
+    def width(self) -> int:
+        return self.members + (self.journal is not None)
+
+    @override
+    def fault(self) -> tuple[str, str] | None:
+        if self.journal_size is not None and self.journal is None:
+            return "journal_size", 'there is no journal; say journal = "writethrough" or "writeback"'
+        if self.stripe_cache is not None and self.stripe_cache < self.chunk >> 10:
+            return "stripe_cache", f"{self.stripe_cache} given; a chunk of {self.chunk >> 10} KiB takes as many"
+        return chunk_fault(self.chunk)
+
+    def _data_bytes(self, size_bytes: int) -> int:
+        """Of each member."""
+        return rounded_up(-(-size_bytes // (self.members - 1)), max(self.chunk, MIB))
+
+    @override
+    def member_bytes(self, size_bytes: int) -> int:
+        least = 0 if self.journal is None else self.journal_size or _JOURNAL_BYTES_MIN
+        return max(self._data_bytes(size_bytes), least)
+
+    @override
+    def make(self, members: Sequence[LayerDevice], size_bytes: int, maker: Maker) -> LayerDevice:
+        stripes = self.stripe_cache or max(_STRIPES, self.chunk >> 10)
+        # The members are in step, as those of `Raid` are.
+        options = [str(self.chunk // SECTOR_BYTES), "nosync", "stripe_cache", str(stripes)]
+        if self.journal is not None:
+            journal = members[-1]
+            if self.journal_size is not None:
+                journal = slice_of(journal, 0, self.journal_size, maker)
+            options += ["journal_dev", journal.node, "journal_mode", self.journal]
+        level = "raid4" if self.level == 4 else "raid5_ls"
+        of_members = " ".join(f"- {member.node}" for member in members[: self.members])
+        arguments = f"{level} {len(options)} {' '.join(options)} {self.members} {of_members}"
+        whole = (self.members - 1) * self._data_bytes(size_bytes)
+        return maker.mapping(MappedDevice("raid", whole, arguments))
+
+
+KINDS: tuple[type[Layer], ...] = (Raid, DmRaid)

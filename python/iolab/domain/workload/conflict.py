@@ -92,6 +92,10 @@ def _engine(job: JobOptions) -> Iterator[Conflict]:
             ("hybrid_poll",),
             "only a ring that polls sleeps first: engine io_uring, poll = true, no sqpoll",
         )
+    if job.registered_waits and job.engine not in RINGS:
+        yield Conflict(("registered_waits",), f"only with engines io_uring and io_uring_cmd, not {job.engine}")
+    if job.registered_waits and job.poll:
+        yield Conflict(("registered_waits",), "a ring that polls reads no registered time limit; leave poll out")
     if job.nowait_reads and job.engine not in ("io_uring", "pvsync"):
         yield Conflict(("nowait_reads",), f"only with engines io_uring and pvsync, not {job.engine}")
     if job.nowait_reads and not job.reads:

@@ -152,6 +152,11 @@ class JobOptions(Options):
         "With poll, sleep half the shortest time that a request took before polling: IORING_SETUP_HYBRID_IOPOLL, "
         "Linux 6.13 (io_uring).",
     )
+    registered_waits: bool = option(
+        False,
+        "Let the kernel read a wait's time limit from memory that is registered with the ring, and not copy it in each "
+        "call: IORING_REGISTER_MEM_REGION, Linux 6.13 (io_uring, io_uring_cmd).",
+    )
     sqpoll: bool = option(False, "Let a kernel thread submit (io_uring, io_uring_cmd).")
     uncached: bool = option(
         False,

@@ -184,6 +184,7 @@ def group_json(
     uncached: bool = False,
     atomic_writes: bool = False,
     hybrid_poll: bool = False,
+    registered_waits: bool = False,
     nowait_reads: bool = False,
 ) -> native.GroupSpec:
     """A group's specification, in the engine's default form."""
@@ -210,6 +211,8 @@ def group_json(
         group["atomic_writes"] = True
     if hybrid_poll:
         group["hybrid_poll"] = True
+    if registered_waits:
+        group["registered_waits"] = True
     if nowait_reads:
         group["nowait_reads"] = True
     return group
@@ -372,6 +375,7 @@ def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, se
             uncached=job.uncached,
             atomic_writes=job.atomic_writes,
             hybrid_poll=job.hybrid_poll,
+            registered_waits=job.registered_waits,
             nowait_reads=job.nowait_reads,
         )
         for group_name, members in ([(name, specs)] if job.share_thread else [(s["name"], [s]) for s in specs])

@@ -32,11 +32,14 @@ _KINDS = {
     "fio": ("runner", 'fio itself; set runner = "iolab"'),
 }
 """The option to blame for phases that no simulated machine runs, and what there is no mechanism for."""
-_OF_GROUPS: dict[Literal["sqpoll", "uncached", "atomic_writes", "hybrid_poll", "nowait_reads"], str] = {
+_OF_GROUPS: dict[
+    Literal["sqpoll", "uncached", "atomic_writes", "hybrid_poll", "registered_waits", "nowait_reads"], str
+] = {
     "sqpoll": "a kernel thread that submits",
     "uncached": "I/O that leaves the page cache at once",
     "atomic_writes": "atomic writes",
     "hybrid_poll": "hybrid polling",
+    "registered_waits": "registered waits",
     "nowait_reads": "reads that do not wait",
 }
 

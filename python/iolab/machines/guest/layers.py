@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from iolab.base.errors import MachineError
 from iolab.domain import layer
-from iolab.domain.layer import Array, Layer, LayerDevice, Maker, MappedDevice
+from iolab.domain.layer import Array, CacheSet, Layer, LayerDevice, Maker, MappedDevice
 from iolab.domain.trial import ScratchTarget
 from iolab.machines.guest import programs
 from iolab.machines.guest.modules import Modules
@@ -37,18 +37,19 @@ def modules_of(layers: Sequence[Layer], modules: Modules) -> list[str]:
 def add(plan: Plan, target: ScratchTarget, drives: Sequence[str]) -> list[str]:
     """The steps that put the target's layers on its drives, which are there; the kernel's names of its devices."""
     layers = layer.read(target.layers)
-    maker = _StepMaker(plan, iter(drives), count(), count())
+    maker = _StepMaker(plan, iter(drives), count(), count(), count())
     return [layer.build(layers, target.size_bytes, maker).name for _ in range(target.devices)]
 
 
 @dataclass
 class _StepMaker(Maker):
-    """The kernel numbers devices of device mapper in the order in which they are made, from 0."""
+    """The kernel numbers devices of device mapper, and those of bcache, in the order in which they are made, from 0."""
 
     plan: Plan
     drives: Iterator[str]
     mapped: Iterator[int]
     arrays: Iterator[int]
+    cached: Iterator[int]
 
     @override
     def drive(self) -> LayerDevice:
@@ -78,6 +79,19 @@ class _StepMaker(Maker):
             self.plan.add("copy", source=of_member, words="", path=f"{directory}/new_dev", optional=False)
             self._write(f"{directory}/dev-{member.name}", {**dict(made.of_member), "slot": str(number)})
         self._write(directory, dict(made.start))
+        return _named(name)
+
+    @override
+    def cache_set(self, made: CacheSet) -> LayerDevice:
+        dd = programs.pack(self.plan.archive, "dd", "coreutils")
+        for device, superblock in made.superblocks:
+            file, seek = f"/bcache/{device.name}", made.superblock_at // len(superblock)
+            self.plan.archive.add(file, superblock)
+            into = [f"of={device.node}", f"bs={len(superblock)}", f"seek={seek}", "conv=fsync"]
+            self.plan.add("run", argv=[dd, f"if={file}", *into])
+            self._write("/sys/fs/bcache", {"register": device.node})
+        name = f"bcache{next(self.cached)}"
+        self._write(f"/sys/block/{name}/bcache", dict(made.settings))
         return _named(name)
 
     def _write(self, directory: str, files: Mapping[str, str]) -> None:

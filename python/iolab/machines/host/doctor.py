@@ -164,7 +164,8 @@ def _filesystems() -> Iterator[Finding]:
 
 def _layers() -> Iterator[Finding]:
     """For the key `layers` of a scratch target."""
-    lacking = {kind: layers.missing_module(each) for kind, each in layer.KINDS.items()}
+    here = {kind: each for kind, each in layer.KINDS.items() if not each.guests_only}
+    lacking = {kind: layers.missing_module(each) for kind, each in here.items()}
     mapped = [kind for kind in lacking if kind != "raid"]
     there = [kind for kind in mapped if lacking[kind] is None]
     absent = [f"{kind} ({layer.KINDS[kind].configuration})" for kind in mapped if lacking[kind]]

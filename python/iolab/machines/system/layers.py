@@ -13,7 +13,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from iolab.base.errors import MachineError
-from iolab.domain.layer import Array, Layer, LayerDevice, Maker, MappedDevice
+from iolab.domain.layer import Array, CacheSet, Layer, LayerDevice, Maker, MappedDevice
 from iolab.machines.system import block, command, kernel_module, stacked
 from iolab.machines.system.action import RemoveMapping, StopArray
 from iolab.machines.system.block import device_at
@@ -31,6 +31,12 @@ def check(layers: Sequence[Layer]) -> None:
     """
     for each in layers:
         kind = kind_of(type(each))
+        if each.guests_only:
+            raise MachineError(
+                f"layer {kind} is to be had in guest machines alone",
+                where="target.layers",
+                remedy='say machine = "guest:KERNEL" (iolab list kernels); here, layer cache is dm-cache',
+            )
         if module := missing_module(type(each), *(each.needed_modules[:1] if kind == "raid" else ())):
             raise MachineError(
                 f"this kernel has no module {module}, which layer {kind} needs",
@@ -101,6 +107,10 @@ class _HostMaker(Maker):
         node = Path("/dev") / name
         _await(node)
         return _at(node)
+
+    @override
+    def cache_set(self, made: CacheSet) -> LayerDevice:
+        raise NotImplementedError("`check` refuses it")
 
     def _name(self, prefix: str) -> str:
         self.count += 1

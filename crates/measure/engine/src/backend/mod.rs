@@ -4,6 +4,7 @@ pub mod libaio;
 pub mod mmap;
 pub mod null;
 pub mod passthrough;
+pub mod registered_wait;
 pub mod ring;
 pub mod serial;
 pub mod uring;
@@ -27,9 +28,9 @@ pub trait IoQueue {
     fn reap(&mut self) -> Option<Completion>;
     /// Asks what is in flight to end soon. Each operation still completes.
     fn cancel(&mut self) {}
-    /// How many operations were asked for again because they would have waited.
-    fn waited(&self) -> u64 {
-        0
+    /// For the record: what it did, and how often, that an option asked for.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 
@@ -37,8 +38,8 @@ pub trait Serial {
     /// Does the operation. Bytes transferred, or the negative errno.
     fn execute(&mut self, op: &Op) -> i32;
     /// As for `IoQueue`.
-    fn waited(&self) -> u64 {
-        0
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 

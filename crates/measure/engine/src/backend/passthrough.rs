@@ -203,6 +203,10 @@ impl IoQueue for Passthrough {
         Some(Completion { slot, result })
     }
 
+    fn notes(&self) -> Vec<String> {
+        self.ring.notes()
+    }
+
     fn cancel(&mut self) {
         self.ring.cancel();
     }

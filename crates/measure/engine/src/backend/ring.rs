@@ -2,12 +2,14 @@
 
 use std::io;
 use std::mem::ManuallyDrop;
+use std::os::fd::AsRawFd;
 
 use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
 use io_uring::{Builder, EnterFlags, IoUring, Submitter, cqueue, opcode, squeue};
 use workload::phase::GroupSpec;
 
 use crate::backend::WAIT_MAX_NS;
+use crate::backend::registered_wait::{Arguments, RegisteredWait};
 use crate::buffers::Buffers;
 
 pub struct Ring<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> {
@@ -16,6 +18,7 @@ pub struct Ring<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'stat
     ring: *mut IoUring<S, C>,
     sqpoll: bool,
     alarm: Alarm,
+    registered_wait: Option<RegisteredWait>,
     unsubmitted: u32,
 }
 
@@ -49,7 +52,14 @@ impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S,
         notes: &mut Vec<String>,
     ) -> io::Result<Ring<S, C>> {
         let (ring, sqpoll) = build(slots, poll, spec, notes)?;
-        Ring::of(ring, sqpoll, poll)
+        let mut registered_wait = None;
+        if spec.registered_waits {
+            registered_wait = Some(RegisteredWait::new(ring.as_raw_fd())?);
+            ring.submitter().register_enable_rings()?;
+        }
+        let mut ring = Ring::of(ring, sqpoll, poll)?;
+        ring.registered_wait = registered_wait;
+        Ok(ring)
     }
 
     /// `sqpoll`: whether its kernel thread submits. `poll`: whether it polls for completions.
@@ -72,6 +82,7 @@ impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S,
             ring: pointer,
             sqpoll,
             alarm: if poll { Alarm::Refused } else { Alarm::Wanted },
+            registered_wait: None,
             unsubmitted: 0,
         })
     }
@@ -138,16 +149,21 @@ impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S,
         if self.sqpoll && self.queues.submissions.need_wakeup() {
             flags |= EnterFlags::SQ_WAKEUP;
         }
-        let time = Timespec::new()
-            .sec(timeout_ns / 1_000_000_000)
-            .nsec((timeout_ns % 1_000_000_000) as u32);
-        let arguments = SubmitArgs::new().timespec(&time);
         let submitter = &self.queues.submitter;
-        // SAFETY: `arguments` is what EXT_ARG announces, and it and `time` outlive the call.
+        // SAFETY: `arguments` is what EXT_ARG announces, and it and `time` outlive the call; with EXT_ARG_REG the argument is
+        // an offset in what is registered, 0.
         let entered = unsafe {
             if is_alarmed {
                 submitter.enter::<libc::sigset_t>(self.unsubmitted, want, flags.bits(), None)
+            } else if let Some(wait) = &mut self.registered_wait {
+                wait.set_time(timeout_ns);
+                flags |= EnterFlags::EXT_ARG | EnterFlags::EXT_ARG_REG;
+                submitter.enter::<Arguments>(self.unsubmitted, want, flags.bits(), None)
             } else {
+                let time = Timespec::new()
+                    .sec(timeout_ns / 1_000_000_000)
+                    .nsec((timeout_ns % 1_000_000_000) as u32);
+                let arguments = SubmitArgs::new().timespec(&time);
                 flags |= EnterFlags::EXT_ARG;
                 submitter.enter(self.unsubmitted, want, flags.bits(), Some(&arguments))
             }
@@ -188,6 +204,14 @@ impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S,
         }
     }
 
+    /// As `IoQueue::notes`.
+    pub fn notes(&self) -> Vec<String> {
+        self.registered_wait
+            .iter()
+            .map(RegisteredWait::note)
+            .collect()
+    }
+
     pub fn cancel(&mut self) {
         let entry = opcode::AsyncCancel2::new(CancelBuilder::any())
             .build()
@@ -221,7 +245,7 @@ fn build<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static>(
 ) -> io::Result<(IoUring<S, C>, bool)> {
     if spec.sqpoll {
         // Twice the depth: completions overtake the head of the submission queue, which moves when the thread gets to it.
-        match attempt(slots * 2, poll, |builder| {
+        match attempt(slots * 2, poll, spec, |builder| {
             if let Some(cpu) = spec.sqpoll_cpu {
                 builder.setup_sqpoll_cpu(cpu);
             }
@@ -254,7 +278,7 @@ fn build<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static>(
     ];
     let mut refused = io::Error::from_raw_os_error(libc::EINVAL);
     for mode in modes {
-        match attempt(slots, poll, mode) {
+        match attempt(slots, poll, spec, mode) {
             Ok(ring) => return Ok((ring, false)),
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = error,
             Err(error) => return Err(error),
@@ -270,6 +294,7 @@ type Mode<S, C> = fn(&mut Builder<S, C>) -> &mut Builder<S, C>;
 fn attempt<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static>(
     entries: u32,
     poll: bool,
+    spec: &GroupSpec,
     mode: impl Fn(&mut Builder<S, C>) -> &mut Builder<S, C>,
 ) -> io::Result<IoUring<S, C>> {
     let mut builder = IoUring::builder();
@@ -277,6 +302,9 @@ fn attempt<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static>(
     mode(&mut builder);
     if poll {
         builder.setup_iopoll();
+    }
+    if spec.registered_waits {
+        builder.setup_r_disabled();
     }
     builder.build((entries + 2).next_power_of_two())
 }

@@ -6,7 +6,7 @@ use workload::job::{Op, OpKind};
 
 use crate::backend::{Serial, Target, completion_result};
 use crate::buffers::Buffers;
-use crate::call_flags::CallFlags;
+use crate::call_flags::{CallFlags, waited_note};
 
 /// The one slot of a serial group.
 const SLOT: u32 = 0;
@@ -113,8 +113,8 @@ impl Serial for Pvsync {
         vectored(op, call, buffer, file, self.flags.of(op.kind) | self.poll)
     }
 
-    fn waited(&self) -> u64 {
-        self.waited
+    fn notes(&self) -> Vec<String> {
+        waited_note(self.waited).into_iter().collect()
     }
 }
 

@@ -12,7 +12,7 @@ use crate::backend::ring::Ring;
 use crate::backend::serial::WRITE_AND_WAIT;
 use crate::backend::{Completion, IoQueue, Target, fallocate_mode};
 use crate::buffers::Buffers;
-use crate::call_flags::CallFlags;
+use crate::call_flags::{CallFlags, waited_note};
 use crate::features::kernel_is_at_least;
 use crate::hybrid_poll::hybrid_polled;
 
@@ -239,8 +239,10 @@ impl IoQueue for Uring {
         self.cleared.pop()
     }
 
-    fn waited(&self) -> u64 {
-        self.waited
+    fn notes(&self) -> Vec<String> {
+        let mut notes = self.ring.notes();
+        notes.extend(waited_note(self.waited));
+        notes
     }
 
     fn cancel(&mut self) {

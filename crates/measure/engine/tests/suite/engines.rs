@@ -494,6 +494,21 @@ fn reads_that_would_wait_are_asked_for_again_and_counted() {
 }
 
 #[test]
+fn registered_waits_are_refused_where_no_ring_waits() {
+    let place = ScratchDirectory::in_memory();
+    for (engine, poll) in [(EngineKind::Psync, false), (EngineKind::IoUring, true)] {
+        let group = GroupSpec {
+            poll,
+            registered_waits: true,
+            ..group(engine, vec![job()])
+        };
+        let started = start(phase(&place.path("data"), vec![group]), Arc::default());
+        let error = started.expect_err("refused").to_string();
+        assert!(error.contains("needs a ring that does not poll"), "{error}");
+    }
+}
+
+#[test]
 fn hybrid_polling_is_refused_by_kernels_without_it() {
     let place = ScratchDirectory::on_disk();
     let group = GroupSpec {
@@ -508,6 +523,47 @@ fn hybrid_polling_is_refused_by_kernels_without_it() {
     } else {
         let error = started.expect_err("the kernel has none").to_string();
         assert!(error.contains("it takes Linux 6.13"), "{error}");
+    }
+}
+
+#[test]
+fn registered_waits_are_used_where_a_wait_has_a_time_limit_and_refused_by_kernels_without_them() {
+    let place = ScratchDirectory::on_disk();
+    let path = place.path("data");
+    let notes_of = |queue_depth| {
+        let job = JobSpec {
+            queue_depth,
+            ..job()
+        };
+        let group = GroupSpec {
+            batch: Some(queue_depth),
+            registered_waits: true,
+            ..group(EngineKind::IoUring, vec![job])
+        };
+        let record = finish(&start(phase(&path, vec![group]), Arc::default())?);
+        let job = only_job(&record);
+        assert_eq!((job.read.count, job.errors.len()), (256, 0));
+        Ok::<_, engine::StartError>(record.groups[0].notes.join("; "))
+    };
+    match notes_of(8) {
+        Ok(notes) => {
+            // 256 reads of which 8 are in flight take 32 batches.
+            let (_, rest) = notes.split_once("read the time limit of ").expect(&notes);
+            let waits: u32 = rest.split(' ').next().unwrap().parse().unwrap();
+            assert!(waits >= 31, "{notes}");
+            let notes = notes_of(1).unwrap();
+            assert!(
+                notes.contains("registered_waits changed nothing"),
+                "{notes}"
+            );
+        }
+        Err(error) => {
+            assert!(!engine::features::features().io_uring.registered_waits);
+            assert!(
+                error.to_string().contains("they take Linux 6.13"),
+                "{error}"
+            );
+        }
     }
 }
 

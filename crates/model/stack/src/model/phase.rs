@@ -131,6 +131,7 @@ fn group_of(
         ("uncached", group.uncached),
         ("atomic_writes", group.atomic_writes),
         ("hybrid_poll", group.hybrid_poll),
+        ("registered_waits", group.registered_waits),
     ];
     if let Some((key, _)) = later.into_iter().find(|&(_, asked)| asked) {
         return wrong(key, "the model's kernels come before it".to_owned());

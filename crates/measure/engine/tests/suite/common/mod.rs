@@ -89,6 +89,7 @@ pub fn group(engine: EngineKind, jobs: Vec<JobSpec>) -> GroupSpec {
         registered_files: true,
         poll: false,
         hybrid_poll: false,
+        registered_waits: false,
         sqpoll: false,
         sqpoll_cpu: None,
         fresh_data: true,
