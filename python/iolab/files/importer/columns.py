@@ -14,7 +14,7 @@ OF_RESULT = re.compile(
     re.IGNORECASE,
 )
 """A metric of I/O, or its unit."""
-MEASURED = re.compile(r"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|ops/s(?:ec)?)\b")
+MEASURED = re.compile(r"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|(?:ops|completions)/s(?:ec)?)\b")
 """A rate or a latency; seconds stand in many a sentence."""
 OF_TEST = re.compile(r"seq|rand|rnd|read|write|\bmixed\b|^total$|\b\d+ ?[km]i?b?(?:qd\d+)?\b", re.IGNORECASE)
 """What only the name of a test has: how it accesses, and how much."""
@@ -27,6 +27,8 @@ _CHANGE = re.compile(
     r"|.*[ (](?:diff|delta|change|%)\)?\W*|%.*|Δ.*|.*\bvs\b.*)",
     re.IGNORECASE,
 )
+_TOGETHER = re.compile(r"\s*(?:[/,&+]|\bx\b|\band\b)\s*")
+_OF_UNIT = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
 _CHANGED = re.compile(
     r"[-+\u2212]\s?[\d.,]{1,12}\s?[%x\u00d7]"
     r"|[~≈]?[\d.,]{1,12}\s?[%x\u00d7] (?:slower|faster|higher|lower|better|worse|less|more|fewer)",
@@ -80,10 +82,75 @@ def with_amounts(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[
 
 
 def is_amount(name: str, entries: Sequence[str]) -> bool:
-    """Whether the column states how much was done: `Threads`, `bs`."""
-    return parameter.plain(name) in parameter.AMOUNTS and all(
-        entry.isdecimal() or parameter.SIZE.fullmatch(entry) for entry in entries
+    """Whether the column states how much was done: `Threads`, `bs`; several together, as in `bs / depth`."""
+    names = [name] if parameter.plain(name) in parameter.AMOUNTS else _TOGETHER.split(_OF_UNIT.sub("", name))
+    return all(parameter.plain(one) in parameter.AMOUNTS for one in names) and all(
+        len(parts := _TOGETHER.split(entry) if len(names) > 1 else [entry]) == len(names) and all(map(_is_size, parts))
+        for entry in entries
     )
+
+
+def _is_size(entry: str) -> bool:
+    return entry.isdecimal() or bool(parameter.SIZE.fullmatch(entry))
+
+
+def by_case(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with a row for each case, where columns are called by settings and cases: `old QD1`, `old QD32`,
+    `new QD1`, `new QD32`. Cases are amounts or tests. Any other table as it is."""
+    names = [_WORD.findall(name) for name in header[1:]]
+    shared = [word for word in names[0] if all(word in other for other in names)] if names else []
+    parts = [[word for word in words if word not in shared] for words in names]
+    if min(map(len, parts), default=0) < 2:
+        return list(header), [list(row) for row in rows]
+    for end in range(1, min(map(len, parts))):
+        for from_end in (False, True):
+            cut = [len(words) - end if from_end else end for words in parts]
+            pairs = [(" ".join(one[:at]), " ".join(one[at:])) for one, at in zip(parts, cut, strict=True)]
+            if found := _settings_and_cases(pairs):
+                is_metric = bool(
+                    OF_RESULT.search(metric := " ".join(shared)) or LATENCY.search(metric) or unit_of(metric)
+                )
+                named = found if is_metric else [(one, f"{metric} {case}".strip()) for one, case in found]
+                return _parted(header, rows, named, metric if is_metric else "")
+    return list(header), [list(row) for row in rows]
+
+
+def _settings_and_cases(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]] | None:
+    """Each column's setting and case; None unless every setting has every case, and only one of both is what cases
+    are."""
+    first, second = ({one[place] for one in pairs} for place in (0, 1))
+    if min(len(first), len(second)) < 2 or len(set(pairs)) < len(pairs) or len(first) * len(second) != len(pairs):
+        return None
+    are_cases = [all(map(is_case, first)), all(map(is_case, second))]
+    others = second if are_cases[0] else first
+    if are_cases[0] == are_cases[1] or any(_says_what(name) or _is_of_metric(name) for name in others):
+        return None
+    return [(after, before) for before, after in pairs] if are_cases[0] else list(pairs)
+
+
+def is_case(name: str) -> bool:
+    """Whether the name is an amount, such as `QD1`, `8 threads` and `64k`, or a test, such as `4k randread`."""
+    count, _, thing = name.partition(" ")
+    return bool(
+        parameter.named_amount(name)
+        or parameter.SIZE.fullmatch(name)
+        or (count.isdecimal() and {parameter.plain(thing), f"{parameter.plain(thing)}s"} & parameter.AMOUNTS)
+        or (OF_TEST.search(name) and not OF_RESULT.search(name))
+    )
+
+
+def _parted(
+    header: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[tuple[str, str]], metric: str
+) -> tuple[list[str], list[list[str]]]:
+    settings, cases = (list(dict.fromkeys(one[place] for one in columns)) for place in (0, 1))
+    place = {one: number for number, one in enumerate(columns, 1)}
+    amounts = is_amount(header[0], [row[0] for row in rows])
+    made = []
+    for row in rows:
+        for case in cases:
+            name = f"{case}[{header[0]}={row[0]}]" if amounts else f"{row[0]}[{case}]" if row[0] else case
+            made.append([name, *(row[place[setting, case]] for setting in settings)])
+    return ["" if amounts else header[0], *(f"{setting} {metric}".strip() for setting in settings)], made
 
 
 def settings_of(header: Sequence[str]) -> tuple[list[str], str] | None:

@@ -13,7 +13,7 @@ from iolab.files.importer.columns import OF_RESULT, OF_TEST
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.dotted import dotted, settings_in
 from iolab.files.importer.format import Format
-from iolab.files.importer.quantity_cell import LATENCY, REQUESTS_PER_S, Quantity, quantities
+from iolab.files.importer.quantity_cell import LATENCY, REQUESTS_PER_S, Quantity, quantities, quantity
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
 
@@ -36,6 +36,11 @@ _BETWEEN_PAIRS = re.compile(r"[;,]\s+|\s{2,}+(?=[A-Za-z])")
 _PAIR = re.compile(
     r"[*_`]{0,2}(?P<label>[A-Za-z][^:=;|*`]{0,60}?)[*_`]{0,2}\s*+[:=]\s*+[*_`]{0,2}(?P<figure>~?\d[^:=;|*_`]{0,30}?)[*_`]{0,2}\.?\s*$"
 )
+_FIGURE_ALONE = re.compile(
+    r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<figure>~?\d[\d.,]{0,20} ?[A-Za-z][\w /]{0,20}?)[*_`]{0,2}"
+    r"[.,;]?\s*$"
+)
+"""A rate and nothing else; what stands above it says of what."""
 _OF_FIO = re.compile(r"\s*[sc]?lat\s*\([mun]?sec\)\s*: min=")
 """Latencies; which of the rates above they belong to is not known."""
 _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
@@ -95,7 +100,7 @@ def _parts(text: str) -> list[Entry | None]:
     """Each figure of a line, None for one that means nothing beside its label."""
     found = _LINE.match(text)
     if found is None:
-        return [*_pairs(text)]
+        return [*_pairs(text)] or [*_alone(text)]
     whole = found["label"].strip()
     name = dotted(whole)
     label = name.what if name else whole
@@ -112,6 +117,13 @@ def _parts(text: str) -> list[Entry | None]:
         of = (found["each"] or OF_NO_NAME).strip()
         entries = [one and one._replace(name=of, setting=label) for one in entries]
     return [_time(label, figures[0])] if entries == [None] and figures[0] is not None else entries
+
+
+def _alone(text: str) -> list[Entry]:
+    """The rate that a line holds alone."""
+    found = _FIGURE_ALONE.match(text)
+    one = quantity(found["figure"]) if found else None
+    return [] if one is None or one.metric in (None, "ns") else [Entry(OF_NO_NAME, "all", one.metric, one.value)]
 
 
 def _with_unit_of_last(parts: list[str]) -> list[str]:
@@ -164,7 +176,8 @@ def named(label: str, one: Quantity, *, is_result: bool = False) -> Entry | None
     is_of_something = metric is not None and (
         metric != "operations_per_s" or is_result or OF_RESULT.search(label) or _COUNTS_REQUESTS.search(label)
     )
-    if metric is None or not is_of_something or (one.metric == "ns" and not LATENCY.search(label)):
+    is_latency = bool(LATENCY.search(label)) or (metric or "").startswith("latency_ns_p")
+    if metric is None or not is_of_something or (one.metric == "ns" and not is_latency):
         return None
     lower = label.lower()
     ways = [way for way in ("read", "write") if way in lower]
@@ -191,6 +204,8 @@ def _parse(source: Source, results: Results) -> None:
             unknown += [line] if _parts(line.text) else []
             continue
         results.lines_read.add(line.number)
+        if _alone(line.text):
+            results.problem("rates that stand alone in their lines are taken as rounds of what stands above them")
         if None in _parts(line.text):
             results.problem("a figure does not state what it is: left out", line.number)
         if table is None or last != line.number - 1:

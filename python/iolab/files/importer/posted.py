@@ -132,9 +132,15 @@ class Posting:
 def log_prefix(lines: Sequence[str]) -> re.Pattern[str] | None:
     """What a log wrote before each line, if all have it."""
     written = [line for line in lines[:LOG_LINES_LOOKED_AT] if line.strip()]
-    if len(written) < LOG_LINES_MIN:
+    if len(written) < LOG_LINES_MIN or _is_table(written):
         return None
     return next((prefix for prefix in LOG_PREFIXES if all(map(prefix.match, written))), None)
+
+
+def _is_table(lines: Sequence[str]) -> bool:
+    """Whether the lines are rows of a table without bars at its sides, whose names look like those of containers."""
+    bars = {line.rstrip("| ").count("|") for line in lines}
+    return len(bars) == 1 and bars.pop() > 1 and not any(re.match(r"[^|]*\|\s*\|", line) for line in lines)
 
 
 def _looks_encoded(lines: Sequence[str]) -> bool:

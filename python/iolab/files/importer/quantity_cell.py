@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from iolab.files.importer.text import number
 
-_THINGS = r"(?:file|op|req|request|object|obj|IO|io|transaction|txn?)"
+_THINGS = r"(?:file|op|req|request|object|obj|IO|io|transaction|txn?|completion|commit|event|insert)"
 _CELL = re.compile(
     r"(?P<number>[-+]?[\d.,]{1,40}+)\s*+"
-    rf"(?P<unit>{_THINGS}s?/s(?:ec)?|[mnuµμ]?s/{_THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,5}}+(?:/s(?:ec)?|ps)?)\Z"
+    rf"(?P<unit>(?:[kKM] ?)?{_THINGS}s?/s(?:ec)?"
+    rf"|[mnuµμ]?s/{_THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,5}}+(?:/s(?:ec)?|ps)?)\Z"
 )
 _TWO = re.compile(
     r"(?P<first>[^()]{1,40}?)\s*+\((?P<inside>[^()]{1,40})\)\Z"
@@ -34,7 +35,7 @@ _AMOUNT = re.compile(r"[\d.,]{1,20} ?[kKMGT]i?B")
 _LONG = (("nano", "ns"), ("micro", "us"), ("milli", "ms"), ("", "s"))
 _TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3, "ms": 1e6, "msec": 1e6, "s": 1e9, "sec": 1e9}
 _TIMES |= {f"{word}second{end}": _TIMES[unit] for word, unit in _LONG for end in ("", "s")}
-_EACH = re.compile(rf"{_THINGS}s?/s(?:ec)?|(?P<time>[mnuµμ]?s)/{_THINGS}")
+_EACH = re.compile(rf"(?P<prefix>[kKM]?) ?{_THINGS}s?/s(?:ec)?|(?P<time>[mnuµμ]?s)/{_THINGS}")
 """`25.8 files/s`, `38.80 ms/file`."""
 _MINUTES = re.compile(r"(?P<minutes>\d{1,5})m ?(?P<seconds>\d{1,2}(?:\.\d{1,6})?)s")
 """`4m30s`, as `time` prints it."""
@@ -156,7 +157,9 @@ def quantity(cell: str) -> Quantity | None:
     if unit in ("/s", "/sec"):
         return Quantity(value, "operations_per_s")
     if (each := _EACH.fullmatch(unit)) is not None:
-        return Quantity(value * _TIMES[each["time"]], "ns") if each["time"] else Quantity(value, "operations_per_s")
+        if each["time"]:
+            return Quantity(value * _TIMES[each["time"]], "ns")
+        return Quantity(value * _PREFIXES[each["prefix"]], "operations_per_s")
     if unit.lower().endswith("iops") and unit[:-4] in _PREFIXES:
         return Quantity(value * _PREFIXES[unit[:-4]], "iops")
     if unit.lower()[-3:] in REQUESTS_PER_S and unit[:-3] in _PREFIXES:

@@ -16,6 +16,7 @@ from iolab.domain.definition import NAMELESS
 from iolab.files.importer.columns import (
     OF_RESULT,
     OF_TEST,
+    by_case,
     is_amount,
     settings_by_metric,
     settings_of,
@@ -63,6 +64,8 @@ _OF_CHANGE = re.compile(r"\b(?:(?:un)?patched|vanilla|base(?:line)?|mainline|bef
 """Rows that name what was changed, and not only what was done."""
 _FIGURES = re.compile(r"[-+]?\d[\d.,]*+%?(?:\s++[-+]?\d[\d.,]*+%?)++")
 """`612.3   88.1`: the cells of several columns, and no name."""
+_CPU_SHARE = re.compile(r"%? ?CPU? ?%?", re.IGNORECASE)
+_KIB_PER_S = re.compile(r"\bK/s(?:ec)?\b", re.IGNORECASE)
 _SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
 
 
@@ -72,7 +75,7 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
     header, rows = _with_unit_of_all(_without_prefix(list(map(without_spread_name, header))), rows)
     header, rows = _with_units(*_by_way(_spelled_out(header), rows))
     header, rows = _by_statistic(header, rows, results, table.line)
-    header, rows = _without_repeated(header, rows, results, table.line)
+    header, rows = _without_repeated(_of_cpu(header), rows, results, table.line)
     whole = len(header)
     header, rows = without_changes(header, rows)
     if len(header) < whole:
@@ -80,7 +83,7 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
     nameless = [place for place, name in enumerate(header) if place and not name]
     if any(quantities(row[place]) for row in rows for place in nameless):
         results.problem(f"{counted(len(nameless), 'column')} of figures without a name: left out", table.line)
-    names, named_rows = with_amounts(header, rows)
+    names, named_rows = by_case(*with_amounts(header, rows))
     if is_amount(names[0], (amounts := [row[0] for row in named_rows])) and all(map(str.isdecimal, amounts)):
         named_rows = [[_case(names[0], row[0]), *row[1:]] for row in named_rows]
     if split := settings_of(names):
@@ -90,6 +93,8 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         for metric, places in by_metric.items():
             part = [[row[0], *(row[place] for place in places)] for row in named_rows]
             left_out += _add_settings(table, list(places.values()), metric, part, source)
+    elif names != header and len(named_rows) > len(rows):
+        left_out = _add_settings(table, names[1:], NAMELESS, named_rows, source)
     elif _rows_are_metrics(header, rows) or _columns_are_settings(header, rows):
         left_out = _add_columns(table, header, rows, source)
     else:
@@ -161,6 +166,17 @@ def _by_statistic(
                 columns.append((whole, *(one[part] if one else "" for one in parts)))
     first, *others = zip(*columns, strict=True)
     return list(first), [list(row) for row in others]
+
+
+def _of_cpu(header: list[str]) -> list[str]:
+    """The names of columns, with a share of the CPU called after what stands left of it: bonnie++'s `%CP`, whose
+    `K/sec` are kibibytes."""
+    are_cpu = list(map(_CPU_SHARE.fullmatch, header))
+    if sum(map(bool, are_cpu)) < 2:
+        return header
+    bare = [_KIB_PER_S.sub("", name).strip() for name in header]
+    named = [f"{name} KiB/s" if one != name else name for name, one in zip(header, bare, strict=True)]
+    return [f"{bare[place - 1]} CPU %".strip() if place and one else named[place] for place, one in enumerate(are_cpu)]
 
 
 def _without_repeated(
