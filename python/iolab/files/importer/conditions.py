@@ -47,7 +47,7 @@ _OF_WAY = re.compile(
 )
 """What was measured, and no condition."""
 _SENTENCE = re.compile(r"(?<=[^\d\s][.!?])\s+(?=[^a-z\s])|(?<=\d[.!?])\s+(?=[A-Z])")
-_APART = re.compile(r"[,;:]|\b(?:and|but|while|whereas|vs|versus|or)\b", re.IGNORECASE)
+_APART = re.compile(r"[,;:]|[.!?](?=\s|$)|\b(?:and|but|while|whereas|vs|versus|or)\b", re.IGNORECASE)
 _FILLER = re.compile(
     r"\b(?:the|an?|is|are|was|were|be|i|we|it's|its|it|get|got|see|saw|with|in|on|of|for|by|my|our|about|around|test(?:ed|s)?|me|this"
     r"|that|results?|throughput|bandwidth|speed|performance|gives?|measured|shows?|and|so|now|then|here|have|has)\b",
@@ -89,6 +89,8 @@ class _Token(NamedTuple):
 
 def stated_in(paragraph: str) -> list[Stated]:
     """What the sentences of a paragraph say, where a measurement has figures under two conditions or more."""
+    if _FIGURE.search(paragraph) is None:
+        return []
     found = [one for sentence in _SENTENCE.split(paragraph) for one in _of_sentence(sentence)]
     by_measurement: dict[tuple[str, str, str], list[Stated]] = {}
     for one in found:

@@ -16,6 +16,7 @@ from iolab.files.importer.format import Format
 from iolab.files.importer.quantity_cell import LATENCY, REQUESTS_PER_S, Quantity, quantities, quantity
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
+from iolab.files.importer.titles import without_markup
 
 LINES_MIN = 2
 LINE_QUOTED_MAX = 60
@@ -36,6 +37,19 @@ _BETWEEN_PAIRS = re.compile(r"[;,]\s+|\s{2,}+(?=[A-Za-z])")
 _PAIR = re.compile(
     r"[*_`]{0,2}(?P<label>[A-Za-z][^:=;|*`]{0,60}?)[*_`]{0,2}\s*+[:=]\s*+[*_`]{0,2}(?P<figure>~?\d[^:=;|*_`]{0,30}?)[*_`]{0,2}\.?\s*$"
 )
+_EXTREME = re.compile(r"(?:min(?:imum)?|max(?:imum)?)\b\.? ?", re.IGNORECASE)
+OF_EXTREMES = ("rate_bytes_per_s", "iops", "operations_per_s")
+"""Rates whose least and greatest are figures of their own."""
+_FIO_LATENCIES = re.compile(
+    r"(?:,| and|;)?\s+(?P<what>[sc]?lat) \((?P<unit>[mun])sec\)\s?: min=\s?(?P<min>[\d.]+k?), max=\s?(?P<max>[\d.]+k?)"
+    r", avg=\s?(?P<mean>[\d.]+k?), stdev=\s?(?P<stddev>[\d.]+k?)"
+)
+"""fio's, behind a rate in one line."""
+_WAY_WITHIN = re.compile(
+    r"(?P<number>~?\d[\d.,]*+[kM]?) (?P<way>(?:(?:random|rand|sequential|seq) )?(?:reads?|writes?)) (?P<unit>\S{2,8})",
+    re.IGNORECASE,
+)
+"""`1426 write iops`."""
 _FIGURE_ALONE = re.compile(
     r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<figure>~?\d[\d.,]{0,20} ?[A-Za-z][\w /]{0,20}?)[*_`]{0,2}"
     r"[.,;]?\s*$"
@@ -104,7 +118,10 @@ def _parts(text: str) -> list[Entry | None]:
     whole = found["label"].strip()
     name = dotted(whole)
     label = name.what if name else whole
-    parts = (quantities(part) or (None,) for part in _with_unit_of_last(_AMONG.split(found["figure"].strip())))
+    figure = found["figure"].strip()
+    if way := _WAY_WITHIN.fullmatch(figure):
+        label, figure = f"{label} {way['way']}", f"{way['number']} {way['unit']}"
+    parts = (quantities(part) or (None,) for part in _with_unit_of_last(_AMONG.split(figure)))
     figures = [one for of_part in parts for one in of_part]
     counts = bool(_COUNTS_REQUESTS.search(found["figure"])) and not OF_SETTING.search(label)
     entries = [None if one is None else named(label, one, is_result=counts) for one in figures]
@@ -134,6 +151,7 @@ def _with_unit_of_last(parts: list[str]) -> list[str]:
 
 def _pairs(text: str) -> list[Entry]:
     """What a line of several labels with their figures says; empty if any of them means nothing."""
+    text = _FIO_LATENCIES.sub(_spelled_out, without_markup(text)[0] if "<" in text else text)
     found = _LEAD.match(text)
     lead, pairs = (found["lead"].strip(), found["pairs"]) if found else ("", text.lstrip(" -*•+"))
     parts = [_PAIR.match(part.strip()) for part in _BETWEEN_PAIRS.split(pairs)]
@@ -152,6 +170,11 @@ def _pairs(text: str) -> list[Entry]:
         names = [lead if one.name == OF_NO_NAME and lead else one.name for one in entries]
         return [one._replace(name=name) for one, name in zip(entries, names, strict=True)]
     return [one._replace(setting=lead) for one in entries]
+
+
+def _spelled_out(found: re.Match[str]) -> str:
+    what = "latency" if found["what"] == "lat" else f"{found['what']}ency"
+    return "".join(f", {what} {name}={found[name]} {found['unit']}s" for name in ("min", "max", "mean", "stddev"))
 
 
 def _time(label: str, one: Quantity) -> Entry | None:
@@ -182,6 +205,8 @@ def named(label: str, one: Quantity, *, is_result: bool = False) -> Entry | None
     lower = label.lower()
     ways = [way for way in ("read", "write") if way in lower]
     words = _METRIC_WORDS if metric.startswith("latency_ns_") else _RATE_WORDS
+    if (extreme := _EXTREME.match(label)) and metric in OF_EXTREMES:
+        label, metric = label[extreme.end() :], f"{metric}_{extreme[0][:3].lower()}"
     rest = " ".join(_EMPTY.sub(" ", words.sub(" ", label)).strip(" -,").split())
     rest = _PREPOSITION.sub("", rest)
     op = ways[0] if len(ways) == 1 and metric != "elapsed_s" else "all"

@@ -14,7 +14,7 @@ from iolab.files.importer.headings import of_bars, of_cells
 from iolab.files.importer.quantity_cell import LATENCY, SPREAD, quantities, without_spread
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.text_table import add
+from iolab.files.importer.text_table import STATISTIC, add
 
 _RULE = re.compile(
     r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)++(?:\s*+:?-{2,}+:?\s*+)?$"
@@ -143,7 +143,7 @@ def _stated(over: str) -> str:
 def _with_stated(what: str, header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
     """The table with the unit that the line above states in the names of its columns, where nothing in it says what its
     figures are."""
-    names = (*header, *(row[0] for row in rows if row))
+    names = (*header, *(row[0] for row in rows if row and not STATISTIC.fullmatch(row[0])))
     cells = [cell for row in rows for cell in row[1:]]
     is_known = any(OF_RESULT.search(name) or LATENCY.search(name) or unit_in(name) for name in names)
     if not what or is_known or any(one.metric for cell in cells for one in quantities(cell)):

@@ -1,4 +1,4 @@
-"""Load generators whose results stand in old mails: FFSB, tiotest without its Perl script, and UnixBench."""
+"""Load generators whose results stand in old mails: FFSB, tiotest without its Perl script, UnixBench, PostMark."""
 
 from __future__ import annotations
 
@@ -124,4 +124,31 @@ UNIXBENCH = figures_format(
     ),
 )
 
-FORMATS = (FFSB, TIOTEST, UNIXBENCH)
+_EACH = rf"\({_figure('rate')} per second\)"
+POSTMARK = figures_format(
+    "postmark",
+    "PostMark's results: transactions, files and bytes per second",
+    recognised_by=rf"{NUMBER} seconds of transactions \(\d++ per second\)",
+    words=("PostMark", "seconds of transactions", "per second", "Creation alone"),
+    titled=True,
+    rules=[
+        rule(rf"{_figure('time')} seconds total", begins=True, time=of("elapsed_s")),
+        rule(rf"{NUMBER} seconds of transactions {_EACH}", rate=of("transactions_per_s")),
+        rule(rf"{NUMBER} (?P<phase>created|read|appended|deleted) {_EACH}", rate=of("files_per_s")),
+        rule(
+            rf"(?P<phase>Creation alone|Deletion alone|Mixed with transactions): {NUMBER} files {_EACH}",
+            left_out="parts of creations and deletions",
+        ),
+        # Powers of 1024 (postmark.c, scalefloat).
+        *(
+            rule(
+                rf"{NUMBER} \w++ {word} \({_figure('rate')} {unit} per second\)",
+                rate=of("rate_bytes_per_s", scale, op),
+            )
+            for word, op in (("read", "read"), ("written", "write"))
+            for unit, scale in (("bytes", 1.0), ("kilobytes", KIB), ("megabytes", MIB), ("gigabytes", GIB))
+        ),
+    ],
+)
+
+FORMATS = (FFSB, TIOTEST, UNIXBENCH, POSTMARK)

@@ -106,7 +106,7 @@ def _read(lines: Iterable[Line]) -> Iterator[_Read]:
             if change is not None:
                 changes.append(change)
                 rest = _without(rest, match)
-        stated = stated_in(bare) if MEASURED.search(bare) else []
+        stated = stated_in(bare)
         if changes or stated:
             unread = max(len(MEASURED.findall(rest)) - len(stated), 0)
             yield _Read(paragraph, changes, stated, unread)

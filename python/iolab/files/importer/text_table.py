@@ -33,6 +33,7 @@ from iolab.files.importer.quantity_cell import (
     Quantity,
     quantities,
     quantities_below,
+    quantity,
     several,
     statistics_in,
     with_unit,
@@ -64,6 +65,7 @@ _OF_CHANGE = re.compile(r"\b(?:(?:un)?patched|vanilla|base(?:line)?|mainline|bef
 """Rows that name what was changed, and not only what was done."""
 _FIGURES = re.compile(r"[-+]?\d[\d.,]*+%?(?:\s++[-+]?\d[\d.,]*+%?)++")
 """`612.3   88.1`: the cells of several columns, and no name."""
+_WITHOUT, _WITH = re.compile(r"(?<!\S)w/o(?!\w) ?", re.IGNORECASE), re.compile(r"(?<!\S)w/(?!\w) ?", re.IGNORECASE)
 _CPU_SHARE = re.compile(r"%? ?CPU? ?%?", re.IGNORECASE)
 _KIB_PER_S = re.compile(r"\bK/s(?:ec)?\b", re.IGNORECASE)
 _SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
@@ -72,6 +74,7 @@ _SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     """Adds a table of text: names of columns, and cells below them."""
     rows = _without_numbers(rows, results, table.line)
+    header, rows = _with_row_of_units(list(map(_without_slash, header)), rows)
     header, rows = _with_unit_of_all(_without_prefix(list(map(without_spread_name, header))), rows)
     header, rows = _with_units(*_by_way(_spelled_out(header), rows))
     header, rows = _by_statistic(header, rows, results, table.line)
@@ -103,6 +106,21 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         results.problem(
             f"{counted(len(left_out), 'cell')} without a single figure, such as {left_out[0]}: left out", table.line
         )
+
+
+def _without_slash(name: str) -> str:
+    """`w/o patch` -> `without patch`."""
+    return _WITHOUT.sub("without ", _WITH.sub("with ", name)).strip()
+
+
+def _with_row_of_units(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with the units of a row that holds nothing else in the names of the columns."""
+    units = rows[0][1:] if rows else []
+    are_units = [bool((one := quantity(f"1 {unit.strip('()[]')}")) and one.metric) or unit == "%" for unit in units]
+    if not any(are_units) or any(unit and not is_one for unit, is_one in zip(units, are_units, strict=True)):
+        return header, rows
+    named = [f"{name} ({unit.strip('()[]')})" if unit else name for name, unit in zip(header[1:], units, strict=True)]
+    return [header[0], *named], rows[1:]
 
 
 def _without_numbers(rows: list[list[str]], results: Results, line: int) -> list[list[str]]:
