@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from iolab.files.importer.columns import MEASURED, OF_RESULT, RATIO, is_amount, stated_in, states_time
+from iolab.files.importer.columns import MEASURED, OF_RESULT, RATIO, are_counts, is_amount, stated_in, states_time
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_lines
 from iolab.files.importer.quantity_cell import quantities, several, without_spread
@@ -97,7 +97,10 @@ def _cells(text: str) -> list[str]:
 
 
 def _figures(cells: list[str]) -> bool:
-    return all(cell.lower() in ABSENT or quantities(bare := without_spread(cell)) or several(bare) for cell in cells)
+    return all(
+        cell.lower() in ABSENT or RATIO.fullmatch(cell) or quantities(bare := without_spread(cell)) or several(bare)
+        for cell in cells
+    )
 
 
 def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
@@ -127,7 +130,8 @@ def _header(line: Line, above: _Found | None) -> list[str]:
     cells = _cells(line.text)
     columns = max(len(cells), len(line.text.split()) - 1)
     is_title = line.text.rstrip().endswith(":")
-    if is_title or columns < COLUMNS_MIN or any(quantities(cell) or MEASURED.search(cell) for cell in cells):
+    has_figures = any(quantities(cell) or MEASURED.search(cell) for cell in cells)
+    if is_title or columns < COLUMNS_MIN or (has_figures and not are_counts(cells[1:])):
         return []
     names = cells if line.text[:1].strip() else ["", *cells]
     if above is not None and above.may_go_on(line):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from iolab.domain import parameter
 from iolab.files.importer.quantity_cell import LATENCY, quantity, unit_of
@@ -27,6 +28,7 @@ _CHANGE = re.compile(
     r"|.*[ (](?:diff|delta|change|%)\)?\W*|%.*|Δ.*|.*\bvs\b.*)",
     re.IGNORECASE,
 )
+COUNT_DIGITS_MAX = 5
 _TOGETHER = re.compile(r"\s*(?:[/,&+]|\bx\b|\band\b)\s*")
 _OF_UNIT = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
 _CHANGED = re.compile(
@@ -88,6 +90,32 @@ def is_amount(name: str, entries: Sequence[str]) -> bool:
         len(parts := _TOGETHER.split(entry) if len(names) > 1 else [entry]) == len(names) and all(map(_is_size, parts))
         for entry in entries
     )
+
+
+def are_counts(names: Sequence[str]) -> bool:
+    """Whether columns are called by how many there were: `1 2 4 8`, each a multiple of the one before, or `1 2 3`."""
+    if len(names) < 2 or not all(map(str.isdecimal, names)) or any(len(name) > COUNT_DIGITS_MAX for name in names):
+        return False
+    pairs = [(int(first), int(second)) for first, second in pairwise(names)]
+    return all(0 < first < second and second % first == 0 for first, second in pairs) or all(
+        second == first + 1 for first, second in pairs
+    )
+
+
+def by_count(header: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> tuple[list[str], list[list[str]]]:
+    """The table with a column for each row, where columns are called by counts and rows by what was changed. `name`:
+    what rows are called without one. Any other table as it is."""
+    units = {unit_in(one) for one in header[1:]}
+    counts = [one.replace(unit_in(one), "").strip() for one in header[1:]]
+    labels = [row[0] for row in rows]
+    are_changes = all(labels) and len(set(labels)) == len(labels) and not is_amount(header[0], labels)
+    if not are_counts(counts) or not are_changes or any(OF_TEST.search(one) or _is_of_metric(one) for one in labels):
+        return list(header), [list(row) for row in rows]
+    unit = units.pop() if len(units) == 1 else ""
+    cells = zip(*(row[1:] for row in rows), strict=True)
+    return ["", *(f"{label} {unit}".strip() for label in labels)], [
+        [f"{name}[{count}]", *column] for count, column in zip(counts, cells, strict=True)
+    ]
 
 
 def _is_size(entry: str) -> bool:

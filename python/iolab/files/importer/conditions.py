@@ -48,6 +48,8 @@ _OF_WAY = re.compile(
 """What was measured, and no condition."""
 _SENTENCE = re.compile(r"(?<=[^\d\s][.!?])\s+(?=[^a-z\s])|(?<=\d[.!?])\s+(?=[A-Z])")
 _APART = re.compile(r"[,;:]|[.!?](?=\s|$)|\b(?:and|but|while|whereas|vs|versus|or)\b", re.IGNORECASE)
+_LABEL = re.compile(r"\s*(?P<name>[^\s:.][^:.]{0,30}):\s*")
+"""What stands alone before a sentence's figures."""
 _FILLER = re.compile(
     r"\b(?:the|an?|is|are|was|were|be|i|we|it's|its|it|get|got|see|saw|with|in|on|of|for|by|my|our|about|around|test(?:ed|s)?|me|this"
     r"|that|results?|throughput|bandwidth|speed|performance|gives?|measured|shows?|and|so|now|then|here|have|has)\b",
@@ -149,7 +151,9 @@ def _entry(head: str, before: str, tail: str, figure: Quantity | None) -> Entry 
             last = re.split(r"[,:(;]\s", entry.name)[-1]
             name = _FILLER.sub(" ", last if OF_TEST.search(last) else entry.name)
             name = " ".join(name.strip(" :;,.-*_`()").split())
-            return entry._replace(name=name[-NAME_MAX:] if OF_TEST.search(name) else OF_NO_NAME)
+            of_head = _LABEL.fullmatch(head)
+            nameless = of_head["name"] if of_head else OF_NO_NAME
+            return entry._replace(name=name[-NAME_MAX:] if OF_TEST.search(name) else nameless)
     return None
 
 

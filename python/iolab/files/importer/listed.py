@@ -37,6 +37,15 @@ _BETWEEN_PAIRS = re.compile(r"[;,]\s+|\s{2,}+(?=[A-Za-z])")
 _PAIR = re.compile(
     r"[*_`]{0,2}(?P<label>[A-Za-z][^:=;|*`]{0,60}?)[*_`]{0,2}\s*+[:=]\s*+[*_`]{0,2}(?P<figure>~?\d[^:=;|*_`]{0,30}?)[*_`]{0,2}\.?\s*$"
 )
+_OF_WAYS = re.compile(
+    r"\s{0,12}(?:[-*•+] )?(?P<lead>\w[^:=;,|*`]{0,60}?)(?:[:=]| -{1,2}| \u2013| \u2014)\s+(?P<ways>\S.{8,120})$"
+)
+_BETWEEN_WAYS = re.compile(r"[,;]\s+|\s+/\s+|\s+and\s+|\s+\|\s+")
+_WAY = r"(?:(?:seq\w*|rand\w*) )?(?:reads?|writes?)"
+_A_WAY = re.compile(
+    rf"(?P<before>{_WAY})?:? ?(?P<figure>~?\d[\d.,]{{0,20}} ?(?:[kM] ?)?[A-Za-z/]{{2,8}})(?: (?P<behind>{_WAY}))?",
+    re.IGNORECASE,
+)
 _EXTREME = re.compile(r"(?:min(?:imum)?|max(?:imum)?)\b\.? ?", re.IGNORECASE)
 OF_EXTREMES = ("rate_bytes_per_s", "iops", "operations_per_s")
 """Rates whose least and greatest are figures of their own."""
@@ -157,7 +166,7 @@ def _pairs(text: str) -> list[Entry]:
     parts = [_PAIR.match(part.strip()) for part in _BETWEEN_PAIRS.split(pairs)]
     figures = [(part["label"].strip(), quantities(part["figure"].strip())) for part in parts if part]
     if len(parts) < 2 or len(figures) < len(parts) or any(len(known) != 1 for _, known in figures):
-        return []
+        return _ways(text)
     of_latency = any(LATENCY.search(label) for label, _ in figures)
     said = [
         named(f"lat {label}" if of_latency and _STATISTIC_ALONE.fullmatch(label) else label, one)
@@ -170,6 +179,22 @@ def _pairs(text: str) -> list[Entry]:
         names = [lead if one.name == OF_NO_NAME and lead else one.name for one in entries]
         return [one._replace(name=name) for one, name in zip(entries, names, strict=True)]
     return [one._replace(setting=lead) for one in entries]
+
+
+def _ways(text: str) -> list[Entry]:
+    """What a line says of reads and of writes: `EVO: read 552 MB/s, write 521 MB/s`."""
+    found = _OF_WAYS.match(text)
+    parts = _BETWEEN_WAYS.split(found["ways"].strip(" .")) if found else []
+    ways = [_A_WAY.fullmatch(part.strip()) for part in parts]
+    known = [(one["before"] or one["behind"], quantity(one["figure"])) for one in ways if one]
+    if found is None or len(known) < 2 or len(known) < len(parts):
+        return []
+    lead = found["lead"].strip()
+    entries = [named(f"{lead if OF_TEST.search(lead) else ''} {way}", one) for way, one in known if one is not None]
+    whole = [one for one in entries if one is not None]
+    if len(whole) < len(known) or len({(one.op, one.metric) for one in whole}) < len(whole):
+        return []
+    return whole if OF_TEST.search(lead) else [one._replace(name=OF_NO_NAME, setting=lead) for one in whole]
 
 
 def _spelled_out(found: re.Match[str]) -> str:

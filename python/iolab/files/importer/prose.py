@@ -55,6 +55,8 @@ _FILLER = re.compile(
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"\A\s*(?:[-*+•]+|\d{1,2}[.)])\s+")
+_LABELLED = re.compile(r"\s*[^\s:.][^:.]{0,30}:\s+[^\s\d]{0,20}\s?\d")
+"""`clients=16: 5200 tps ...`."""
 _UNIT = re.compile(r"[a-zA-Zµ/]+$")
 
 
@@ -74,7 +76,8 @@ def _paragraphs(lines: Iterable[Line]) -> Iterator[_Paragraph]:
     """What goes on from line to line; an item of a list begins anew."""
     first, last, text = 0, 0, ""
     for line in lines:
-        begins = not line.text.strip() or bool(_BULLET.match(line.text)) or len(text) > PARAGRAPH_MAX
+        is_item = bool(_BULLET.match(line.text) or _LABELLED.match(line.text))
+        begins = not line.text.strip() or is_item or len(text) > PARAGRAPH_MAX
         if begins and text:
             yield _Paragraph(first, last, text)
             text = ""

@@ -50,6 +50,12 @@ _NAMED = re.compile(
     r"(?P<name>p\d\d(?:[._]\d{1,2})?|avg|mean|median|min|max|c?lat(?:ency)?)\s*+[:=]?\s*+(?P<figure>[~\d].{1,40})",
     re.IGNORECASE,
 )
+_NAMED_BEHIND = re.compile(
+    r"(?P<figure>~?\d[\d.,]{0,20} ?[mnuµμ]?s(?:ec)?) "
+    r"(?P<name>(?:p\d\d(?:[._]\d{1,2})?|avg|mean|median|min|max)(?: c?lat(?:ency)?)?)",
+    re.IGNORECASE,
+)
+"""`1.41 ms avg`."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _STATISTICS = {
     **dict.fromkeys(("max", "maximum", "worst", "peak"), "max"),
@@ -68,6 +74,7 @@ _SPREAD_NAMED = re.compile(
 )
 _STATISTIC = r"(?:min|max|minimum|maximum|mean|avg|average|median|mdev|std_?dev|sd|p\d\d(?:\.\d+)?)\.?"
 _SEVERAL = re.compile(rf"(?P<names>\b{_STATISTIC}(?: ?/ ?{_STATISTIC})+)(?!\w)", re.IGNORECASE)
+_UNITS = re.compile(r"[(\[](?P<units>[^()\[\]\d]{3,60})[)\]]")
 _BETWEEN = re.compile(r"\s*/\s*(?=[\d.-])")
 
 
@@ -104,7 +111,7 @@ def _statistic(name: str) -> str | None:
 def quantities(cell: str) -> list[Quantity]:
     """What a cell holds: one quantity, or two of different kinds, as in `475 MB/s (116K IOPS)`; none if it holds
     something else. The same again in another unit, or a remark, may stand in parentheses: `15,425 MB/s (15.4 GB/s)`."""
-    if whole := quantity(cell):
+    if whole := quantity(cell) or _named(cell):
         return [whole]
     several = [quantity(part) or _named(part) for part in _AMONG.split(cell.strip())]
     metrics = {one.metric for one in several if one is not None and one.metric is not None}
@@ -122,7 +129,7 @@ def quantities(cell: str) -> list[Quantity]:
 
 def _named(text: str) -> Quantity | None:
     """A latency behind its name: `p50 184 us`."""
-    found = _NAMED.fullmatch(text)
+    found = _NAMED.fullmatch(text) or _NAMED_BEHIND.fullmatch(text)
     one = quantity(found["figure"]) if found else None
     if found is None or one is None or one.metric != "ns":
         return None
@@ -196,6 +203,21 @@ def statistics_in(header: str) -> tuple[str, list[str]] | None:
     rest = re.sub(r"[(\[]\s*[)\]]", " ", f"{header[: found.start()]} {header[found.end() :]}")
     names = [re.sub(r"mdev", "stddev", name.strip(" ."), flags=re.IGNORECASE) for name in found["names"].split("/")]
     return " ".join(rest.split()).strip(" ,:-"), names
+
+
+def units_in(header: str) -> list[str]:
+    """`4k randread (IOPS / MB/s / ms)` -> the name of a column for each of its units; empty for any other header."""
+    found = _UNITS.search(header)
+    units = [unit.strip() for unit in re.split(r"\s+/\s+", found["units"])] if found else []
+    known = [quantity(f"1 {unit}") for unit in units]
+    if found is None or len(units) < 2 or any(one is None or one.metric is None for one in known):
+        return []
+    what = f"{header[: found.start()].strip()} {header[found.end() :].strip()}".strip()
+    is_time = [one is not None and one.metric == "ns" for one in known]
+    return [
+        " ".join(filter(None, (what, "latency" if time else "", f"({unit})")))
+        for unit, time in zip(units, is_time, strict=True)
+    ]
 
 
 def several(cell: str) -> list[str]:

@@ -17,6 +17,7 @@ from iolab.files.importer.columns import (
     OF_RESULT,
     OF_TEST,
     by_case,
+    by_count,
     is_amount,
     settings_by_metric,
     settings_of,
@@ -36,6 +37,7 @@ from iolab.files.importer.quantity_cell import (
     quantity,
     several,
     statistics_in,
+    units_in,
     with_unit,
     without_spread_name,
     without_unit,
@@ -65,6 +67,7 @@ _OF_CHANGE = re.compile(r"\b(?:(?:un)?patched|vanilla|base(?:line)?|mainline|bef
 """Rows that name what was changed, and not only what was done."""
 _FIGURES = re.compile(r"[-+]?\d[\d.,]*+%?(?:\s++[-+]?\d[\d.,]*+%?)++")
 """`612.3   88.1`: the cells of several columns, and no name."""
+_BETWEEN_UNITS = re.compile(r"\s+/\s+")
 _WITHOUT, _WITH = re.compile(r"(?<!\S)w/o(?!\w) ?", re.IGNORECASE), re.compile(r"(?<!\S)w/(?!\w) ?", re.IGNORECASE)
 _CPU_SHARE = re.compile(r"%? ?CPU? ?%?", re.IGNORECASE)
 _KIB_PER_S = re.compile(r"\bK/s(?:ec)?\b", re.IGNORECASE)
@@ -86,6 +89,8 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
     nameless = [place for place, name in enumerate(header) if place and not name]
     if any(quantities(row[place]) for row in rows for place in nameless):
         results.problem(f"{counted(len(nameless), 'column')} of figures without a name: left out", table.line)
+    whole_header = header
+    header, rows = by_count(header, rows, OF_NO_NAME)
     names, named_rows = by_case(*with_amounts(header, rows))
     if is_amount(names[0], (amounts := [row[0] for row in named_rows])) and all(map(str.isdecimal, amounts)):
         named_rows = [[_case(names[0], row[0]), *row[1:]] for row in named_rows]
@@ -96,7 +101,7 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         for metric, places in by_metric.items():
             part = [[row[0], *(row[place] for place in places)] for row in named_rows]
             left_out += _add_settings(table, list(places.values()), metric, part, source)
-    elif names != header and len(named_rows) > len(rows):
+    elif header != whole_header or len(named_rows) > len(rows):
         left_out = _add_settings(table, names[1:], NAMELESS, named_rows, source)
     elif _rows_are_metrics(header, rows) or _columns_are_settings(header, rows):
         left_out = _add_columns(table, header, rows, source)
@@ -168,6 +173,12 @@ def _by_statistic(
     columns: list[tuple[str, ...]] = []
     for place, name in enumerate(header):
         named = statistics_in(name)
+        if units := units_in(name):
+            cells = [_BETWEEN_UNITS.split(row[place]) for row in rows]
+            if all(len(one) in (1, len(units)) for one in cells):
+                for part, unit in enumerate(units):
+                    columns.append((unit, *(one[part] if len(one) > 1 else "" for one in cells)))
+                continue
         parts = [several(row[place]) for row in rows]
         if named is None or any(len(one) != len(named[1]) and row[place] for one, row in zip(parts, rows, strict=True)):
             columns.append((name, *(row[place] for row in rows)))
