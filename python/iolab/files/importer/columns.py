@@ -29,6 +29,7 @@ _CHANGE = re.compile(
     re.IGNORECASE,
 )
 COUNT_DIGITS_MAX = 5
+_WAY = re.compile(r"(?:reads?|writes?|r|w)", re.IGNORECASE)
 _TOGETHER = re.compile(r"\s*(?:[/,&+]|\bx\b|\band\b)\s*")
 _OF_UNIT = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
 _CHANGED = re.compile(
@@ -157,13 +158,14 @@ def _settings_and_cases(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str
 
 
 def is_case(name: str) -> bool:
-    """Whether the name is an amount, such as `QD1`, `8 threads` and `64k`, or a test, such as `4k randread`."""
+    """Whether the name is an amount, such as `QD1`, `8 threads` and `64k`, or a test, such as `4k randread`. Reads and
+    writes alone are operations of one."""
     count, _, thing = name.partition(" ")
     return bool(
         parameter.named_amount(name)
         or parameter.SIZE.fullmatch(name)
         or (count.isdecimal() and {parameter.plain(thing), f"{parameter.plain(thing)}s"} & parameter.AMOUNTS)
-        or (OF_TEST.search(name) and not OF_RESULT.search(name))
+        or (OF_TEST.search(name) and not OF_RESULT.search(name) and not _WAY.fullmatch(name))
     )
 
 
@@ -190,6 +192,8 @@ def settings_of(header: Sequence[str]) -> tuple[list[str], str] | None:
     shared = [word for word in words[0] if all(word in other for other in words)]
     metric = " ".join(shared)
     names = [" ".join(word for word in one if word not in shared) for one in words]
+    if {name.lower() for name in names} == {"with", "without"}:
+        names = [" ".join([name, *(word for word in shared if not _is_of_metric(word))]) for name in names]
     is_metric = OF_RESULT.search(metric) or LATENCY.search(metric) or _TIME.fullmatch(metric)
     if not is_metric or not all(names) or len(set(names)) < len(names):
         return None

@@ -21,9 +21,9 @@ _UNIT = (
     r"(?:(?:[kKM] ?)?IOPS|[kKMGT]?i?B(?:/s(?:ec)?|ps)|[nuµm]s(?:ec)?|(?:milli|micro)seconds|(?:ops|files|req)/s(?:ec)?"
     r"|(?:k ?)?[tqr]ps)\b"
 )
-_FIGURE = re.compile(rf"(?<![\w.-])~?(?P<number>\d[\d.,]*+(?<![.,])) ?(?P<unit>{_UNIT})", re.IGNORECASE)
+_FIGURE = re.compile(rf"(?<![\w.-])~?(?P<number>\d++(?:[.,]\d++)*+) ?(?P<unit>{_UNIT})", re.IGNORECASE)
 _BARE = re.compile(
-    r"(?:\s|,|:|it'?s?\b|is\b|i get\b|we get\b|only\b|about\b|just\b|~)*+(?P<number>\d[\d.,]*+(?<![.,]))"
+    r"(?:\s|,|:|it'?s?\b|is\b|i get\b|we get\b|only\b|about\b|just\b|~)*+(?P<number>\d++(?:[.,]\d++)*+)"
     r"(?=\s*(?:[.,;!?)]|$|and\b))",
     re.IGNORECASE,
 )

@@ -142,7 +142,9 @@ def _parts(text: str) -> list[Entry | None]:
     if SETTING.fullmatch(label):
         of = (found["each"] or OF_NO_NAME).strip()
         entries = [one and one._replace(name=of, setting=label) for one in entries]
-    return [_time(label, figures[0])] if entries == [None] and figures[0] is not None else entries
+    if entries == [None] and figures[0] is not None:
+        return [_time(label, figures[0])]
+    return entries if any(entries) else [*_ways(text)] or entries
 
 
 def _alone(text: str) -> list[Entry]:
