@@ -288,3 +288,57 @@ def test_a_table_without_bars_at_its_sides_keeps_its_first_column(tmp_path: Path
     """Its names look like those that docker compose writes before each line."""
     run = opened(tmp_path / "run.txt", AMOUNTS_TOGETHER)
     assert {name.partition("[")[0] for name in run.metrics["workload"]} == {"randread", "randwrite"}
+
+
+THREADS = "fs_mark with 16 threads: ext4 creates 21000 files/s, xfs creates 34000 files/s.\n"
+VERSIONS_ABOVE = """fio 4k randrw QD32
+
+                    5.10          6.1
+read IOPS          81.2k        92.4k
+read p99 (us)      1483         1205
+"""
+AMOUNTS_ABOVE = """4K random read IOPS by queue depth:
+
+| Kernel | QD1 | QD8 |
+|--------|-----|-----|
+| 6.1    | 11.2k | 82k |
+| 6.6    | 11.9k | 88k |
+"""
+SPREADSHEET = (
+    "Test (MB/s),ext4 run1,ext4 run2,xfs run1,xfs run2\nseq read,1810,1822,1905,1899\nseq write,1204,1188,1330,1341\n"
+)
+SECONDS = "Boot time under load:\n\nnone:          12.4 s\nbfq:            9.1 s\n"
+SQL = """SQL statistics:
+    transactions:                        {count}  ({rate} per sec.)
+
+General statistics:
+    total time:                          60.0205s
+
+Latency (ms):
+         avg:                                   48.01
+
+"""
+TWO_OF_SYSBENCH = (
+    "method=fsync\n\n" + SQL.format(count=100, rate=1.6) + "method=O_DIRECT\n\n" + SQL.format(count=200, rate=3.2)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "setting", "workload", "metric", "round", "expected"),
+    [
+        (THREADS, "xfs", "fs_mark 16 threads: creates", "operations_per_s", 0, 34e3),
+        (VERSIONS_ABOVE, "6.1", "read", "read.iops", 0, 92.4e3),
+        (VERSIONS_ABOVE, "5.10", "read", "read.latency_ns_p99", 0, 1483 * US),
+        (AMOUNTS_ABOVE, "6.6", "table[QD8]", "iops", 0, 88e3),
+        (SPREADSHEET, "xfs", "seq write", "rate_bytes_per_s", 1, 1341 * MB),
+        (SECONDS, "bfq", "list", "time_ns", 0, 9.1e9),
+        (TWO_OF_SYSBENCH, "method=fsync", "sysbench sql", "transactions_per_s", 0, 1.6),
+        (TWO_OF_SYSBENCH, "method=O_DIRECT", "sysbench sql", "transactions_per_s", 0, 3.2),
+    ],
+)
+def test_what_is_easily_mistaken(
+    tmp_path: Path, text: str, setting: str, workload: str, metric: str, round: int, expected: float
+) -> None:
+    """Threads for reads, versions and depths for figures, settings for metrics, the second report for the only one."""
+    found = value(opened(tmp_path / "run.txt", text), setting, workload, metric, round)
+    assert found == pytest.approx(expected)

@@ -103,14 +103,22 @@ def are_counts(names: Sequence[str]) -> bool:
     )
 
 
-def by_count(header: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> tuple[list[str], list[list[str]]]:
+def by_count(
+    header: Sequence[str], rows: Sequence[Sequence[str]], name: str, *, are_settings: bool
+) -> tuple[list[str], list[list[str]]]:
     """The table with a column for each row, where columns are called by counts and rows by what was changed. `name`:
-    what rows are called without one. Any other table as it is."""
+    what rows are called without one. `are_settings`: whether the first column says that rows are; then columns may be
+    called by amounts, such as `QD1`. Any other table as it is."""
     units = {unit_in(one) for one in header[1:]}
     counts = [one.replace(unit_in(one), "").strip() for one in header[1:]]
     labels = [row[0] for row in rows]
     are_changes = all(labels) and len(set(labels)) == len(labels) and not is_amount(header[0], labels)
-    if not are_counts(counts) or not are_changes or any(OF_TEST.search(one) or _is_of_metric(one) for one in labels):
+    are_amounts = are_settings and all(map(parameter.named_amount, counts))
+    if (
+        not (are_counts(counts) or are_amounts)
+        or not are_changes
+        or any(OF_TEST.search(one) or _is_of_metric(one) for one in labels)
+    ):
         return list(header), [list(row) for row in rows]
     unit = units.pop() if len(units) == 1 else ""
     cells = zip(*(row[1:] for row in rows), strict=True)

@@ -13,7 +13,7 @@ from iolab.files.importer.columns import OF_RESULT, OF_TEST
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.dotted import dotted, settings_in
 from iolab.files.importer.format import Format
-from iolab.files.importer.quantity_cell import LATENCY, REQUESTS_PER_S, Quantity, quantities, quantity
+from iolab.files.importer.quantity_cell import LATENCY, REQUESTS_PER_S, Quantity, quantities, quantity, ways_in
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.titles import without_markup
@@ -142,6 +142,8 @@ def _parts(text: str) -> list[Entry | None]:
     if SETTING.fullmatch(label):
         of = (found["each"] or OF_NO_NAME).strip()
         entries = [one and one._replace(name=of, setting=label) for one in entries]
+        if entries == [None] and figures[0] is not None and figures[0].metric == "ns":
+            return [Entry(of, "all", "time_ns", figures[0].value, label)]
     if entries == [None] and figures[0] is not None:
         return [_time(label, figures[0])]
     return entries if any(entries) else [*_ways(text)] or entries
@@ -229,8 +231,7 @@ def named(label: str, one: Quantity, *, is_result: bool = False) -> Entry | None
     is_latency = bool(LATENCY.search(label)) or (metric or "").startswith("latency_ns_p")
     if metric is None or not is_of_something or (one.metric == "ns" and not is_latency):
         return None
-    lower = label.lower()
-    ways = [way for way in ("read", "write") if way in lower]
+    ways = ways_in(label)
     words = _METRIC_WORDS if metric.startswith("latency_ns_") else _RATE_WORDS
     if (extreme := _EXTREME.match(label)) and metric in OF_EXTREMES:
         label, metric = label[extreme.end() :], f"{metric}_{extreme[0][:3].lower()}"

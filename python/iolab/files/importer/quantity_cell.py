@@ -108,6 +108,11 @@ def _statistic(name: str) -> str | None:
     return next((_STATISTICS[word] for word in words if word in _STATISTICS), None)
 
 
+def ways_in(text: str) -> list[str]:
+    """Which of reads and writes a name speaks of; `threads` is none."""
+    return [way for way in ("read", "write") if re.search(rf"(?<!th){way}", text, re.IGNORECASE)]
+
+
 def quantities(cell: str) -> list[Quantity]:
     """What a cell holds: one quantity, or two of different kinds, as in `475 MB/s (116K IOPS)`; none if it holds
     something else. The same again in another unit, or a remark, may stand in parentheses: `15,425 MB/s (15.4 GB/s)`."""

@@ -38,6 +38,7 @@ from iolab.files.importer.quantity_cell import (
     several,
     statistics_in,
     units_in,
+    ways_in,
     with_unit,
     without_spread_name,
     without_unit,
@@ -90,7 +91,7 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
     if any(quantities(row[place]) for row in rows for place in nameless):
         results.problem(f"{counted(len(nameless), 'column')} of figures without a name: left out", table.line)
     whole_header = header
-    header, rows = by_count(header, rows, OF_NO_NAME)
+    header, rows = by_count(header, rows, OF_NO_NAME, are_settings=header[0].lower() in SETTING)
     names, named_rows = by_case(*with_amounts(header, rows))
     if is_amount(names[0], (amounts := [row[0] for row in named_rows])) and all(map(str.isdecimal, amounts)):
         named_rows = [[_case(names[0], row[0]), *row[1:]] for row in named_rows]
@@ -257,7 +258,7 @@ def _add_settings(table: Table, names: list[str], metric: str, rows: list[list[s
     left_out: list[str] = []
     bare = without_unit(metric)
     _, op, plain = metric_of(bare.strip() or metric)
-    op = next((way for way in ("read", "write") if way in metric.lower()), op)
+    op = next(iter(ways_in(metric)), op)
     for row in rows:
         of_row = f"{metric} {row[0]}" if STATISTIC.fullmatch(row[0]) else None
         for name, cell in zip(names, row[1:], strict=True):
@@ -426,7 +427,7 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
                 name = without_unit(header[place])
                 _, op, metric = metric_of(name)
                 if found is not None and found.metric is not None:
-                    op = next((way for way in ("read", "write") if way in name.lower()), op)
+                    op = next(iter(ways_in(name)), op)
                     metric = found.metric_called(name) or (TIME if _OF_VALUES.fullmatch(name) else f"{metric}_ns")
                 made.add(metric, None if found is None else found.value, op=op, absent="empty in the table")
     return left_out
@@ -457,7 +458,7 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
             continue
         # Times without a name of their own are called by their columns.
         if (metric := kinds.pop()) and (OF_TEST.search(name) or metric != "ns"):
-            ways = [way for way in ("read", "write") if way in name.lower()]
+            ways = ways_in(name)
             found.setdefault((ways[0] if len(ways) == 1 else "all", metric), []).append(place)
     if all(len(places) == 1 for places in found.values()):
         return {}
@@ -476,7 +477,7 @@ def _of_one_name(header: list[str], rows: list[list[str]], known: Container[int]
             if one.metric == "ns" and (metric := one.metric_called(without_unit(name)))
         }
         if place and place not in known and len(metrics) == 1:
-            ways = [way for way in ("read", "write") if way in name.lower()]
+            ways = ways_in(name)
             found.setdefault((metrics.pop(), ways[0] if ways else "all"), []).append(place)
     again = (place for places in found.values() if len(places) > 1 for place in places)
     return {place: without_unit(header[place]).strip() for place in again}

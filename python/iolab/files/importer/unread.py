@@ -60,6 +60,11 @@ UNREAD = tuple(
             r"\b(?:(?:host|nand)_bytes_written|wear_leveling|percentage_used|percent_used|data_units_(?:read|written)|avail_spare)\b",
             OF_DRIVE,
         ),
+        (
+            "blkparse's summary of a trace",
+            r"^\s*Reads Queued:\s+[\d,]+,\s+[\d,]+Ki?B",
+            "read the trace itself with iolab trace",
+        ),
         ("btt's report", r"^=+ All Devices =+", "read the trace itself with iolab trace"),
         (
             "a histogram of latencies",
