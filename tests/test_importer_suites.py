@@ -95,6 +95,12 @@ total:
 5-nines |     20.010 |     21.110 |     20.510
     max |     25.010 |     31.110 |     31.110
 """
+XFS_IO = """\
+wrote 1073741824/1073741824 bytes at offset 0
+1.000 GiB, 1024 ops; 0.5123 sec (1.952 GiB/sec and 1998.8288 ops/sec)
+read 1073741824/1073741824 bytes at offset 0
+1.000 GiB, 1024 ops; 0:00:01.02 (999.1 MiB/sec and 1003.1122 ops/sec)
+"""
 COPIED = "file_copy_1024_bufsize_2000_maxblocks"
 FILES = "lmbench file & vm system latencies"
 
@@ -128,6 +134,8 @@ FILES = "lmbench file & vm system latencies"
         (DISKSPD, "run", "diskspd", "read.latency_ns_p25", 0.21 * MS),
         (DISKSPD, "run", "diskspd", "latency_ns_p75", 0.48 * MS),
         (DISKSPD, "run", "diskspd", "write.latency_ns_p9999", 13.11 * MS),
+        (XFS_IO, "run", "xfs_io", "wrote/rate_bytes_per_s", 1.952 * GIB),
+        (XFS_IO, "run", "xfs_io", "read/iops", 1003.1122),
     ],
 )
 def test_the_figures(

@@ -29,6 +29,7 @@ _CHANGE = re.compile(
     re.IGNORECASE,
 )
 COUNT_DIGITS_MAX = 5
+"""Of a column's name that is a count: threads, readers. Chosen."""
 _WAY = re.compile(r"(?:reads?|writes?|r|w)", re.IGNORECASE)
 _TOGETHER = re.compile(r"\s*(?:[/,&+]|\bx\b|\band\b)\s*")
 _OF_UNIT = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")

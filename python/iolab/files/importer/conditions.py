@@ -15,7 +15,7 @@ from iolab.files.importer.listed import OF_NO_NAME, OF_SETTING, Entry, named
 from iolab.files.importer.quantity_cell import Quantity, quantity
 
 GAP_WORDS_MAX = 4
-"""Between a figure and the condition right behind it: `95 MB/s of writes with ext4`."""
+"""Between a figure and the condition right behind it: `95 MB/s of writes with ext4`. Chosen, as the words below are."""
 NAME_MAX = 80
 _UNIT = (
     r"(?:(?:[kKM] ?)?IOPS|[kKMGT]?i?B(?:/s(?:ec)?|ps)|[nuµm]s(?:ec)?|(?:milli|micro)seconds|(?:ops|files|req)/s(?:ec)?"

@@ -505,7 +505,30 @@ KUBESTR = figures_format(
     ],
 )
 
+_OF_XFS_IO = rf"{NUMBER} (?:[KMGT]iB|bytes), \d++ ops; \S{{1,20}}+(?: sec)? \({_figure('rate')} "
+XFS_IO = figures_format(
+    "xfs_io",
+    "xfs_io's pread and pwrite: bytes and operations per second",
+    recognised_by=r"(?:wrote|read) \d++/\d++ bytes at offset \d",
+    words=("xfs_io", "bytes at offset", "ops/sec"),
+    titled=True,
+    rules=[
+        rule(r"(?P<phase>wrote|read) \d++/\d++ bytes at offset \d", begins=True, opens=True),
+        rule(
+            rf"{_OF_XFS_IO}(?P<rate_unit>[KMG]iB)/sec and {_figure('iops')} ops/sec\)",
+            rate=of("rate_bytes_per_s"),
+            iops=of("iops"),
+        ),
+        rule(
+            rf"{_OF_XFS_IO}bytes/sec and {_figure('iops')} ops/sec\)",
+            rate=of("rate_bytes_per_s"),
+            iops=of("iops"),
+        ),
+    ],
+)
+
 FORMATS = (
+    XFS_IO,
     IO500,
     KUBESTR,
     REQUESTS,

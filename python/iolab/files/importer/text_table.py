@@ -78,7 +78,8 @@ _SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     """Adds a table of text: names of columns, and cells below them."""
     rows = _without_numbers(rows, results, table.line)
-    header, rows = _with_row_of_units(list(map(_without_slash, header)), rows)
+    header, rows = _with_unit_of_corner(*_with_row_of_units(list(map(_without_slash, header)), rows))
+    header, rows = _of_rounds(header, rows, results, table.line)
     header, rows = _with_unit_of_all(_without_prefix(list(map(without_spread_name, header))), rows)
     header, rows = _with_units(*_by_way(_spelled_out(header), rows))
     header, rows = _by_statistic(header, rows, results, table.line)
@@ -117,6 +118,34 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
 def _without_slash(name: str) -> str:
     """`w/o patch` -> `without patch`."""
     return _WITHOUT.sub("without ", _WITH.sub("with ", name)).strip()
+
+
+def _with_unit_of_corner(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with the unit of a latency that its first name states, `Latency (us)`, in the names of percentiles."""
+    unit = unit_in(header[0])
+    if not unit or not LATENCY.search(header[0]) or any(map(unit_in, header[1:])):
+        return header, rows
+    if not all(STATISTIC.search(name) for name in header[1:]):
+        return header, rows
+    return ["", *(f"{name} latency {unit}" for name in header[1:])], rows
+
+
+def _of_rounds(
+    header: list[str], rows: list[list[str]], results: Results, line: int
+) -> tuple[list[str], list[list[str]]]:
+    """The table less what is computed over rounds, with the unit of all in the cells, where columns are numbered
+    rounds that share one."""
+    bare = [name.replace(unit_in(name), "").strip() for name in header]
+    units = {unit_in(name) for name in header[1:]}
+    numbered = [place for place, name in enumerate(bare) if place and re.fullmatch(NUMBERED_ROUND, name)]
+    over_all = [place for place, name in enumerate(bare) if place and _OVER_ROUNDS.fullmatch(name)]
+    if len(numbered) < 2 or len(numbered) + len(over_all) < len(header) - 1 or len(units) > 1 or units == {""}:
+        return header, rows
+    if over_all:
+        results.problem(f"columns over all rounds are left out: {', '.join(bare[one] for one in over_all)}", line)
+    unit = units.pop()
+    cells = [[row[0], *(with_unit(row[place], unit) for place in numbered)] for row in rows]
+    return [bare[0], *(bare[place] for place in numbered)], cells
 
 
 def _with_row_of_units(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
