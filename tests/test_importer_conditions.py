@@ -159,8 +159,8 @@ OF_BONNIE = """| fs | Block write K/s | %CP | Block read K/s | %CP |
         (UNITS_IN_HEADING, "libaio", "table", "read.rate_bytes_per_s", 209 * MB),
         (STATISTICS_AS_ROWS, "mirrors", "run", "latency_ns_p99", 31.2 * MS),
         (STATISTICS_AS_ROWS, "raidz2", "run", "latency_ns_mean", 11.2 * MS),
-        (WITHOUT_PATCH, "without patch", "table[numjobs=1]", "iops", 412e3),
-        (WITHOUT_PATCH, "with patch", "table[numjobs=32]", "iops", 5.02e6),
+        (WITHOUT_PATCH, "w/o patch", "table[numjobs=1]", "iops", 412e3),
+        (WITHOUT_PATCH, "w/ patch", "table[numjobs=32]", "iops", 5.02e6),
         (OF_BONNIE, "xfs", "table", "write.rate_bytes_per_s", 125001 * 1024),
         (OF_BONNIE, "ext4", "table", "Block read CPU %", 18),
     ],
@@ -263,7 +263,7 @@ WITHIN = """\
         (OF_A_LINE, "zfs", "list", "latency_ns_stddev", 0, 780.1 * US),
         (EXTREMES, "run", "list", "rate_bytes_per_s_min", 0, 354526.41e3),
         (EXTREMES, "run", "list", "rate_bytes_per_s", 0, 357426.16e3),
-        (WITHIN, "run", "1 thread, seq 1M writes, simple write", "iops", 0, 1426),
+        (WITHIN, "run", "1 thread, seq 1M writes, simple write", "write.iops", 0, 1426),
     ],
 )
 def test_lines_and_titles(

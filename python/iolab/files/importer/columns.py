@@ -201,13 +201,14 @@ def settings_of(header: Sequence[str]) -> tuple[list[str], str] | None:
     shared = [word for word in words[0] if all(word in other for other in words)]
     metric = " ".join(shared)
     names = [" ".join(word for word in one if word not in shared) for one in words]
-    if {name.lower() for name in names} == {"with", "without"}:
+    are_with = {name.lower() for name in names} in ({"with", "without"}, {"w/", "w/o"})
+    if are_with:
         names = [" ".join([name, *(word for word in shared if not _is_of_metric(word))]) for name in names]
     is_metric = OF_RESULT.search(metric) or LATENCY.search(metric) or _TIME.fullmatch(metric)
     if not is_metric or not all(names) or len(set(names)) < len(names):
         return None
     # `read IOPS` beside `write IOPS`, `p50 lat` beside `p99 lat` are of one setting.
-    return None if any(_says_what(name) for name in names) else (names, metric)
+    return None if not are_with and any(map(_says_what, names)) else (names, metric)
 
 
 def settings_by_metric(header: Sequence[str]) -> dict[str, dict[int, str]] | None:

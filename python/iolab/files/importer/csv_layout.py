@@ -43,8 +43,9 @@ SEPARATORS = ",;\t"
 ROWS_LOOKED_AT = 1000
 
 _PREFACE = re.compile(r"\s*+(?:#.*|sep=.)?$")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))(?=.*[A-Za-z])")
-"""Separators of thousands, among words."""
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+"""Separators of thousands, in a line with words."""
+_LETTER = re.compile(r"[A-Za-z]")
 _REMARK = re.compile(r"^\s*+#+\s*+")
 
 
@@ -161,7 +162,7 @@ def is_table(source: Source) -> bool:
     """Whether the first lines look like one, whatever is wrong with them: two or more with as many separators, the
     first of which has no figure with its unit."""
     written = (line for line in source.head_lines[:ROWS_LOOKED_AT] if not _PREFACE.match(line))
-    lines = [_THOUSANDS.sub("", line) for line in islice(written, 3)]
+    lines = [_THOUSANDS.sub("", line) if _LETTER.search(line) else line for line in islice(written, 3)]
     return (
         len(lines) > 1
         and not has_unit(lines[0])

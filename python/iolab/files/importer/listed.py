@@ -50,8 +50,8 @@ _EXTREME = re.compile(r"(?:min(?:imum)?|max(?:imum)?)\b\.? ?", re.IGNORECASE)
 OF_EXTREMES = ("rate_bytes_per_s", "iops", "operations_per_s")
 """Rates whose least and greatest are figures of their own."""
 _FIO_LATENCIES = re.compile(
-    r"(?:,| and|;)?\s+(?P<what>[sc]?lat) \((?P<unit>[mun])sec\)\s?: min=\s?(?P<min>[\d.]+k?), max=\s?(?P<max>[\d.]+k?)"
-    r", avg=\s?(?P<mean>[\d.]+k?), stdev=\s?(?P<stddev>[\d.]+k?)"
+    r"(?:,| and|;)\s{1,8}(?P<what>[sc]?lat) \((?P<unit>[mun])sec\)\s?: "
+    r"min=\s?(?P<min>[\d.]+k?), max=\s?(?P<max>[\d.]+k?), avg=\s?(?P<mean>[\d.]+k?), stdev=\s?(?P<stddev>[\d.]+k?)"
 )
 """fio's, behind a rate in one line."""
 _WAY_WITHIN = re.compile(

@@ -69,7 +69,6 @@ _OF_CHANGE = re.compile(r"\b(?:(?:un)?patched|vanilla|base(?:line)?|mainline|bef
 _FIGURES = re.compile(r"[-+]?\d[\d.,]*+%?(?:\s++[-+]?\d[\d.,]*+%?)++")
 """`612.3   88.1`: the cells of several columns, and no name."""
 _BETWEEN_UNITS = re.compile(r"\s+/\s+")
-_WITHOUT, _WITH = re.compile(r"(?<!\S)w/o(?!\w) ?", re.IGNORECASE), re.compile(r"(?<!\S)w/(?!\w) ?", re.IGNORECASE)
 _CPU_SHARE = re.compile(r"%? ?CPU? ?%?", re.IGNORECASE)
 _KIB_PER_S = re.compile(r"\bK/s(?:ec)?\b", re.IGNORECASE)
 _SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
@@ -78,7 +77,7 @@ _SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     """Adds a table of text: names of columns, and cells below them."""
     rows = _without_numbers(rows, results, table.line)
-    header, rows = _with_unit_of_corner(*_with_row_of_units(list(map(_without_slash, header)), rows))
+    header, rows = _with_unit_of_corner(*_with_row_of_units(header, rows))
     header, rows = _of_rounds(header, rows, results, table.line)
     header, rows = _with_unit_of_all(_without_prefix(list(map(without_spread_name, header))), rows)
     header, rows = _with_units(*_by_way(_spelled_out(header), rows))
@@ -113,11 +112,6 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         results.problem(
             f"{counted(len(left_out), 'cell')} without a single figure, such as {left_out[0]}: left out", table.line
         )
-
-
-def _without_slash(name: str) -> str:
-    """`w/o patch` -> `without patch`."""
-    return _WITHOUT.sub("without ", _WITH.sub("with ", name)).strip()
 
 
 def _with_unit_of_corner(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:

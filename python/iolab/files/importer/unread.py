@@ -223,7 +223,7 @@ _BARE = re.compile(r"\s*+-?\d[\d.]*+(?:[\s,;]++-?\d[\d.]*+){2,}+\s*+$")
 _ALONE = re.compile(r"\s*+-?\d{1,15}\.\d{1,15}\s*+$|\s*+-?\d{1,3}(?:,\d{3})+\s*+$")
 """Decimals or thousands: a list of whole numbers may number something."""
 _RANGE = re.compile(
-    r"\d[\d.,]*+ ?(?:-|\u2013|\.\.|to) ?\d[\d.,]*+ ?(?:[kM]? ?IOPS|[kKMGT]?i?B/s|[mun]s)\b", re.IGNORECASE
+    r"(?<![\d.,])\d[\d.,]*+ ?(?:-|\u2013|\.\.|to) ?\d[\d.,]*+ ?(?:[kM]? ?IOPS|[kKMGT]?i?B/s|[mun]s)\b", re.IGNORECASE
 )
 LINE_MAX = 40
 _CELLS = re.compile(r"[^\s,;]+")
