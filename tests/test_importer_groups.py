@@ -152,7 +152,7 @@ QUOTED = """> > The p99 latency dropped from 120 us
         (OF_MINUTES, "vanilla", "table", "create (avg files_per_s)", 235000),
         (PER_CORE, "After", "per core", "iops", 1.78e6),
         (STATISTICS, "rq_affinity=2", "list", "latency_ns_p99", 31 * US),
-        (TWO_CHANGES, "after", "list", "latency_ns_p999", 4.1 * MS),
+        (TWO_CHANGES, "after", "RAID5", "latency_ns_p999", 4.1 * MS),
         (TWO_CHANGES, "before", "RAID5", "iops", 34200),
         (ELBENCHO_LATENCIES, "run", "elbencho", "file_latency_ns_mean", 2.1 * MS),
         (ELBENCHO_LATENCIES, "run", "elbencho", "latency_ns_p50", 12 * US),

@@ -135,7 +135,7 @@ def test_a_title_may_begin_with_test(tmp_path: Path) -> None:
     figures(
         tmp_path,
         text,
-        {("Test of none", "Total", "rate_bytes_per_s"): 1e6, ("Test of bfq", "Min", "rate_bytes_per_s"): 250e3},
+        {("Test of none", "Total", "rate_bytes_per_s"): 1e6, ("Test of bfq", "list", "rate_bytes_per_s_min"): 250e3},
     )
 
 

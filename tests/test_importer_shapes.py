@@ -90,7 +90,7 @@ Two tests on a disk:
             "sheet.csv",
             {
                 ("none", "randread", "read.iops"): 240_000,
-                ("mq-deadline", "randread p99", "latency_ns_p99"): 325e3,
+                ("mq-deadline", "randread", "read.latency_ns_p99"): 325e3,
                 ("mq-deadline", "seqwrite", "write.rate_bytes_per_s"): 1_880e6,
             },
         ),

@@ -195,7 +195,10 @@ def _transactions() -> Iterator[MetricDescription]:
     yield MetricDescription("queries_per_s", "1/s", "rate", "Statements of a database benchmark.")
     yield MetricDescription("events_per_s", "1/s", "rate", "sysbench's events, the operations that its test repeats.")
     yield MetricDescription("fsyncs_per_s", "1/s", "rate", "fsync calls.")
-    yield MetricDescription("latency_ns_p95", "ns", "time", "95th percentile of the latency, as the tool prints it.")
+    for digits in ("25", "75", "95", "9999"):
+        percent = f"{digits[:2]}.{digits[2:]}".rstrip(".")
+        help_ = f"{percent}th percentile of the latency, as the tool prints it."
+        yield MetricDescription(f"latency_ns_p{digits}", "ns", "time", help_)
     for name in ("mean", "max"):
         help_ = f"{SUMMARIES[name]} time that a submission took, fio's slat; part of its total latency."
         yield MetricDescription(f"submission_latency_ns_{name}", "ns", "time", help_)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from iolab.files.importer.columns import MEASURED, OF_RESULT, RATIO, is_amount, stated_in, states_time
+from iolab.files.importer.columns import MEASURED, OF_RESULT, RATIO, are_counts, is_amount, stated_in, states_time
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_lines
 from iolab.files.importer.quantity_cell import quantities, several, without_spread
@@ -29,6 +29,8 @@ _CHANGE = re.compile(r"(?<=\S)\s++[(\[]?[-+~]?\d[\d.]*+ ?%[)\]]?$")
 _SPREAD_STATED = re.compile(r"\b(?:std\.? ?dev|stdev|standard deviation|s\.?d\.|sd\b|rsd)", re.IGNORECASE)
 _SPREAD = re.compile(r"(?<=[\d%]) \([\d.]++ ?%?\)(?=\s|$)")
 """`1021.3 (12.1)`, where the text says what stands in brackets."""
+_KERNEL = re.compile(r"[2-7]\.\d{1,2}(?:\.\d{1,3})?(?:-\w+)?")
+"""A version that is called like a figure, in a line of nothing else."""
 _NAMED_ROW = re.compile(r"(?P<name>\S[^:]{0,100}):\s+(?P<figures>\d\S*(?:\s+\d\S*)*)$")
 """`patched, 128 KiB: 3.1 2.4 47.3%`, whatever spaces are in the name."""
 
@@ -97,7 +99,10 @@ def _cells(text: str) -> list[str]:
 
 
 def _figures(cells: list[str]) -> bool:
-    return all(cell.lower() in ABSENT or quantities(bare := without_spread(cell)) or several(bare) for cell in cells)
+    return all(
+        cell.lower() in ABSENT or RATIO.fullmatch(cell) or quantities(bare := without_spread(cell)) or several(bare)
+        for cell in cells
+    )
 
 
 def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
@@ -127,7 +132,9 @@ def _header(line: Line, above: _Found | None) -> list[str]:
     cells = _cells(line.text)
     columns = max(len(cells), len(line.text.split()) - 1)
     is_title = line.text.rstrip().endswith(":")
-    if is_title or columns < COLUMNS_MIN or any(quantities(cell) or MEASURED.search(cell) for cell in cells):
+    has_figures = any(quantities(cell) or MEASURED.search(cell) for cell in cells)
+    are_names = are_counts(cells[1:]) or (line.text[:1].isspace() and all(map(_KERNEL.fullmatch, cells)))
+    if is_title or columns < COLUMNS_MIN or (has_figures and not are_names):
         return []
     names = cells if line.text[:1].strip() else ["", *cells]
     if above is not None and above.may_go_on(line):
@@ -139,7 +146,8 @@ def _header(line: Line, above: _Found | None) -> list[str]:
 def _of_results(found: _Found) -> bool:
     have_units = any(MEASURED.search(cell) for row in found.rows for cell in row[found.names :])
     is_stated = any(OF_RESULT.search(line) or states_time(line) for line in found.context)
-    return bool(have_units or any(map(OF_RESULT.search, found.header)) or is_stated)
+    are_metrics = all(OF_RESULT.search(row[0]) for row in found.rows)
+    return bool(have_units or any(map(OF_RESULT.search, found.header)) or is_stated or are_metrics)
 
 
 def _parse(source: Source, results: Results) -> None:

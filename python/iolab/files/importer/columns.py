@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from iolab.domain import parameter
 from iolab.files.importer.quantity_cell import LATENCY, quantity, unit_of
@@ -14,7 +15,7 @@ OF_RESULT = re.compile(
     re.IGNORECASE,
 )
 """A metric of I/O, or its unit."""
-MEASURED = re.compile(r"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|ops/s(?:ec)?)\b")
+MEASURED = re.compile(r"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|(?:ops|completions)/s(?:ec)?)\b")
 """A rate or a latency; seconds stand in many a sentence."""
 OF_TEST = re.compile(r"seq|rand|rnd|read|write|\bmixed\b|^total$|\b\d+ ?[km]i?b?(?:qd\d+)?\b", re.IGNORECASE)
 """What only the name of a test has: how it accesses, and how much."""
@@ -27,6 +28,11 @@ _CHANGE = re.compile(
     r"|.*[ (](?:diff|delta|change|%)\)?\W*|%.*|Δ.*|.*\bvs\b.*)",
     re.IGNORECASE,
 )
+COUNT_DIGITS_MAX = 5
+"""Of a column's name that is a count: threads, readers. Chosen."""
+_WAY = re.compile(r"(?:reads?|writes?|r|w)", re.IGNORECASE)
+_TOGETHER = re.compile(r"\s*(?:[/,&+]|\bx\b|\band\b)\s*")
+_OF_UNIT = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
 _CHANGED = re.compile(
     r"[-+\u2212]\s?[\d.,]{1,12}\s?[%x\u00d7]"
     r"|[~≈]?[\d.,]{1,12}\s?[%x\u00d7] (?:slower|faster|higher|lower|better|worse|less|more|fewer)",
@@ -80,10 +86,110 @@ def with_amounts(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[
 
 
 def is_amount(name: str, entries: Sequence[str]) -> bool:
-    """Whether the column states how much was done: `Threads`, `bs`."""
-    return parameter.plain(name) in parameter.AMOUNTS and all(
-        entry.isdecimal() or parameter.SIZE.fullmatch(entry) for entry in entries
+    """Whether the column states how much was done: `Threads`, `bs`; several together, as in `bs / depth`."""
+    names = [name] if parameter.plain(name) in parameter.AMOUNTS else _TOGETHER.split(_OF_UNIT.sub("", name))
+    return all(parameter.plain(one) in parameter.AMOUNTS for one in names) and all(
+        len(parts := _TOGETHER.split(entry) if len(names) > 1 else [entry]) == len(names) and all(map(_is_size, parts))
+        for entry in entries
     )
+
+
+def are_counts(names: Sequence[str]) -> bool:
+    """Whether columns are called by how many there were: `1 2 4 8`, each a multiple of the one before, or `1 2 3`."""
+    if len(names) < 2 or not all(map(str.isdecimal, names)) or any(len(name) > COUNT_DIGITS_MAX for name in names):
+        return False
+    pairs = [(int(first), int(second)) for first, second in pairwise(names)]
+    return all(0 < first < second and second % first == 0 for first, second in pairs) or all(
+        second == first + 1 for first, second in pairs
+    )
+
+
+def by_count(
+    header: Sequence[str], rows: Sequence[Sequence[str]], name: str, *, are_settings: bool
+) -> tuple[list[str], list[list[str]]]:
+    """The table with a column for each row, where columns are called by counts and rows by what was changed. `name`:
+    what rows are called without one. `are_settings`: whether the first column says that rows are; then columns may be
+    called by amounts, such as `QD1`. Any other table as it is."""
+    units = {unit_in(one) for one in header[1:]}
+    counts = [one.replace(unit_in(one), "").strip() for one in header[1:]]
+    labels = [row[0] for row in rows]
+    are_changes = all(labels) and len(set(labels)) == len(labels) and not is_amount(header[0], labels)
+    are_amounts = are_settings and all(map(parameter.named_amount, counts))
+    if (
+        not (are_counts(counts) or are_amounts)
+        or not are_changes
+        or any(OF_TEST.search(one) or _is_of_metric(one) for one in labels)
+    ):
+        return list(header), [list(row) for row in rows]
+    unit = units.pop() if len(units) == 1 else ""
+    cells = zip(*(row[1:] for row in rows), strict=True)
+    return ["", *(f"{label} {unit}".strip() for label in labels)], [
+        [f"{name}[{count}]", *column] for count, column in zip(counts, cells, strict=True)
+    ]
+
+
+def _is_size(entry: str) -> bool:
+    return entry.isdecimal() or bool(parameter.SIZE.fullmatch(entry))
+
+
+def by_case(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with a row for each case, where columns are called by settings and cases: `old QD1`, `old QD32`,
+    `new QD1`, `new QD32`. Cases are amounts or tests. Any other table as it is."""
+    names = [_WORD.findall(name) for name in header[1:]]
+    shared = [word for word in names[0] if all(word in other for other in names)] if names else []
+    parts = [[word for word in words if word not in shared] for words in names]
+    if min(map(len, parts), default=0) < 2:
+        return list(header), [list(row) for row in rows]
+    for end in range(1, min(map(len, parts))):
+        for from_end in (False, True):
+            cut = [len(words) - end if from_end else end for words in parts]
+            pairs = [(" ".join(one[:at]), " ".join(one[at:])) for one, at in zip(parts, cut, strict=True)]
+            if found := _settings_and_cases(pairs):
+                is_metric = bool(
+                    OF_RESULT.search(metric := " ".join(shared)) or LATENCY.search(metric) or unit_of(metric)
+                )
+                named = found if is_metric else [(one, f"{metric} {case}".strip()) for one, case in found]
+                return _parted(header, rows, named, metric if is_metric else "")
+    return list(header), [list(row) for row in rows]
+
+
+def _settings_and_cases(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]] | None:
+    """Each column's setting and case; None unless every setting has every case, and only one of both is what cases
+    are."""
+    first, second = ({one[place] for one in pairs} for place in (0, 1))
+    if min(len(first), len(second)) < 2 or len(set(pairs)) < len(pairs) or len(first) * len(second) != len(pairs):
+        return None
+    are_cases = [all(map(is_case, first)), all(map(is_case, second))]
+    others = second if are_cases[0] else first
+    if are_cases[0] == are_cases[1] or any(_says_what(name) or _is_of_metric(name) for name in others):
+        return None
+    return [(after, before) for before, after in pairs] if are_cases[0] else list(pairs)
+
+
+def is_case(name: str) -> bool:
+    """Whether the name is an amount, such as `QD1`, `8 threads` and `64k`, or a test, such as `4k randread`. Reads and
+    writes alone are operations of one."""
+    count, _, thing = name.partition(" ")
+    return bool(
+        parameter.named_amount(name)
+        or parameter.SIZE.fullmatch(name)
+        or (count.isdecimal() and {parameter.plain(thing), f"{parameter.plain(thing)}s"} & parameter.AMOUNTS)
+        or (OF_TEST.search(name) and not OF_RESULT.search(name) and not _WAY.fullmatch(name))
+    )
+
+
+def _parted(
+    header: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[tuple[str, str]], metric: str
+) -> tuple[list[str], list[list[str]]]:
+    settings, cases = (list(dict.fromkeys(one[place] for one in columns)) for place in (0, 1))
+    place = {one: number for number, one in enumerate(columns, 1)}
+    amounts = is_amount(header[0], [row[0] for row in rows])
+    made = []
+    for row in rows:
+        for case in cases:
+            name = f"{case}[{header[0]}={row[0]}]" if amounts else f"{row[0]}[{case}]" if row[0] else case
+            made.append([name, *(row[place[setting, case]] for setting in settings)])
+    return ["" if amounts else header[0], *(f"{setting} {metric}".strip() for setting in settings)], made
 
 
 def settings_of(header: Sequence[str]) -> tuple[list[str], str] | None:
@@ -95,11 +201,14 @@ def settings_of(header: Sequence[str]) -> tuple[list[str], str] | None:
     shared = [word for word in words[0] if all(word in other for other in words)]
     metric = " ".join(shared)
     names = [" ".join(word for word in one if word not in shared) for one in words]
+    are_with = {name.lower() for name in names} in ({"with", "without"}, {"w/", "w/o"})
+    if are_with:
+        names = [" ".join([name, *(word for word in shared if not _is_of_metric(word))]) for name in names]
     is_metric = OF_RESULT.search(metric) or LATENCY.search(metric) or _TIME.fullmatch(metric)
     if not is_metric or not all(names) or len(set(names)) < len(names):
         return None
     # `read IOPS` beside `write IOPS`, `p50 lat` beside `p99 lat` are of one setting.
-    return None if any(_says_what(name) for name in names) else (names, metric)
+    return None if not are_with and any(map(_says_what, names)) else (names, metric)
 
 
 def settings_by_metric(header: Sequence[str]) -> dict[str, dict[int, str]] | None:

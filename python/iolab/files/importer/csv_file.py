@@ -19,7 +19,7 @@ from iolab.files.importer import pieces
 from iolab.files.importer.csv_layout import Layout, is_table, layout_of
 from iolab.files.importer.csv_rows import BATCHES, Group, batched, groups
 from iolab.files.importer.format import Format
-from iolab.files.importer.quantity_cell import Quantity, quantity, unit_of
+from iolab.files.importer.quantity_cell import Quantity, quantity, unit_of, ways_in
 from iolab.files.importer.results import Results, Row
 from iolab.files.importer.source import Source
 
@@ -131,7 +131,7 @@ def _with_unit(column: str) -> tuple[str, str, str, float] | None:
 def _measured(name: str, one: Quantity) -> tuple[str, str, str]:
     """Phase, operation and metric of a column that is called so, and has such quantities."""
     phase, op, plain = metric_of(name.strip())
-    op = next((way for way in ("read", "write") if way in name.lower()), op)
+    op = next(iter(ways_in(name)), op)
     return phase, op, one.metric_called(name) or (f"{plain}_ns" if one.metric == "ns" else plain)
 
 

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
@@ -23,7 +24,10 @@ SETTING = (
     "command",
 )
 WORKLOAD = ("workload", "benchmark", "test", "job", "case", "stage", "item")
-ROUND = ("round", "run", "iteration", "iter", "repeat", "rep", "trial")
+ROUND = (
+    *("round", "run", "iteration", "iter", "repeat", "rep", "trial", "attempt", "pass", "loop"),
+    *("lauf", "durchlauf", "durchgang", "messung", "essai"),
+)
 IGNORED = ("trial", "status", "seed", "position", "attempt")
 """The columns of iolab's own `show --as csv` beside a column of rounds."""
 
@@ -39,6 +43,9 @@ SEPARATORS = ",;\t"
 ROWS_LOOKED_AT = 1000
 
 _PREFACE = re.compile(r"\s*+(?:#.*|sep=.)?$")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+"""Separators of thousands, in a line with words."""
+_LETTER = re.compile(r"[A-Za-z]")
 _REMARK = re.compile(r"^\s*+#+\s*+")
 
 
@@ -154,10 +161,12 @@ def layout_of(source: Source) -> Layout:
 def is_table(source: Source) -> bool:
     """Whether the first lines look like one, whatever is wrong with them: two or more with as many separators, the
     first of which has no figure with its unit."""
-    lines = [line for line in source.head_lines[:ROWS_LOOKED_AT] if not _PREFACE.match(line)][:3]
+    written = (line for line in source.head_lines[:ROWS_LOOKED_AT] if not _PREFACE.match(line))
+    lines = [_THOUSANDS.sub("", line) if _LETTER.search(line) else line for line in islice(written, 3)]
     return (
         len(lines) > 1
         and not has_unit(lines[0])
+        and not lines[0].rstrip().endswith(":")
         and any(
             separator in lines[0] and len({len(row) for row in csv.reader(lines, delimiter=separator)}) == 1
             for separator in SEPARATORS

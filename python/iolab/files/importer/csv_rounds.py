@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from iolab.base.errors import InputError
 from iolab.domain.metric import METRICS
-from iolab.files.importer.columns import OF_RESULT, unit_in
+from iolab.files.importer.columns import OF_RESULT, OF_TEST, unit_in
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import METRIC_COLUMN, SETTING, WORKLOAD, head_rows
 from iolab.files.importer.format import Format
-from iolab.files.importer.quantity_cell import quantities_below, without_unit
+from iolab.files.importer.quantity_cell import LATENCY, quantities_below, ways_in, without_unit
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import QUOTED_MAX
@@ -97,10 +97,19 @@ def _parse(source: Source, results: Results) -> None:
         free = [place for place in free if place != metric]
     if setting is None and free:
         setting = free.pop(0)
+    of_all = {name for _, name in layout.rounds.values()}
+    cases = setting if metric is None and len(of_all) > 1 and not any(map(_says_metric, of_all)) else None
+    if cases is not None and not all(OF_TEST.search(row[cases]) for row in rows):
+        cases = None
     table = results.table(1)
     for place in sorted(layout.rounds, key=lambda place: layout.rounds[place]):
         of_columns = layout.rounds[place][1]
-        for row in rows:
+        for row in rows if cases is not None else ():
+            found = quantities_below(row[place], layout.names[cases or 0])
+            key = found[0].metric if found and found[0].metric not in (None, "ns") else None
+            made = table.row(of_columns, row[cases or 0])
+            made.add(key or OF_NO_NAME, found[0].value if found else None, absent="empty in the file")
+        for row in rows if cases is None else ():
             parts = [row[one] for one in (workload, *free) if one is not None and row[one]]
             named = row[metric] if metric is not None else of_columns or OF_NO_NAME
             label = " ".join((named, *parts))
@@ -108,7 +117,7 @@ def _parse(source: Source, results: Results) -> None:
             phase, op, plain = metric_of(without_unit(named).strip())
             called = found[0].metric_called(label) if found else None
             said = label if called else named
-            op = next((way for way in ("read", "write") if way in said.lower()), op)
+            op = next(iter(ways_in(said)), op)
             made = table.row(
                 source.stem_without_round if setting is None else row[setting], " ".join(parts) or "csv", phase
             )
@@ -121,6 +130,10 @@ def _rows(source: Source, layout: _Rounds) -> list[list[str]]:
     lines = source.whole().encode()[begin:].decode(errors="replace").splitlines()
     found = csv.reader(lines, delimiter=layout.separator)
     return [[entry.strip() for entry in row] for row in found if len(row) == len(layout.names)]
+
+
+def _says_metric(name: str) -> bool:
+    return not name or _is_metric(name) or bool(LATENCY.search(name) or unit_in(name) or OF_TEST.search(name))
 
 
 def _is_metric(name: str) -> bool:

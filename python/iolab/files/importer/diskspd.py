@@ -16,7 +16,9 @@ from iolab.files.importer.text import number
 
 MIB, MS = 2.0**20, 1e6
 WORKLOAD = "diskspd"
-QUANTILES = {"50th": "p50", "90th": "p90", "95th": "p95", "99th": "p99", "3-nines": "p999"}
+QUANTILES = {f"{percent}th": f"p{percent}" for percent in (25, 50, 75, 90, 95, 99)}
+QUANTILES |= {"3-nines": "p999", "4-nines": "p9999"}
+BEYOND = "percentiles of five nines and more are left out"
 EXTREMES = {"min": "min", "max": "max"}
 OPS = {"Total": "all", "Read": "read", "Write": "write"}
 _SECTION = re.compile(r"(?P<what>Total|Read|Write) IO\s*+$")
@@ -81,6 +83,8 @@ def _parse_text(source: Source, results: Results) -> None:
             has_percentiles = True
         elif row is not None and (found := _QUANTILE.match(line.text)):
             name = QUANTILES.get(found["which"]) or EXTREMES.get(found["which"])
+            if name is None and found["which"].endswith("-nines"):
+                results.problem(BEYOND)
             for one, cell in zip(("read", "write", "all"), found["cells"].split("|"), strict=True):
                 if name and (value := number(cell.strip())) is not None:
                     row.add(f"latency_ns_{name}", value * MS, op=one)
@@ -127,7 +131,8 @@ def _add_latency(row: Row, latency: ElementTree.Element) -> None:
         for name, metric in ((f"Average{what}Milliseconds", "mean"), (f"{what}LatencyStdev", "stddev")):
             if (value := _of(latency, name)) is not None:
                 row.add(f"latency_ns_{metric}", value * MS, op=op)
-    wanted = {"0": "min", "50": "p50", "90": "p90", "95": "p95", "99": "p99", "99.9": "p999", "100": "max"}
+    wanted = {"0": "min", "100": "max", **{str(percent): f"p{percent}" for percent in (25, 50, 75, 90, 95, 99)}}
+    wanted |= {"99.9": "p999", "99.99": "p9999"}
     for bucket in latency.iter("Bucket"):
         short = wanted.get((bucket.findtext("Percentile") or "").strip())
         for what, op in OPS.items():

@@ -210,7 +210,7 @@ class _Reader:
         phase = phase_name(groups["phase"]) if groups.get("phase") else self.phase
         if one.opens:
             self.phase = phase
-        if one.names or not one.figures:
+        if one.names or not (one.figures or one.opens):
             self.section, self.machine = groups.get("workload") or "", groups.get("machine") or ""
         if one.names:
             self._name_rows(self.table, " ".join((self.workload, self.section)))

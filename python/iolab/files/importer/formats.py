@@ -39,6 +39,7 @@ from iolab.files.importer.kbench import FORMAT as KBENCH
 from iolab.files.importer.kernels import FORMAT as KERNELS
 from iolab.files.importer.listed import FORMAT as LISTED
 from iolab.files.importer.lkp import FORMAT as LKP
+from iolab.files.importer.lmbench import FORMATS as LMBENCH
 from iolab.files.importer.load_tools import FORMATS as LOAD_TOOLS
 from iolab.files.importer.markdown import BARS
 from iolab.files.importer.markdown import FORMAT as MARKDOWN
@@ -122,6 +123,7 @@ FORMATS: dict[str, Format] = {
         DISKSPD,
         CRYSTALDISKMARK,
         LKP,
+        *LMBENCH,
         MARKDOWN,
         BARS,
         ALIGNED,

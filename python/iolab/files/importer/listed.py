@@ -13,9 +13,10 @@ from iolab.files.importer.columns import OF_RESULT, OF_TEST
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.dotted import dotted, settings_in
 from iolab.files.importer.format import Format
-from iolab.files.importer.quantity_cell import LATENCY, REQUESTS_PER_S, Quantity, quantities
+from iolab.files.importer.quantity_cell import LATENCY, REQUESTS_PER_S, Quantity, quantities, quantity, ways_in
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
+from iolab.files.importer.titles import without_markup
 
 LINES_MIN = 2
 LINE_QUOTED_MAX = 60
@@ -36,6 +37,33 @@ _BETWEEN_PAIRS = re.compile(r"[;,]\s+|\s{2,}+(?=[A-Za-z])")
 _PAIR = re.compile(
     r"[*_`]{0,2}(?P<label>[A-Za-z][^:=;|*`]{0,60}?)[*_`]{0,2}\s*+[:=]\s*+[*_`]{0,2}(?P<figure>~?\d[^:=;|*_`]{0,30}?)[*_`]{0,2}\.?\s*$"
 )
+_OF_WAYS = re.compile(
+    r"\s{0,12}(?:[-*•+] )?(?P<lead>\w[^:=;,|*`]{0,60}?)(?:[:=]| -{1,2}| \u2013| \u2014)\s+(?P<ways>\S.{8,120})$"
+)
+_BETWEEN_WAYS = re.compile(r"[,;]\s+|\s+/\s+|\s+and\s+|\s+\|\s+")
+_WAY = r"(?:(?:seq\w*|rand\w*) )?(?:reads?|writes?)"
+_A_WAY = re.compile(
+    rf"(?P<before>{_WAY})?:? ?(?P<figure>~?\d[\d.,]{{0,20}} ?(?:[kM] ?)?[A-Za-z/]{{2,8}})(?: (?P<behind>{_WAY}))?",
+    re.IGNORECASE,
+)
+_EXTREME = re.compile(r"(?:min(?:imum)?|max(?:imum)?)\b\.? ?", re.IGNORECASE)
+OF_EXTREMES = ("rate_bytes_per_s", "iops", "operations_per_s")
+"""Rates whose least and greatest are figures of their own."""
+_FIO_LATENCIES = re.compile(
+    r"(?:,| and|;)\s{1,8}(?P<what>[sc]?lat) \((?P<unit>[mun])sec\)\s?: "
+    r"min=\s?(?P<min>[\d.]+k?), max=\s?(?P<max>[\d.]+k?), avg=\s?(?P<mean>[\d.]+k?), stdev=\s?(?P<stddev>[\d.]+k?)"
+)
+"""fio's, behind a rate in one line."""
+_WAY_WITHIN = re.compile(
+    r"(?P<number>~?\d[\d.,]*+[kM]?) (?P<way>(?:(?:random|rand|sequential|seq) )?(?:reads?|writes?)) (?P<unit>\S{2,8})",
+    re.IGNORECASE,
+)
+"""`1426 write iops`."""
+_FIGURE_ALONE = re.compile(
+    r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<figure>~?\d[\d.,]{0,20} ?[A-Za-z][\w /]{0,20}?)[*_`]{0,2}"
+    r"[.,;]?\s*$"
+)
+"""A rate and nothing else; what stands above it says of what."""
 _OF_FIO = re.compile(r"\s*[sc]?lat\s*\([mun]?sec\)\s*: min=")
 """Latencies; which of the rates above they belong to is not known."""
 _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
@@ -95,11 +123,14 @@ def _parts(text: str) -> list[Entry | None]:
     """Each figure of a line, None for one that means nothing beside its label."""
     found = _LINE.match(text)
     if found is None:
-        return [*_pairs(text)]
+        return [*_pairs(text)] or [*_alone(text)]
     whole = found["label"].strip()
     name = dotted(whole)
     label = name.what if name else whole
-    parts = (quantities(part) or (None,) for part in _with_unit_of_last(_AMONG.split(found["figure"].strip())))
+    figure = found["figure"].strip()
+    if way := _WAY_WITHIN.fullmatch(figure):
+        label, figure = f"{label} {way['way']}", f"{way['number']} {way['unit']}"
+    parts = (quantities(part) or (None,) for part in _with_unit_of_last(_AMONG.split(figure)))
     figures = [one for of_part in parts for one in of_part]
     counts = bool(_COUNTS_REQUESTS.search(found["figure"])) and not OF_SETTING.search(label)
     entries = [None if one is None else named(label, one, is_result=counts) for one in figures]
@@ -111,7 +142,18 @@ def _parts(text: str) -> list[Entry | None]:
     if SETTING.fullmatch(label):
         of = (found["each"] or OF_NO_NAME).strip()
         entries = [one and one._replace(name=of, setting=label) for one in entries]
-    return [_time(label, figures[0])] if entries == [None] and figures[0] is not None else entries
+        if entries == [None] and figures[0] is not None and figures[0].metric == "ns":
+            return [Entry(of, "all", "time_ns", figures[0].value, label)]
+    if entries == [None] and figures[0] is not None:
+        return [_time(label, figures[0])]
+    return entries if any(entries) else [*_ways(text)] or entries
+
+
+def _alone(text: str) -> list[Entry]:
+    """The rate that a line holds alone."""
+    found = _FIGURE_ALONE.match(text)
+    one = quantity(found["figure"]) if found else None
+    return [] if one is None or one.metric in (None, "ns") else [Entry(OF_NO_NAME, "all", one.metric, one.value)]
 
 
 def _with_unit_of_last(parts: list[str]) -> list[str]:
@@ -122,12 +164,13 @@ def _with_unit_of_last(parts: list[str]) -> list[str]:
 
 def _pairs(text: str) -> list[Entry]:
     """What a line of several labels with their figures says; empty if any of them means nothing."""
+    text = _FIO_LATENCIES.sub(_spelled_out, without_markup(text)[0] if "<" in text else text)
     found = _LEAD.match(text)
     lead, pairs = (found["lead"].strip(), found["pairs"]) if found else ("", text.lstrip(" -*•+"))
     parts = [_PAIR.match(part.strip()) for part in _BETWEEN_PAIRS.split(pairs)]
     figures = [(part["label"].strip(), quantities(part["figure"].strip())) for part in parts if part]
     if len(parts) < 2 or len(figures) < len(parts) or any(len(known) != 1 for _, known in figures):
-        return []
+        return _ways(text)
     of_latency = any(LATENCY.search(label) for label, _ in figures)
     said = [
         named(f"lat {label}" if of_latency and _STATISTIC_ALONE.fullmatch(label) else label, one)
@@ -140,6 +183,27 @@ def _pairs(text: str) -> list[Entry]:
         names = [lead if one.name == OF_NO_NAME and lead else one.name for one in entries]
         return [one._replace(name=name) for one, name in zip(entries, names, strict=True)]
     return [one._replace(setting=lead) for one in entries]
+
+
+def _ways(text: str) -> list[Entry]:
+    """What a line says of reads and of writes: `EVO: read 552 MB/s, write 521 MB/s`."""
+    found = _OF_WAYS.match(text)
+    parts = _BETWEEN_WAYS.split(found["ways"].strip(" .")) if found else []
+    ways = [_A_WAY.fullmatch(part.strip()) for part in parts]
+    known = [(one["before"] or one["behind"], quantity(one["figure"])) for one in ways if one]
+    if found is None or len(known) < 2 or len(known) < len(parts):
+        return []
+    lead = found["lead"].strip()
+    entries = [named(f"{lead if OF_TEST.search(lead) else ''} {way}", one) for way, one in known if one is not None]
+    whole = [one for one in entries if one is not None]
+    if len(whole) < len(known) or len({(one.op, one.metric) for one in whole}) < len(whole):
+        return []
+    return whole if OF_TEST.search(lead) else [one._replace(name=OF_NO_NAME, setting=lead) for one in whole]
+
+
+def _spelled_out(found: re.Match[str]) -> str:
+    what = "latency" if found["what"] == "lat" else f"{found['what']}ency"
+    return "".join(f", {what} {name}={found[name]} {found['unit']}s" for name in ("min", "max", "mean", "stddev"))
 
 
 def _time(label: str, one: Quantity) -> Entry | None:
@@ -164,11 +228,13 @@ def named(label: str, one: Quantity, *, is_result: bool = False) -> Entry | None
     is_of_something = metric is not None and (
         metric != "operations_per_s" or is_result or OF_RESULT.search(label) or _COUNTS_REQUESTS.search(label)
     )
-    if metric is None or not is_of_something or (one.metric == "ns" and not LATENCY.search(label)):
+    is_latency = bool(LATENCY.search(label)) or (metric or "").startswith("latency_ns_p")
+    if metric is None or not is_of_something or (one.metric == "ns" and not is_latency):
         return None
-    lower = label.lower()
-    ways = [way for way in ("read", "write") if way in lower]
+    ways = ways_in(label)
     words = _METRIC_WORDS if metric.startswith("latency_ns_") else _RATE_WORDS
+    if (extreme := _EXTREME.match(label)) and metric in OF_EXTREMES:
+        label, metric = label[extreme.end() :], f"{metric}_{extreme[0][:3].lower()}"
     rest = " ".join(_EMPTY.sub(" ", words.sub(" ", label)).strip(" -,").split())
     rest = _PREPOSITION.sub("", rest)
     op = ways[0] if len(ways) == 1 and metric != "elapsed_s" else "all"
@@ -191,6 +257,8 @@ def _parse(source: Source, results: Results) -> None:
             unknown += [line] if _parts(line.text) else []
             continue
         results.lines_read.add(line.number)
+        if _alone(line.text):
+            results.problem("rates that stand alone in their lines are taken as rounds of what stands above them")
         if None in _parts(line.text):
             results.problem("a figure does not state what it is: left out", line.number)
         if table is None or last != line.number - 1:

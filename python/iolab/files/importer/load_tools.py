@@ -501,6 +501,11 @@ RADOS = figures_format(
         rule(rf"Bandwidth \(MB/sec\):\s++{_figure('rate')}", rate=of("rate_bytes_per_s", MIB)),
         rule(rf"Stddev Bandwidth:\s++{_figure('rate')}", rate=of("rate_bytes_per_s_stddev", MIB)),
         rule(rf"Average IOPS:\s++{_figure('rate')}", rate=of("iops")),
+        *(
+            rule(rf"{word} {what}:\s++{_figure('rate')}", rate=of(f"{metric}_{word.lower()}", scale))
+            for word in ("Min", "Max")
+            for what, metric, scale in ((r"bandwidth \(MB/sec\)", "rate_bytes_per_s", MIB), ("IOPS", "iops", 1.0))
+        ),
         rule(rf"Stddev IOPS:\s++{_figure('rate')}", rate=of("iops_stddev")),
         *(
             rule(rf"{name} [Ll]atency(?:\(s\))?:\s++{_figure('s')}", s=of(f"latency_ns_{metric}", 1e9))

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from iolab.base.plain_text import counted
+from iolab.files.importer.columns import MEASURED, OF_RESULT, is_amount, stated_in, unit_in
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_bars, of_cells
-from iolab.files.importer.quantity_cell import SPREAD, quantities, without_spread
+from iolab.files.importer.quantity_cell import LATENCY, SPREAD, quantities, without_spread
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.text_table import add
+from iolab.files.importer.text_table import STATISTIC, add
 
 _RULE = re.compile(
     r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)++(?:\s*+:?-{2,}+:?\s*+)?$"
@@ -30,6 +31,8 @@ _BOX = str.maketrans(
 )
 _MARKS = "*_` "
 BARS_COLUMNS_MIN = 3
+TITLE_MAX = 100
+"""Of the line above a table that may state its unit: a longer one is a sentence."""
 ROWS_MIN = 2
 """Of a table without a rule: so many cells and rows are no prose."""
 
@@ -84,20 +87,25 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
     """Whether the heading's second line, below a rule, is in the header."""
     rows: list[list[str]] = []
     table: Table | None = None
+    what = over = ""
+    """The last line above the table that is none of it."""
     for line in lines:
         cells = _cells(line.text)
         if cells:
             results.lines_read.add(line.number)
+        elif line.text.strip() and not _is_rule(line.text):
+            over = line.text
         # A line below rows ends them, if it is drawn.
         is_drawn = _is_rule(line.text) or bool(_DASHES.match(line.text))
         is_rule = _ends_heading(line.text, before) and (not rows or table is None or bool(_RULE.match(line.text)))
         if is_rule and len(before) > 1:
             if table is not None and len(rows) > 1:
-                add(table, header, rows[:-1], source, results)
+                add(table, *_with_stated(what, header, rows[:-1]), source, results)
             if table is not None and not rows and is_whole:
                 before = cells
                 continue
             header = (_names_in(heading) if len(heading) > 1 else None) or before
+            what = _stated(over)
             above, is_whole = heading[-1] if heading else "", len(heading) > 1
             rows, table = [], results.table(line.number, caption=header[0] or None)
         elif table is not None and not rows and not is_whole and (names := _below(above, header, line.text)):
@@ -107,7 +115,7 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
             cells = [*cells, ""][: len(header)]
             if rows and cells[0] == header[0] and cells != header:
                 # A header among the rows, as of YABS' second half.
-                add(table, header, rows, source, results)
+                add(table, *_with_stated(what, header, rows), source, results)
                 header, rows = cells, []
                 continue
             if not any(map(_is_filled, cells)):
@@ -115,7 +123,7 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
             rows.append([without_spread(cell) for cell in cells])
         else:
             if table is not None:
-                add(table, header, rows, source, results)
+                add(table, *_with_stated(what, header, rows), source, results)
                 if len(cells) > 1:
                     results.problem(
                         f"{counted(len(cells), 'cell')}, and the header has {len(header)}: left out", line.number
@@ -124,7 +132,28 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
         heading = [] if is_drawn else _heading(heading, before, line.text)
         before = cells
     if table is not None:
-        add(table, header, rows, source, results)
+        add(table, *_with_stated(what, header, rows), source, results)
+
+
+def _stated(over: str) -> str:
+    """What the line above a table says that figures are: a title or a caption, and no sentence with figures."""
+    return "" if len(over) > TITLE_MAX or MEASURED.search(over) else stated_in(over)
+
+
+def _with_stated(what: str, header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with the unit that the line above states in the names of its columns, where nothing in it says what its
+    figures are."""
+    names = (*header, *(row[0] for row in rows if row and not STATISTIC.fullmatch(row[0])))
+    cells = [cell for row in rows for cell in row[1:]]
+    is_known = any(OF_RESULT.search(name) or LATENCY.search(name) or unit_in(name) for name in names)
+    if not what or is_known or any(one.metric for cell in cells for one in quantities(cell)):
+        return header, rows
+    columns = [[row[place] for row in rows] for place in range(len(header))]
+    of_figures = [
+        bool(place) and any(map(quantities, cells)) and not is_amount(name, cells)
+        for place, (name, cells) in enumerate(zip(header, columns, strict=True))
+    ]
+    return [f"{name} {what}".strip() if is_one else name for name, is_one in zip(header, of_figures, strict=True)], rows
 
 
 def _ends_heading(text: str, above: list[str]) -> bool:

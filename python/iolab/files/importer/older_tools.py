@@ -1,4 +1,4 @@
-"""Load generators whose results stand in old mails: FFSB, and tiotest without its Perl script."""
+"""Load generators whose results stand in old mails: FFSB, tiotest without its Perl script, UnixBench, PostMark."""
 
 from __future__ import annotations
 
@@ -82,4 +82,73 @@ TIOTEST = replace(
     among_text=False,
 )
 
-FORMATS = (FFSB, TIOTEST)
+_UNIX_TEST = r"(?P<phase>[A-Z][\w+() /-]{5,50}?)"
+_UNIX_UNITS = {
+    # Kibibytes: fstime.c counts in units of 1024 bytes.
+    "KBps": of("rate_bytes_per_s", KIB),
+    "lps": of("operations_per_s"),
+    "lpm": of("operations_per_s", 1 / 60),
+    "MWIPS": of("rate_mwips"),
+}
+_UNIX_BEGIN = r"(?:Benchmark Run:|BYTE UNIX Benchmarks)"
+_UNIX_COPIES = r"\d++ CPUs? in system; running (?P<workload>\d++ parallel cop(?:y|ies)) of tests"
+
+
+def _unixbench_rules(*, has_rates: bool) -> Iterator[Rule]:
+    yield rule(_UNIX_BEGIN, begins=True)
+    yield rule(_UNIX_COPIES, names=True)
+    for unit, figure in _UNIX_UNITS.items():
+        yield rule(rf"{_UNIX_TEST}\s{{2,}}+{_figure('rate')} {unit}\s++\(", rate=figure)
+    cells = rf"{NUMBER}\s++{_figure('result')}\s++{_figure('index')}\s*+$"
+    if not has_rates:
+        copied = {"result": _UNIX_UNITS["KBps"], "index": of("index")}
+        yield rule(rf"(?P<phase>File Copy[\w ]{{1,40}}?)\s{{2,}}+{cells}", **copied)
+    # What a result without its unit is, its line above states.
+    yield rule(rf"{_UNIX_TEST}\s{{2,}}+{cells}", index=of("index"))
+    yield rule(
+        rf"(?:System Benchmarks Index Score|FINAL SCORE)[\w ()]{{0,20}}?\s{{2,}}+{_figure('index')}", index=of("index")
+    )
+
+
+UNIXBENCH = figures_format(
+    "unixbench",
+    "UnixBench's results: the rate and the index of each test, and the score",
+    recognised_by=r"[A-Z][\w+() /-]{5,50}?\s{2,}+[\d.]++ (?:KBps|lps|lpm|MWIPS)\s++\([\d.]++ s(?:ecs)?, \d++ samples\)",
+    words=("UnixBench", "File Copy", "bufsize", "maxblocks", "KBps", "lps"),
+    titled=True,
+    repeats=r"\d++ x .*\d++ \d++|-{10,}",
+    rules=list(_unixbench_rules(has_rates=True)),
+    otherwise=(
+        r"System Benchmarks (?:Partial )?Index\s|INDEX VALUES",
+        list(_unixbench_rules(has_rates=False)),
+    ),
+)
+
+_EACH = rf"\({_figure('rate')} per second\)"
+POSTMARK = figures_format(
+    "postmark",
+    "PostMark's results: transactions, files and bytes per second",
+    recognised_by=rf"{NUMBER} seconds of transactions \(\d++ per second\)",
+    words=("PostMark", "seconds of transactions", "per second", "Creation alone"),
+    titled=True,
+    rules=[
+        rule(rf"{_figure('time')} seconds total", begins=True, time=of("elapsed_s")),
+        rule(rf"{NUMBER} seconds of transactions {_EACH}", rate=of("transactions_per_s")),
+        rule(rf"{NUMBER} (?P<phase>created|read|appended|deleted) {_EACH}", rate=of("files_per_s")),
+        rule(
+            rf"(?P<phase>Creation alone|Deletion alone|Mixed with transactions): {NUMBER} files {_EACH}",
+            left_out="parts of creations and deletions",
+        ),
+        # Powers of 1024 (postmark.c, scalefloat).
+        *(
+            rule(
+                rf"{NUMBER} \w++ {word} \({_figure('rate')} {unit} per second\)",
+                rate=of("rate_bytes_per_s", scale, op),
+            )
+            for word, op in (("read", "read"), ("written", "write"))
+            for unit, scale in (("bytes", 1.0), ("kilobytes", KIB), ("megabytes", MIB), ("gigabytes", GIB))
+        ),
+    ],
+)
+
+FORMATS = (FFSB, TIOTEST, UNIXBENCH, POSTMARK)

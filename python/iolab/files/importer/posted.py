@@ -86,6 +86,7 @@ class Posting:
         self._is_encoded = _looks_encoded(lines)
         """From the first line on; a header begins it elsewhere."""
         self._prefix = log_prefix([line for _, line in self._decoded(enumerate(lines))])
+        self._indent = _MESSAGE_INDENT if _is_message(lines) else ""
         self._has_commits = any(_COMMIT.match(line) and _OF_COMMIT.match(below) for line, below in pairwise(lines))
 
     @property
@@ -99,8 +100,7 @@ class Posting:
         for number, text in self._decoded(lines):
             found = self._prefix.match(text) if self._prefix else None
             shown = plain(text[found.end() :] if found else text)
-            if self._has_commits:
-                shown = shown.removeprefix(_MESSAGE_INDENT)
+            shown = shown.removeprefix(_MESSAGE_INDENT if self._has_commits else self._indent)
             if fence := _FENCE.match(shown):
                 is_change = bool(_OF_CHANGE.match(fence["rest"]))
                 shown = "" if _LANGUAGE.match(fence["rest"]) else fence["rest"]
@@ -132,9 +132,22 @@ class Posting:
 def log_prefix(lines: Sequence[str]) -> re.Pattern[str] | None:
     """What a log wrote before each line, if all have it."""
     written = [line for line in lines[:LOG_LINES_LOOKED_AT] if line.strip()]
-    if len(written) < LOG_LINES_MIN:
+    if len(written) < LOG_LINES_MIN or _is_table(written):
         return None
     return next((prefix for prefix in LOG_PREFIXES if all(map(prefix.match, written))), None)
+
+
+def _is_message(lines: Sequence[str]) -> bool:
+    """Whether all lines are indented as those of a commit's message, and one of them is a title."""
+    written = [line for line in lines[:LOG_LINES_LOOKED_AT] if line.strip()]
+    are_indented = len(written) >= LOG_LINES_MIN and all(line.startswith(_MESSAGE_INDENT) for line in written)
+    return are_indented and any(re.match(r" {4}\w.*:\s*$", line) for line in written)
+
+
+def _is_table(lines: Sequence[str]) -> bool:
+    """Whether the lines are rows of a table without bars at its sides, whose names look like those of containers."""
+    bars = {line.rstrip("| ").count("|") for line in lines}
+    return len(bars) == 1 and bars.pop() > 1 and not any(re.match(r"[^|]*\|\s*\|", line) for line in lines)
 
 
 def _looks_encoded(lines: Sequence[str]) -> bool:

@@ -1,6 +1,7 @@
-"""Sentences that state a change: `bandwidth is improved from 466KB/s to 477KB/s`, `4K randread: 235k -> 251k IOPS`.
+"""Sentences that state a change: `bandwidth is improved from 466KB/s to 477KB/s`, `4K randread: 235k -> 251k IOPS`;
+and figures under several conditions.
 
-What stands before it says what was measured; the settings are *before* and *after*."""
+What stands before a change says what was measured; its settings are *before* and *after*."""
 
 from __future__ import annotations
 
@@ -8,6 +9,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from iolab.base.plain_text import counted
+from iolab.files.importer.columns import MEASURED, OF_TEST
+from iolab.files.importer.conditions import Stated, stated_in
 from iolab.files.importer.format import Format
 from iolab.files.importer.listed import OF_NO_NAME, OF_SETTING, Entry, named
 from iolab.files.importer.quantity_cell import Quantity, quantity
@@ -31,11 +35,18 @@ _CHANGE = re.compile(
     re.IGNORECASE,
 )
 _AND = re.compile(
-    rf"(?:,|,?\s+and)\s+(?P<what>(?:[^.;:!?]|\.(?=\d)){{3,80}}?)(?P<verb>)(?P<object>)(?P<first>)\s+from\s+(?P<before>{_FIGURE})"
-    rf"\s+to\s+(?P<after>{_FIGURE})",
+    rf"(?:,?\s+and|,)\s+(?P<what>(?:[^.;:!?]|\.(?=\d)){{3,80}}?)?(?P<verb>)(?P<object>)(?P<first>)\s*\bfrom\s+"
+    rf"(?P<before>{_FIGURE})\s+to\s+(?P<after>{_FIGURE})",
     re.IGNORECASE,
 )
-"""What goes on behind such a change, without its verb: `, and the p99 latency from 8.3ms to 4.1ms`."""
+"""What goes on behind such a change, without its verb: `, and the p99 latency from 8.3ms to 4.1ms`; without what was
+measured, too: `and from 5 to 5.5 for writes`."""
+_OF = re.compile(
+    r"\s+(?:for|on|in|at|of)\s+(?:the\s+)?(?P<of>[^.,;:!?()]{2,40}?)(?=\s*(?:[.,;:!?()]|$|\band\b|\bwith(?:out)?\b))",
+    re.IGNORECASE,
+)
+"""What was measured, behind a change: `from 10 to 12 GB/s for reads`."""
+_VERB_LAST = re.compile(rf"\s+(?:{_VERB})\s*$", re.IGNORECASE)
 _SIGN = re.compile(r"\bfrom\s|->|=>|→", re.IGNORECASE)
 """Each change has one, and most paragraphs have none, which is found out sooner."""
 _FILLER = re.compile(
@@ -44,62 +55,137 @@ _FILLER = re.compile(
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"\A\s*(?:[-*+•]+|\d{1,2}[.)])\s+")
+_LABELLED = re.compile(r"\s*[^\s:.][^:.]{0,30}:\s+[^\s\d]{0,20}\s?\d")
+"""`clients=16: 5200 tps ...`."""
 _UNIT = re.compile(r"[a-zA-Zµ/]+$")
 
 
 class _Change(NamedTuple):
-    line: int
     before: Entry
     after: Entry
 
 
-def _paragraphs(lines: Iterable[Line]) -> Iterator[tuple[int, str]]:
-    """What goes on from line to line, each with the number of its first; an item of a list begins anew."""
-    number, text = 0, ""
+class _Paragraph(NamedTuple):
+    first: int
+    """The number of its first line."""
+    last: int
+    text: str
+
+
+def _paragraphs(lines: Iterable[Line]) -> Iterator[_Paragraph]:
+    """What goes on from line to line; an item of a list begins anew."""
+    first, last, text = 0, 0, ""
     for line in lines:
-        begins = not line.text.strip() or bool(_BULLET.match(line.text)) or len(text) > PARAGRAPH_MAX
+        is_item = bool(_BULLET.match(line.text) or _LABELLED.match(line.text))
+        begins = not line.text.strip() or is_item or len(text) > PARAGRAPH_MAX
         if begins and text:
-            yield number, text
+            yield _Paragraph(first, last, text)
             text = ""
         if not text:
-            number = line.number
+            first = line.number
+        last = line.number
         text = f"{text} {line.text.strip()}".strip()
     if text:
-        yield number, text
+        yield _Paragraph(first, last, text)
 
 
-def _changes(lines: Iterable[Line]) -> Iterator[_Change]:
+class _Read(NamedTuple):
+    """What a paragraph states."""
+
+    paragraph: _Paragraph
+    changes: list[_Change]
+    stated: list[Stated]
+    unread: int
+    """Its figures with units that are none of these."""
+
+
+def _read(lines: Iterable[Line]) -> Iterator[_Read]:
     above = ""
-    for number, text in _paragraphs(lines):
-        plain = _BULLET.sub("", text, count=1)
-        matches = _with_what_follows(plain) if _SIGN.search(plain) else ()
-        found = [one for match in matches if (one := _change(number, match, above)) is not None]
-        yield from found
-        if not found:
+    for paragraph in _paragraphs(lines):
+        plain = _BULLET.sub("", paragraph.text, count=1)
+        changes, rest, bare = [], plain, plain
+        for match, change in _of_paragraph(plain, above) if _SIGN.search(plain) else ():
+            bare = _without(bare, match)
+            if change is not None:
+                changes.append(change)
+                rest = _without(rest, match)
+        stated = stated_in(bare)
+        if changes or stated:
+            unread = max(len(MEASURED.findall(rest)) - len(stated), 0)
+            yield _Read(paragraph, changes, stated, unread)
+        else:
             above = plain.strip(" :*_`")[-NAME_MAX:]
 
 
+def _without(text: str, match: re.Match[str]) -> str:
+    return f"{text[: match.start()]}{' ' * (match.end() - match.start())}{text[match.end() :]}"
+
+
+def _of_paragraph(text: str, above: str) -> Iterator[tuple[re.Match[str], _Change | None]]:
+    """`above`: what the last paragraph said, for what names only the metric here. None: not known of what."""
+    matches = list(_with_what_follows(text))
+    unit = label = ""
+    for match in matches:
+        of = _of(text, match)
+        goes_on = not match["what"]
+        label = label if goes_on else _label(match)
+        # What tells such changes apart stands behind them.
+        are_apart = goes_on or any(not other["what"] for other in matches)
+        here = f"{label} {of}" if are_apart or (OF_TEST.search(of) and not OF_TEST.search(label)) else label
+        change = _change(match, here, above, unit if goes_on else "")
+        yield match, change
+        if change is not None:
+            unit, above = _unit_of(match) or unit, change.before.name if change.before.name != OF_NO_NAME else above
+
+
 def _with_what_follows(text: str) -> Iterator[re.Match[str]]:
-    for match in _CHANGE.finditer(text):
+    place = 0
+    while (match := _CHANGE.search(text, place)) is not None:
         following: re.Match[str] | None = match
         while following is not None:
             yield following
-            following = _AND.match(text, following.end())
+            place = _end(following)
+            of = _OF.match(text, place)
+            following = _AND.match(text, of.end() if of else place)
 
 
-def _change(line: int, found: re.Match[str], above: str) -> _Change | None:
-    """`above`: what the last paragraph said, if this one only names the metric."""
+def _end(found: re.Match[str]) -> int:
+    """Where the change ends: a word behind a figure may be none of it, `5.5 for writes`."""
+    after = found["after"]
+    if quantity(after) is None and quantity(bare := after.rpartition(" ")[0]) is not None:
+        return found.start("after") + len(bare)
+    return found.end()
+
+
+def _of(text: str, found: re.Match[str]) -> str:
+    of = _OF.match(text, _end(found))
+    return of["of"] if of else ""
+
+
+def _unit_of(found: re.Match[str]) -> str:
+    """The unit of a change, for the next, which may leave it out."""
+    unit = _UNIT.search(found["after"].strip())
+    return unit[0] if unit else ""
+
+
+def _label(found: re.Match[str]) -> str:
+    what = _VERB_LAST.sub("", found["what"])
+    label = re.split(r"[,:(]\s", what)[-1] if ":" not in what[-2:] else what
+    return f"{label} {(found['object'] or '').strip(' ,')}"
+
+
+def _change(found: re.Match[str], label: str, above: str, unit: str) -> _Change | None:
+    """`unit`: that of the change before, for one that states none."""
     before, after = (found["before"] or found["first"]).strip(), found["after"].strip()
-    pair = [_with_unit(before, after), _with_unit(after, before)]
-    label = re.split(r"[,:(]\s", found["what"])[-1] if ":" not in found["what"][-2:] else found["what"]
-    label = f"{label} {(found['object'] or '').strip(' ,')}"
+    whole = f"1 {unit}" if unit else ""
+    pair = [_with_unit(before, whole or after), _with_unit(after, whole or before)]
     entries = [None if one is None else named(label, one, is_result=_is_done(label, one)) for one in pair]
     if entries[0] is None or entries[1] is None or entries[0].metric != entries[1].metric:
         return None
     name = " ".join(_FILLER.sub(" ", entries[0].name).strip(" :,-*_`").split())
     name = above if not name or entries[0].name == OF_NO_NAME else name
     first, second = (entry._replace(name=name[-NAME_MAX:] or OF_NO_NAME) for entry in entries if entry is not None)
-    return _Change(line, first, second)
+    return _Change(first, second)
 
 
 def _is_done(label: str, one: Quantity) -> bool:
@@ -110,29 +196,42 @@ def _is_done(label: str, one: Quantity) -> bool:
 def _with_unit(text: str, other: str) -> Quantity | None:
     """The figure, with the other's unit if it has none."""
     # A word behind the figure may be none of it: `120K on nvme`.
-    own = quantity(text) or quantity(text.rpartition(" ")[0])
-    unit = _UNIT.search(other)
+    bare = text if quantity(text) else text.rpartition(" ")[0]
+    own, unit = quantity(bare), _UNIT.search(other)
     if own is not None and own.metric is None and unit is not None:
-        return quantity(f"{text} {unit[0]}") or own
+        return quantity(f"{bare} {unit[0]}") or own
     return own
 
 
 def _parse(source: Source, results: Results) -> None:
-    for one in _changes(source.lines(results.problem)):
-        table = results.table(one.line)
-        for setting, entry in (("before", one.before), ("after", one.after)):
-            table.row(setting, entry.name).add(entry.metric, entry.value, op=entry.op)
-    results.problem("changes that sentences state are read; check them against the text")
+    known: set[tuple[str, ...]] = set()
+    for one in _read(source.lines(results.problem)):
+        first = one.paragraph.first
+        table = results.table(first)
+        pairs = [pair for change in one.changes for pair in (("before", change.before), ("after", change.after))]
+        entries = [*pairs, *one.stated]
+        keys = {(setting, entry.name, entry.op, entry.metric) for setting, entry in entries}
+        # What another paragraph states is no round of it.
+        again = f" in line {first}" if keys & known else ""
+        known |= keys
+        for setting, entry in entries:
+            table.row(setting, f"{entry.name}{again}").add(entry.metric, entry.value, op=entry.op)
+        results.lines_read |= set(range(one.paragraph.first, one.paragraph.last + 1))
+        if one.unread:
+            of = counted(one.unread, "figure of these sentences is", "figures of these sentences are")
+            results.problem(f"{of} not read", first)
+    results.problem("figures that sentences state are read; check them against the text")
 
 
 def _recognises(source: Source) -> bool:
-    return any(True for _ in _changes(Line(number, text) for number, text in enumerate(source.text_lines, 1)))
+    return any(True for _ in _read(Line(number, text) for number, text in enumerate(source.text_lines, 1)))
 
 
 FORMAT = Format(
     name="prose",
-    help="sentences that state a change from one figure to another",
+    help="sentences that state a change from one figure to another, or figures under several conditions",
     recognises=_recognises,
     parse=_parse,
     words=("improved from", "reduced from", "IOPS to"),
+    marks=True,
 )

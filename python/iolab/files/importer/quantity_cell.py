@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from iolab.files.importer.text import number
 
-_THINGS = r"(?:file|op|req|request|object|obj|IO|io|transaction|txn?)"
+_THINGS = r"(?:file|op|req|request|object|obj|IO|io|transaction|txn?|completion|commit|event|insert)"
 _CELL = re.compile(
     r"(?P<number>[-+]?[\d.,]{1,40}+)\s*+"
-    rf"(?P<unit>{_THINGS}s?/s(?:ec)?|[mnuµμ]?s/{_THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,5}}+(?:/s(?:ec)?|ps)?)\Z"
+    rf"(?P<unit>(?:[kKM] ?)?{_THINGS}s?/s(?:ec)?"
+    rf"|[mnuµμ]?s/{_THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,5}}+(?:/s(?:ec)?|ps)?)\Z"
 )
 _TWO = re.compile(
     r"(?P<first>[^()]{1,40}?)\s*+\((?P<inside>[^()]{1,40})\)\Z"
@@ -34,7 +35,7 @@ _AMOUNT = re.compile(r"[\d.,]{1,20} ?[kKMGT]i?B")
 _LONG = (("nano", "ns"), ("micro", "us"), ("milli", "ms"), ("", "s"))
 _TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3, "ms": 1e6, "msec": 1e6, "s": 1e9, "sec": 1e9}
 _TIMES |= {f"{word}second{end}": _TIMES[unit] for word, unit in _LONG for end in ("", "s")}
-_EACH = re.compile(rf"{_THINGS}s?/s(?:ec)?|(?P<time>[mnuµμ]?s)/{_THINGS}")
+_EACH = re.compile(rf"(?P<prefix>[kKM]?) ?{_THINGS}s?/s(?:ec)?|(?P<time>[mnuµμ]?s)/{_THINGS}")
 """`25.8 files/s`, `38.80 ms/file`."""
 _MINUTES = re.compile(r"(?P<minutes>\d{1,5})m ?(?P<seconds>\d{1,2}(?:\.\d{1,6})?)s")
 """`4m30s`, as `time` prints it."""
@@ -49,6 +50,12 @@ _NAMED = re.compile(
     r"(?P<name>p\d\d(?:[._]\d{1,2})?|avg|mean|median|min|max|c?lat(?:ency)?)\s*+[:=]?\s*+(?P<figure>[~\d].{1,40})",
     re.IGNORECASE,
 )
+_NAMED_BEHIND = re.compile(
+    r"(?P<figure>~?\d[\d.,]{0,20} ?[mnuµμ]?s(?:ec)?) "
+    r"(?P<name>(?:p\d\d(?:[._]\d{1,2})?|avg|mean|median|min|max)(?: c?lat(?:ency)?)?)",
+    re.IGNORECASE,
+)
+"""`1.41 ms avg`."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _STATISTICS = {
     **dict.fromkeys(("max", "maximum", "worst", "peak"), "max"),
@@ -67,6 +74,7 @@ _SPREAD_NAMED = re.compile(
 )
 _STATISTIC = r"(?:min|max|minimum|maximum|mean|avg|average|median|mdev|std_?dev|sd|p\d\d(?:\.\d+)?)\.?"
 _SEVERAL = re.compile(rf"(?P<names>\b{_STATISTIC}(?: ?/ ?{_STATISTIC})+)(?!\w)", re.IGNORECASE)
+_UNITS = re.compile(r"[(\[](?P<units>[^()\[\]\d]{3,60})[)\]]")
 _BETWEEN = re.compile(r"\s*/\s*(?=[\d.-])")
 
 
@@ -100,10 +108,15 @@ def _statistic(name: str) -> str | None:
     return next((_STATISTICS[word] for word in words if word in _STATISTICS), None)
 
 
+def ways_in(text: str) -> list[str]:
+    """Which of reads and writes a name speaks of; `threads` is none."""
+    return [way for way in ("read", "write") if re.search(rf"(?<!th){way}", text, re.IGNORECASE)]
+
+
 def quantities(cell: str) -> list[Quantity]:
     """What a cell holds: one quantity, or two of different kinds, as in `475 MB/s (116K IOPS)`; none if it holds
     something else. The same again in another unit, or a remark, may stand in parentheses: `15,425 MB/s (15.4 GB/s)`."""
-    if whole := quantity(cell):
+    if whole := quantity(cell) or _named(cell):
         return [whole]
     several = [quantity(part) or _named(part) for part in _AMONG.split(cell.strip())]
     metrics = {one.metric for one in several if one is not None and one.metric is not None}
@@ -121,7 +134,7 @@ def quantities(cell: str) -> list[Quantity]:
 
 def _named(text: str) -> Quantity | None:
     """A latency behind its name: `p50 184 us`."""
-    found = _NAMED.fullmatch(text)
+    found = _NAMED.fullmatch(text) or _NAMED_BEHIND.fullmatch(text)
     one = quantity(found["figure"]) if found else None
     if found is None or one is None or one.metric != "ns":
         return None
@@ -156,7 +169,9 @@ def quantity(cell: str) -> Quantity | None:
     if unit in ("/s", "/sec"):
         return Quantity(value, "operations_per_s")
     if (each := _EACH.fullmatch(unit)) is not None:
-        return Quantity(value * _TIMES[each["time"]], "ns") if each["time"] else Quantity(value, "operations_per_s")
+        if each["time"]:
+            return Quantity(value * _TIMES[each["time"]], "ns")
+        return Quantity(value * _PREFIXES[each["prefix"]], "operations_per_s")
     if unit.lower().endswith("iops") and unit[:-4] in _PREFIXES:
         return Quantity(value * _PREFIXES[unit[:-4]], "iops")
     if unit.lower()[-3:] in REQUESTS_PER_S and unit[:-3] in _PREFIXES:
@@ -193,6 +208,21 @@ def statistics_in(header: str) -> tuple[str, list[str]] | None:
     rest = re.sub(r"[(\[]\s*[)\]]", " ", f"{header[: found.start()]} {header[found.end() :]}")
     names = [re.sub(r"mdev", "stddev", name.strip(" ."), flags=re.IGNORECASE) for name in found["names"].split("/")]
     return " ".join(rest.split()).strip(" ,:-"), names
+
+
+def units_in(header: str) -> list[str]:
+    """`4k randread (IOPS / MB/s / ms)` -> the name of a column for each of its units; empty for any other header."""
+    found = _UNITS.search(header)
+    units = [unit.strip() for unit in re.split(r"\s+/\s+", found["units"])] if found else []
+    known = [quantity(f"1 {unit}") for unit in units]
+    if found is None or len(units) < 2 or any(one is None or one.metric is None for one in known):
+        return []
+    what = f"{header[: found.start()].strip()} {header[found.end() :].strip()}".strip()
+    is_time = [one is not None and one.metric == "ns" for one in known]
+    return [
+        " ".join(filter(None, (what, "latency" if time else "", f"({unit})")))
+        for unit, time in zip(units, is_time, strict=True)
+    ]
 
 
 def several(cell: str) -> list[str]:

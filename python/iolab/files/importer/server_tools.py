@@ -1,13 +1,13 @@
 """More reports of lines with figures: those of file servers, clusters, object stores and rented machines.
 
 etcd's benchmark and etcdctl's check, bbolt's bench, cockroach workload, cryptsetup benchmark, filebench, vdbench, rbd
-bench, ceph osd perf, SPDK's perf, warp, pveperf, bench.sh, nench.sh, the summary of the container image dbench, and
-percentiles in a line.
+bench, ceph osd perf, SPDK's perf, warp, IO500, kubestr, pveperf, bench.sh, nench.sh, the summary of the container image
+dbench, and percentiles in a line.
 """
 
 from __future__ import annotations
 
-from iolab.files.importer.figures import MIB, MS, NUMBER, US, Figure, Rule, figures_format, of, rule
+from iolab.files.importer.figures import GIB, KIB, MIB, MS, NUMBER, US, Figure, Rule, figures_format, of, rule
 
 TOO_SHORT = "below the decimals that are printed"
 
@@ -461,7 +461,76 @@ ETCDCTL = figures_format(
     ],
 )
 
+_OF_IO500 = r"\[RESULT\]\s++(?:(?:BW|IOPS)\s++phase \d++\s++)?(?P<phase>[a-z][\w-]++)\s++"
+_IO500_TIME = rf"\s*+: time {_figure('time')} seconds"
+IO500 = figures_format(
+    "io500",
+    "IO500's results: a phase for each part of ior, mdtest and find, and the scores",
+    recognised_by=rf"{_OF_IO500}{NUMBER} (?:GiB/s|kI?iops|kIOPS)",
+    words=("[RESULT]", "[SCORE]", "GiB/s", "kIOPS", "ior-easy-write"),
+    titled=True,
+    rules=[
+        rule(
+            rf"{_OF_IO500}{_figure('rate')} GiB/s{_IO500_TIME}", rate=of("rate_bytes_per_s", GIB), time=of("elapsed_s")
+        ),
+        rule(rf"{_OF_IO500}{_figure('rate')} k(?:iops|IOPS){_IO500_TIME}", rate=of("iops", 1e3), time=of("elapsed_s")),
+        # A score is a geometric mean over phases.
+        rule(
+            rf"\[SCORE\s*+\]\s++Bandwidth {NUMBER} GiB/s : IOPS {NUMBER} k(?:iops|IOPS) : TOTAL {_figure('score')}",
+            score=of("score"),
+        ),
+    ],
+)
+
+KUBESTR = figures_format(
+    "kubestr",
+    "kubestr's summary of fio: a workload for each job, reads and writes",
+    recognised_by=r"IOPS=[\d.]++ BW\(KiB/s\)=[\d.]++",
+    words=("kubestr", "JobName:", "BW(KiB/s)=", "blocksize="),
+    titled=True,
+    repeats=r"bw\(KiB/s\): min=",
+    rules=[
+        rule(r"JobName: (?P<workload>\S++)", begins=True),
+        rule(r"(?P<phase>read|write|trim):\s*+$", opens=True),
+        rule(
+            rf"IOPS={_figure('iops')} BW\(KiB/s\)={_figure('rate')}",
+            iops=of("iops"),
+            rate=of("rate_bytes_per_s", KIB),
+        ),
+        rule(
+            rf"iops: min={_figure('min')} max={_figure('max')} avg={NUMBER}",
+            min=of("iops_min"),
+            max=of("iops_max"),
+        ),
+    ],
+)
+
+_OF_XFS_IO = rf"{NUMBER} (?:[KMGT]iB|bytes), \d++ ops; \S{{1,20}}+(?: sec)? \({_figure('rate')} "
+XFS_IO = figures_format(
+    "xfs_io",
+    "xfs_io's pread and pwrite: bytes and operations per second",
+    recognised_by=r"(?:wrote|read) \d++/\d++ bytes at offset \d",
+    words=("xfs_io", "bytes at offset", "ops/sec"),
+    titled=True,
+    rules=[
+        rule(r"(?P<phase>wrote|read) \d++/\d++ bytes at offset \d", begins=True, opens=True),
+        rule(
+            rf"{_OF_XFS_IO}(?P<rate_unit>[KMG]iB)/sec and {_figure('iops')} ops/sec\)",
+            rate=of("rate_bytes_per_s"),
+            iops=of("iops"),
+        ),
+        rule(
+            rf"{_OF_XFS_IO}bytes/sec and {_figure('iops')} ops/sec\)",
+            rate=of("rate_bytes_per_s"),
+            iops=of("iops"),
+        ),
+    ],
+)
+
 FORMATS = (
+    XFS_IO,
+    IO500,
+    KUBESTR,
     REQUESTS,
     ETCDCTL,
     BBOLT,

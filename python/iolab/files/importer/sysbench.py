@@ -80,6 +80,8 @@ _PARTS = {
 _PREPARED = re.compile(r"(?P<size>\d{1,20}+) bytes written in (?P<time>[\d.]{1,20}+) seconds \(")
 """How long it took to write the files of a test of files."""
 _COUNTED = {"transactions": "transactions_per_s", "queries": "queries_per_s"}
+_FIRST_PARTS = ("File operations:", "SQL statistics:", "OLTP test statistics:")
+"""What a report begins with, less what stands above it."""
 _SUMS = ("iops", "rate_bytes_per_s")
 
 
@@ -117,7 +119,7 @@ class _Reader:
                     self._finish()
                 self.first = self.first or line.number
             elif self.first or _PART_HEADING.match(text):
-                if self.values and text == "File operations:":
+                if self.values and text in _FIRST_PARTS:
                     self._finish()
                 self.first = self.first or line.number
                 self._line(line)

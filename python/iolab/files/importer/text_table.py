@@ -16,6 +16,8 @@ from iolab.domain.definition import NAMELESS
 from iolab.files.importer.columns import (
     OF_RESULT,
     OF_TEST,
+    by_case,
+    by_count,
     is_amount,
     settings_by_metric,
     settings_of,
@@ -32,8 +34,11 @@ from iolab.files.importer.quantity_cell import (
     Quantity,
     quantities,
     quantities_below,
+    quantity,
     several,
     statistics_in,
+    units_in,
+    ways_in,
     with_unit,
     without_spread_name,
     without_unit,
@@ -63,16 +68,21 @@ _OF_CHANGE = re.compile(r"\b(?:(?:un)?patched|vanilla|base(?:line)?|mainline|bef
 """Rows that name what was changed, and not only what was done."""
 _FIGURES = re.compile(r"[-+]?\d[\d.,]*+%?(?:\s++[-+]?\d[\d.,]*+%?)++")
 """`612.3   88.1`: the cells of several columns, and no name."""
+_BETWEEN_UNITS = re.compile(r"\s+/\s+")
+_CPU_SHARE = re.compile(r"%? ?CPU? ?%?", re.IGNORECASE)
+_KIB_PER_S = re.compile(r"\bK/s(?:ec)?\b", re.IGNORECASE)
 _SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
 
 
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     """Adds a table of text: names of columns, and cells below them."""
     rows = _without_numbers(rows, results, table.line)
+    header, rows = _with_unit_of_corner(*_with_row_of_units(header, rows))
+    header, rows = _of_rounds(header, rows, results, table.line)
     header, rows = _with_unit_of_all(_without_prefix(list(map(without_spread_name, header))), rows)
     header, rows = _with_units(*_by_way(_spelled_out(header), rows))
     header, rows = _by_statistic(header, rows, results, table.line)
-    header, rows = _without_repeated(header, rows, results, table.line)
+    header, rows = _without_repeated(_of_cpu(header), rows, results, table.line)
     whole = len(header)
     header, rows = without_changes(header, rows)
     if len(header) < whole:
@@ -80,7 +90,9 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
     nameless = [place for place, name in enumerate(header) if place and not name]
     if any(quantities(row[place]) for row in rows for place in nameless):
         results.problem(f"{counted(len(nameless), 'column')} of figures without a name: left out", table.line)
-    names, named_rows = with_amounts(header, rows)
+    whole_header = header
+    header, rows = by_count(header, rows, OF_NO_NAME, are_settings=header[0].lower() in SETTING)
+    names, named_rows = by_case(*with_amounts(header, rows))
     if is_amount(names[0], (amounts := [row[0] for row in named_rows])) and all(map(str.isdecimal, amounts)):
         named_rows = [[_case(names[0], row[0]), *row[1:]] for row in named_rows]
     if split := settings_of(names):
@@ -90,6 +102,8 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         for metric, places in by_metric.items():
             part = [[row[0], *(row[place] for place in places)] for row in named_rows]
             left_out += _add_settings(table, list(places.values()), metric, part, source)
+    elif header != whole_header or len(named_rows) > len(rows):
+        left_out = _add_settings(table, names[1:], NAMELESS, named_rows, source)
     elif _rows_are_metrics(header, rows) or _columns_are_settings(header, rows):
         left_out = _add_columns(table, header, rows, source)
     else:
@@ -98,6 +112,44 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         results.problem(
             f"{counted(len(left_out), 'cell')} without a single figure, such as {left_out[0]}: left out", table.line
         )
+
+
+def _with_unit_of_corner(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with the unit of a latency that its first name states, `Latency (us)`, in the names of percentiles."""
+    unit = unit_in(header[0])
+    if not unit or not LATENCY.search(header[0]) or any(map(unit_in, header[1:])):
+        return header, rows
+    if not all(STATISTIC.search(name) for name in header[1:]):
+        return header, rows
+    return ["", *(f"{name} latency {unit}" for name in header[1:])], rows
+
+
+def _of_rounds(
+    header: list[str], rows: list[list[str]], results: Results, line: int
+) -> tuple[list[str], list[list[str]]]:
+    """The table less what is computed over rounds, with the unit of all in the cells, where columns are numbered
+    rounds that share one."""
+    bare = [name.replace(unit_in(name), "").strip() for name in header]
+    units = {unit_in(name) for name in header[1:]}
+    numbered = [place for place, name in enumerate(bare) if place and re.fullmatch(NUMBERED_ROUND, name)]
+    over_all = [place for place, name in enumerate(bare) if place and _OVER_ROUNDS.fullmatch(name)]
+    if len(numbered) < 2 or len(numbered) + len(over_all) < len(header) - 1 or len(units) > 1 or units == {""}:
+        return header, rows
+    if over_all:
+        results.problem(f"columns over all rounds are left out: {', '.join(bare[one] for one in over_all)}", line)
+    unit = units.pop()
+    cells = [[row[0], *(with_unit(row[place], unit) for place in numbered)] for row in rows]
+    return [bare[0], *(bare[place] for place in numbered)], cells
+
+
+def _with_row_of_units(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with the units of a row that holds nothing else in the names of the columns."""
+    units = rows[0][1:] if rows else []
+    are_units = [bool((one := quantity(f"1 {unit.strip('()[]')}")) and one.metric) or unit == "%" for unit in units]
+    if not any(are_units) or any(unit and not is_one for unit, is_one in zip(units, are_units, strict=True)):
+        return header, rows
+    named = [f"{name} ({unit.strip('()[]')})" if unit else name for name, unit in zip(header[1:], units, strict=True)]
+    return [header[0], *named], rows[1:]
 
 
 def _without_numbers(rows: list[list[str]], results: Results, line: int) -> list[list[str]]:
@@ -145,6 +197,12 @@ def _by_statistic(
     columns: list[tuple[str, ...]] = []
     for place, name in enumerate(header):
         named = statistics_in(name)
+        if units := units_in(name):
+            cells = [_BETWEEN_UNITS.split(row[place]) for row in rows]
+            if all(len(one) in (1, len(units)) for one in cells):
+                for part, unit in enumerate(units):
+                    columns.append((unit, *(one[part] if len(one) > 1 else "" for one in cells)))
+                continue
         parts = [several(row[place]) for row in rows]
         if named is None or any(len(one) != len(named[1]) and row[place] for one, row in zip(parts, rows, strict=True)):
             columns.append((name, *(row[place] for row in rows)))
@@ -161,6 +219,17 @@ def _by_statistic(
                 columns.append((whole, *(one[part] if one else "" for one in parts)))
     first, *others = zip(*columns, strict=True)
     return list(first), [list(row) for row in others]
+
+
+def _of_cpu(header: list[str]) -> list[str]:
+    """The names of columns, with a share of the CPU called after what stands left of it: bonnie++'s `%CP`, whose
+    `K/sec` are kibibytes."""
+    are_cpu = list(map(_CPU_SHARE.fullmatch, header))
+    if sum(map(bool, are_cpu)) < 2:
+        return header
+    bare = [_KIB_PER_S.sub("", name).strip() for name in header]
+    named = [f"{name} KiB/s" if one != name else name for name, one in zip(header, bare, strict=True)]
+    return [f"{bare[place - 1]} CPU %".strip() if place and one else named[place] for place, one in enumerate(are_cpu)]
 
 
 def _without_repeated(
@@ -212,7 +281,7 @@ def _add_settings(table: Table, names: list[str], metric: str, rows: list[list[s
     left_out: list[str] = []
     bare = without_unit(metric)
     _, op, plain = metric_of(bare.strip() or metric)
-    op = next((way for way in ("read", "write") if way in metric.lower()), op)
+    op = next(iter(ways_in(metric)), op)
     for row in rows:
         of_row = f"{metric} {row[0]}" if STATISTIC.fullmatch(row[0]) else None
         for name, cell in zip(names, row[1:], strict=True):
@@ -381,7 +450,7 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
                 name = without_unit(header[place])
                 _, op, metric = metric_of(name)
                 if found is not None and found.metric is not None:
-                    op = next((way for way in ("read", "write") if way in name.lower()), op)
+                    op = next(iter(ways_in(name)), op)
                     metric = found.metric_called(name) or (TIME if _OF_VALUES.fullmatch(name) else f"{metric}_ns")
                 made.add(metric, None if found is None else found.value, op=op, absent="empty in the table")
     return left_out
@@ -412,7 +481,7 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
             continue
         # Times without a name of their own are called by their columns.
         if (metric := kinds.pop()) and (OF_TEST.search(name) or metric != "ns"):
-            ways = [way for way in ("read", "write") if way in name.lower()]
+            ways = ways_in(name)
             found.setdefault((ways[0] if len(ways) == 1 else "all", metric), []).append(place)
     if all(len(places) == 1 for places in found.values()):
         return {}
@@ -431,7 +500,7 @@ def _of_one_name(header: list[str], rows: list[list[str]], known: Container[int]
             if one.metric == "ns" and (metric := one.metric_called(without_unit(name)))
         }
         if place and place not in known and len(metrics) == 1:
-            ways = [way for way in ("read", "write") if way in name.lower()]
+            ways = ways_in(name)
             found.setdefault((metrics.pop(), ways[0] if ways else "all"), []).append(place)
     again = (place for places in found.values() if len(places) > 1 for place in places)
     return {place: without_unit(header[place]).strip() for place in again}

@@ -24,6 +24,8 @@ OF_ANY_RUN = re.compile(
 )
 """A heading that distinguishes no run from the next; that of the section does."""
 TITLE_MAX = 100
+OWN_BELOW_MAX = 4
+"""Lines from a title to one that the tool prints below it. Chosen."""
 BARE_MIN = 2
 BARE_WORDS_MAX = 8
 """Of a title without a mark: a longer line is a sentence."""
@@ -59,8 +61,8 @@ _TEST = re.compile(
     re.IGNORECASE,
 )
 _ASSIGNMENT = re.compile(r"(?!p\d\d)[A-Za-z][\w.-]*+=[^\s=,;]+")
-_NAMED_OPTION = re.compile(r"(?<!\S)[A-Za-z][\w.-]*+=[A-Za-z][\w.-]*+(?!\S)")
-"""`bus=virtio`, in a title that says more: no figure, as `IOPS=400` is."""
+_NAMED_OPTION = re.compile(r"(?<!\S)[A-Za-z][\w.-]*+=(?:[A-Za-z][\w.-]*+|\d++[kKMG](?:i?B)?)(?!\S)")
+"""`bus=virtio`, `msize=512k`, in a title that says more: no figure, as `IOPS=400` is."""
 _FENCE = re.compile(r"\s*+(?:```|~~~)")
 _TAG = re.compile(r"</?(?:details|summary|b|i|strong|em|p|br|code|pre|u|h[1-6])\b[^<>]{0,40}>", re.IGNORECASE)
 DETAILS = re.compile(r"\s*+</?(?:details|summary)\b", re.IGNORECASE)
@@ -73,6 +75,7 @@ _BEFORE_TITLE = re.compile(
 )
 """What a line says before the title that it ends in: `We moved the log to NVMe. fsync tests, before:`."""
 _MARKS = "*_`#:= \t"
+_BULLET = re.compile(r"^\s*[-+*•]\s+")
 
 
 _PROSE = re.compile(r"(?:[^\W\d_][\w'./-]*+[,;:!?)]*+(?:\s++|$)(?:\(?\d\S*+\s++)?\(?){7}")
@@ -98,6 +101,10 @@ class Titles:
     def marked(self, tables: Sequence[int]) -> dict[int, str | None]:
         """By line of each table, the title in force there that a colon or a heading marks; None before the first."""
         found = [(line, title) for line, text in self._lines if (title := title_of(text))]
+        whole = [(line, title) for line, text in self._lines if (title := title_of(text, whole=True))]
+        if len({title for _, title in whole}) > len({title for _, title in found}):
+            found = whole
+        found = _less_below_others(found)
         count = Counter(title for _, title in found)
         # What stands below the last table too is the tool's own, and what stands above each.
         own = {title for line, title in found if line > max(tables) and count[title] > 1}
@@ -151,6 +158,16 @@ class Titles:
             line < table for (line, _), table in zip(found, sorted(tables), strict=True)
         )
         return found if is_above and len(texts) > 1 and all(map(_may_be_title, texts)) else []
+
+
+def _less_below_others(titles: Sequence[Numbered]) -> list[Numbered]:
+    """The titles less those of a tool's own, which come again, each time right below another."""
+    below: dict[str, list[bool]] = {}
+    for place, (line, title) in enumerate(titles):
+        above = titles[place - 1] if place else (0, title)
+        below.setdefault(title, []).append(above[1] != title and line - above[0] <= OWN_BELOW_MAX)
+    own = {title for title, are_below in below.items() if len(are_below) > 1 and all(are_below)}
+    return [one for one in titles if one[1] not in own]
 
 
 def _in_force(titles: Sequence[Numbered], tables: Sequence[int]) -> dict[int, str | None]:
@@ -213,8 +230,9 @@ def without_markup(text: str) -> tuple[str, bool]:
     return ("" if _FENCE.match(text) else _TAG.sub("", text)), bool(_TITLE_TAG.match(text))
 
 
-def title_of(text: str) -> str | None:
-    """The line as a title, without marks and numbering; None for any other line."""
+def title_of(text: str, *, whole: bool = False) -> str | None:
+    """The line as a title, without marks and numbering; None for any other line. `whole`: with what stands before it
+    in the line."""
     plain, is_tagged = without_markup(text)
     short = plain.strip()
     if not short or len(short) > TITLE_MAX:
@@ -222,9 +240,10 @@ def title_of(text: str) -> str | None:
     found = _HEADING.match(short)
     if not found and not is_tagged and (not short.endswith(":") or _OF_TOOL.match(short) or ATTRIBUTION.search(short)):
         return None
-    whole = next(filter(None, found.groups()), "") if found else _BEFORE_TITLE.sub("", short)
-    title = _without_numbering(whole)
-    return title if re.search(r"[^\W\d_]", title) and not OF_ANY_RUN.fullmatch(title) else None
+    text = next(filter(None, found.groups()), "") if found else short if whole else _BEFORE_TITLE.sub("", short)
+    title = _without_numbering(text)
+    names = re.search(r"[^\W\d_]", title) or (_VERSIONED.fullmatch(title) and not found)
+    return title if names and not OF_ANY_RUN.fullmatch(title) else None
 
 
 def differ_by_tests(titles: Sequence[str]) -> bool:
@@ -234,4 +253,4 @@ def differ_by_tests(titles: Sequence[str]) -> bool:
 
 
 def _without_numbering(text: str) -> str:
-    return " ".join(_NUMBERING.sub(" ", text).strip(_MARKS).split()).removeprefix("and ")
+    return " ".join(_NUMBERING.sub(" ", _BULLET.sub("", text)).strip(_MARKS).split()).removeprefix("and ")

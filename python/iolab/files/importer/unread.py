@@ -60,6 +60,11 @@ UNREAD = tuple(
             r"\b(?:(?:host|nand)_bytes_written|wear_leveling|percentage_used|percent_used|data_units_(?:read|written)|avail_spare)\b",
             OF_DRIVE,
         ),
+        (
+            "blkparse's summary of a trace",
+            r"^\s*Reads Queued:\s+[\d,]+,\s+[\d,]+Ki?B",
+            "read the trace itself with iolab trace",
+        ),
         ("btt's report", r"^=+ All Devices =+", "read the trace itself with iolab trace"),
         (
             "a histogram of latencies",
@@ -217,6 +222,10 @@ INPUTS = tuple(
 _BARE = re.compile(r"\s*+-?\d[\d.]*+(?:[\s,;]++-?\d[\d.]*+){2,}+\s*+$")
 _ALONE = re.compile(r"\s*+-?\d{1,15}\.\d{1,15}\s*+$|\s*+-?\d{1,3}(?:,\d{3})+\s*+$")
 """Decimals or thousands: a list of whole numbers may number something."""
+_RANGE = re.compile(
+    r"(?<![\d.,])\d[\d.,]*+ ?(?:-|\u2013|\.\.|to) ?\d[\d.,]*+ ?(?:[kM]? ?IOPS|[kKMGT]?i?B/s|[mun]s)\b", re.IGNORECASE
+)
+LINE_MAX = 40
 _CELLS = re.compile(r"[^\s,;]+")
 _CELL_ALONE = re.compile(r"\s*+[^|\s][^|]{0,60}\|\s*+$")
 CELLS_ALONE_MIN = 6
@@ -253,6 +262,11 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
         rows = [re.split(separator, line.strip().strip("|").strip()) for line in filled]
         if has_names and len(rows) > 1 and len(rows[0]) > 1 and all(_is_row(row, rows[0]) for row in rows[1:]):
             return _Shape(f"a table with {what} between its columns", f"make a CSV file of it: sed -E '{change}'")
+    if ranges := [found[0] for line in lines if (found := _RANGE.search(line))]:
+        return _Shape(
+            f"its figures are ranges, such as {ranges[0][:LINE_MAX]!r}",
+            "give the figure of each run, a line each, such as 'before: 4209 IOPS'",
+        )
     if alone := lone_figures(lines):
         return _Shape(
             f"{counted(alone, 'line')} of a figure alone; nothing states what the figures are",

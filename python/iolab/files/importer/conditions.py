@@ -1,0 +1,219 @@
+"""Figures that a sentence states under several conditions: `it's 182 MB/s with mq-deadline and 179 MB/s with noop`,
+`on 5.4 we got 1.2 GB/s, on 5.15 it is 900 MB/s`. The conditions are settings.
+
+A condition stands right behind its figure, or before it; in all figures of a sentence alike, else it is not sure which
+belongs to which."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from iolab.files.importer.columns import OF_TEST
+from iolab.files.importer.listed import OF_NO_NAME, OF_SETTING, Entry, named
+from iolab.files.importer.quantity_cell import Quantity, quantity
+
+GAP_WORDS_MAX = 4
+"""Between a figure and the condition right behind it: `95 MB/s of writes with ext4`. Chosen, as the words below are."""
+NAME_MAX = 80
+_UNIT = (
+    r"(?:(?:[kKM] ?)?IOPS|[kKMGT]?i?B(?:/s(?:ec)?|ps)|[nuµm]s(?:ec)?|(?:milli|micro)seconds|(?:ops|files|req)/s(?:ec)?"
+    r"|(?:k ?)?[tqr]ps)\b"
+)
+_FIGURE = re.compile(rf"(?<![\w.-])~?(?P<number>\d++(?:[.,]\d++)*+) ?(?P<unit>{_UNIT})", re.IGNORECASE)
+_BARE = re.compile(
+    r"(?:\s|,|:|it'?s?\b|is\b|i get\b|we get\b|only\b|about\b|just\b|~)*+(?P<number>\d++(?:[.,]\d++)*+)"
+    r"(?=\s*(?:[.,;!?)]|$|and\b))",
+    re.IGNORECASE,
+)
+"""A figure without a unit, right behind a condition."""
+_ENDS = (
+    r"(?=\s*(?:[,;:!?()]|\.(?!\d)|$)|\s+(?:it|it's|that's|is|was|are|were|we|i|you|they|this|that|the|dd|fio|gives?|gets?|got|yields?"
+    r"|reach\w*|does|did|do|has|have|had|and|or|vs|versus|but|while|whereas|compared|than|to|at|against|from|only|about"
+    r"|around|roughly)\b|\s+~?\d[\d.,]* ?" + _UNIT + ")"
+)
+_NAME = r"[\w+/=-]+(?:\.[\w+/=-]+)*"
+_CONDITION = re.compile(
+    r"\b(?P<how>with(?:out)?|w/o|w/|using|under|on|in|for|via|over)\s+(?:(?:the|an?|my|our|this|same|linux)\s+)*"
+    rf"(?P<name>{_NAME}(?: {_NAME}){{0,3}}?){_ENDS}"
+    r"|(?P<alone>\b(?:before|after|baseline|(?:un)?patched|vanilla|mainline|(?:mq-)?deadline|noop|cfq|bfq|kyber|ext[234]|xfs"
+    r"|btrfs|zfs|f2fs|bcachefs)\b)(?!-)|(?<=[\w)] )\((?P<inside>[^()\d][^()]{1,30})\)",
+    re.IGNORECASE,
+)
+_OF_WAY = re.compile(
+    r"(?:(?:random|sequential|seq|rand) )?(?:reads?|writes?|reading|writing|both|average|comparison|total|example)",
+    re.I,
+)
+"""What was measured, and no condition."""
+_SENTENCE = re.compile(r"(?<=[^\d\s][.!?])\s+(?=[^a-z\s])|(?<=\d[.!?])\s+(?=[A-Z])")
+_APART = re.compile(r"[,;:]|[.!?](?=\s|$)|\b(?:and|but|while|whereas|vs|versus|or)\b", re.IGNORECASE)
+_LABEL = re.compile(r"\s*(?P<name>[^\s:.][^:.]{0,30}):\s*")
+"""What stands alone before a sentence's figures."""
+_FILLER = re.compile(
+    r"\b(?:the|an?|is|are|was|were|be|i|we|it's|its|it|get|got|see|saw|with|in|on|of|for|by|my|our|about|around|test(?:ed|s)?|me|this"
+    r"|that|results?|throughput|bandwidth|speed|performance|gives?|measured|shows?|and|so|now|then|here|have|has)\b",
+    re.IGNORECASE,
+)
+
+
+_EXPECTED = re.compile(
+    r"\b(?:should|rated|spec(?:s|ification\w*)?|advertis\w*|expect\w*|theoretical\w*|up to|claim\w*|limit\w*"
+    r"|supposed|hop(?:e|ing)|wants?|needs?|targets?|requir\w*|would|could|capable|capped|throttle\w*)\b",
+    re.IGNORECASE,
+)
+"""A sentence of what was asked for, or wished."""
+_KINDS = (
+    ("with", "without", "using"),
+    ("",),
+    *((one,) for one in ("on", "in", "under", "for")),
+    ("via", "over"),
+    ("()",),
+    ("on", "in"),
+)
+"""How conditions of one sentence stand in it."""
+
+
+class Stated(NamedTuple):
+    """A figure under a condition."""
+
+    setting: str
+    entry: Entry
+
+
+class _Token(NamedTuple):
+    start: int
+    end: int
+    condition: str | None
+    how: str = ""
+    figure: Quantity | None = None
+
+
+def stated_in(paragraph: str) -> list[Stated]:
+    """What the sentences of a paragraph say, where a measurement has figures under two conditions or more."""
+    if _FIGURE.search(paragraph) is None:
+        return []
+    found = [one for sentence in _SENTENCE.split(paragraph) for one in _of_sentence(sentence)]
+    by_measurement: dict[tuple[str, str, str], list[Stated]] = {}
+    for one in found:
+        by_measurement.setdefault((one.entry.name, one.entry.op, one.entry.metric), []).append(one)
+    known: list[Stated] = []
+    for of_one in by_measurement.values():
+        settings = [one.setting for one in of_one]
+        if len(set(settings)) == len(settings) > 1:
+            known += of_one
+    return known
+
+
+def _of_sentence(text: str) -> Iterator[Stated]:
+    if _EXPECTED.search(text):
+        return
+    tokens = _tokens(text)
+    for kind in _KINDS:
+        of_kind = [one for one in tokens if one.figure is not None or one.how in kind]
+        if pairs := _pairs(text, of_kind):
+            break
+    else:
+        return
+    settings = _settings([of for of, _ in pairs])
+    head = text[: min(min(of.start, of_kind[place].start) for of, place in pairs)]
+    for setting, (_, place) in zip(settings, pairs, strict=True):
+        entry = _entry(head, _before(text, of_kind, place), _tail(text, of_kind, place), of_kind[place].figure)
+        if entry is not None:
+            yield Stated(setting, entry)
+
+
+def _pairs(text: str, tokens: list[_Token]) -> list[tuple[_Token, int]]:
+    """The condition of each figure, with the figure's place; empty if it is not sure."""
+    figures = [place for place, one in enumerate(tokens) if one.figure is not None]
+    behind = [_is_behind(text, tokens, place) for place in figures]
+    if len(figures) < 2 or len(set(behind)) > 1:
+        return []
+    pairs = []
+    for place in figures:
+        of = tokens[place + 1] if behind[0] else next((one for one in reversed(tokens[:place]) if one.condition), None)
+        if of is None:
+            return []
+        pairs.append((of, place))
+    return pairs if len({(of.condition, of.how) for of, _ in pairs}) > 1 else []
+
+
+def _entry(head: str, before: str, tail: str, figure: Quantity | None) -> Entry | None:
+    """What a figure is: by what stands around it, else by the beginning of its sentence."""
+    for label in (f"{before} {tail}", f"{head} {before} {tail}"):
+        says = OF_TEST.search(tail) or OF_TEST.search(before)
+        if figure is None:
+            continue
+        is_result = figure.metric == "operations_per_s" and not OF_SETTING.search(label)
+        if not says and label.strip() != f"{head} {before} {tail}".strip() and OF_TEST.search(head):
+            continue
+        if (entry := named(label, figure, is_result=is_result)) is not None:
+            last = re.split(r"[,:(;]\s", entry.name)[-1]
+            name = _FILLER.sub(" ", last if OF_TEST.search(last) else entry.name)
+            name = " ".join(name.strip(" :;,.-*_`()").split())
+            of_head = _LABEL.fullmatch(head)
+            nameless = of_head["name"] if of_head else OF_NO_NAME
+            return entry._replace(name=name[-NAME_MAX:] if OF_TEST.search(name) else nameless)
+    return None
+
+
+def _tail(text: str, tokens: list[_Token], place: int) -> str:
+    """What follows a figure up to the next figure, condition or comma."""
+    end = tokens[place + 1].start if place + 1 < len(tokens) else len(text)
+    return _APART.split(text[tokens[place].end : end])[0]
+
+
+def _before(text: str, tokens: list[_Token], place: int) -> str:
+    """What stands before a figure since the figure, the condition or the comma before."""
+    start = tokens[place - 1].end if place else 0
+    return _APART.split(text[start : tokens[place].start])[-1]
+
+
+def _is_behind(text: str, tokens: list[_Token], place: int) -> bool:
+    """Whether a figure's condition stands right behind it."""
+    if place + 1 == len(tokens) or tokens[place + 1].condition is None:
+        return False
+    between = text[tokens[place].end : tokens[place + 1].start]
+    return not _APART.search(between) and len(between.split()) <= GAP_WORDS_MAX
+
+
+def _settings(conditions: Iterable[_Token]) -> list[str]:
+    """What they are called; `with` and `without` are part of the name if they are what differs."""
+    found = list(conditions)
+    names = {one.condition for one in found}
+    ways = {one.how for one in found}
+    by_way = len(names) < len(ways)
+    return [f"{one.how.strip('()')} {one.condition}".strip() if by_way else str(one.condition) for one in found]
+
+
+def _tokens(text: str) -> list[_Token]:
+    figures = [
+        _Token(found.start(), found.end(), None, figure=one)
+        for found in _FIGURE.finditer(text)
+        if (one := quantity(f"{found['number']} {found['unit']}")) is not None
+    ]
+    tokens = list(figures)
+    for found in _CONDITION.finditer(text):
+        name = found["name"] or (found["alone"] or "").lower() or found["inside"]
+        is_over = any(found.start() < one.end and one.start < found.end() for one in figures)
+        if is_over or _OF_WAY.fullmatch(name) or name.isdecimal() or _FIGURE.match(name):
+            continue
+        how = {"w/o": "without", "w/": "with"}.get((found["how"] or "").lower(), (found["how"] or "").lower())
+        tokens.append(_Token(found.start(), found.end(), name.strip(), "()" if found["inside"] else how))
+    tokens.sort()
+    return _with_bare(text, tokens)
+
+
+def _with_bare(text: str, tokens: list[_Token]) -> list[_Token]:
+    """With figures that leave out the unit of the one before: `with noop it's 179`."""
+    units = [found["unit"] for found in _FIGURE.finditer(text)]
+    made: list[_Token] = []
+    for place, one in enumerate(tokens):
+        made.append(one)
+        follows = tokens[place + 1] if place + 1 < len(tokens) else None
+        if one.condition is None or not any(other.figure for other in made) or len(set(units)) != 1:
+            continue
+        bare = _BARE.match(text, one.end)
+        if bare and (follows is None or bare.end() <= follows.start):
+            made.append(_Token(bare.start("number"), bare.end(), None, figure=quantity(f"{bare['number']} {units[0]}")))
+    return made
