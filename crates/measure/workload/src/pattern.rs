@@ -184,7 +184,9 @@ impl Other {
                 blocks,
                 blocks_done,
             } => {
-                (0..blocks_done / blocks.len()).for_each(|_| drop(stream.next_u64()));
+                for _ in 0..blocks_done / blocks.len() {
+                    stream.next_u64();
+                }
                 (blocks_done % blocks.len(), stream.next_u64())
             }
             Other::Strided { .. } | Other::Scattered { .. } | Other::Zoned { .. } => (0, 0),

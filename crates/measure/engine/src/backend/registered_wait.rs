@@ -113,6 +113,7 @@ impl RegisteredWait {
             (&raw mut (*arguments).flags).write_volatile(HAS_TIME);
         }
     }
+
     /// For the record: how often the kernel read the arguments here. A wait without a time has none.
     pub fn note(&self) -> String {
         match self.waits {
