@@ -292,11 +292,11 @@ def test_the_trace_of_a_replay_has_the_same_requests_in_the_same_order(loop_devi
     assert job["sync"]["count"] == 1
 
 
-@pytest.mark.parametrize(("apart_ns", "is_full"), [(1_000_000, False), (200, True)])
+@pytest.mark.parametrize(("apart_ns", "is_full"), [(10_000_000, False), (200, True)])
 def test_whether_a_device_keeps_up_is_said_before_the_replay(
     apart_ns: int, is_full: bool, loop_device: Path, tmp_path: Path
 ) -> None:
-    """A thousand reads a second, and five million."""
+    """A hundred reads a second, of which 64 are in flight if each takes 0.6 s, and five million."""
     lines = [f"{apart_ns * number},R,{(number * 7919 % 16000) * 4096},4096" for number in range(3000)]
     path = table(tmp_path / "trace.csv", lines)
     given = {"columns": "time:ns,operation,offset:B,size:B"}
