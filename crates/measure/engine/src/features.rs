@@ -3,9 +3,9 @@
 use io_uring::{Builder, IoUring, Probe, cqueue, opcode, squeue};
 use serde::Serialize;
 
-use crate::backend::registered_wait;
 use crate::clock::tsc_unusable_because;
 use crate::hybrid_poll::hybrid_polled;
+use crate::registered_wait;
 
 /// The I/O interfaces and clocks that this kernel offers, found by trying them.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]

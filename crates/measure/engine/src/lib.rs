@@ -36,6 +36,7 @@ mod namespace;
 mod outcome;
 mod progress;
 mod queue;
+mod registered_wait;
 mod setup;
 mod sleep;
 mod usage;

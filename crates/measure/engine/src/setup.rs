@@ -14,7 +14,6 @@ use workload::measure::Measure;
 use workload::phase::{EngineKind, GroupSpec, Phase};
 use workload::spec::JobSpec;
 
-use crate::backend::registered_wait;
 use crate::buffers::Buffers;
 use crate::contents::{Contents, check_verifiable};
 use crate::error::{StartError, errno_name};
@@ -26,6 +25,7 @@ use crate::io_log::IoLog;
 use crate::memory::Memory;
 use crate::progress::PhaseState;
 use crate::queue::queue_attribute;
+use crate::registered_wait;
 use crate::zones::{Zones, check_zones};
 
 /// Everything of a group but its thread's own things: buffers and rings are made on the thread that uses them.

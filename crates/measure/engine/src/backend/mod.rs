@@ -4,7 +4,6 @@ pub mod libaio;
 pub mod mmap;
 pub mod null;
 pub mod passthrough;
-pub mod registered_wait;
 pub mod ring;
 pub mod serial;
 pub mod uring;

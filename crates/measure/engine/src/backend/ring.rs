@@ -9,8 +9,8 @@ use io_uring::{Builder, EnterFlags, IoUring, Submitter, cqueue, opcode, squeue};
 use workload::phase::GroupSpec;
 
 use crate::backend::WAIT_MAX_NS;
-use crate::backend::registered_wait::{Arguments, RegisteredWait};
 use crate::buffers::Buffers;
+use crate::registered_wait::{Arguments, RegisteredWait};
 
 pub struct Ring<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> {
     /// Borrows from `ring`, so it goes first: see `Drop`.

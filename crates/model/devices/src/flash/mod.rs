@@ -45,7 +45,9 @@ use mapping::{Mapping, PageLocation};
 use placement::handle_of;
 pub use placement::{Isolation, Placement};
 pub use programmed::ProgrammedUnits;
+use skew::Skew;
 pub use skew::SkewSpec;
+use small_die::Order;
 pub use space::FlashSpace;
 use spec::Sizes;
 pub use spec::{
@@ -132,12 +134,37 @@ impl From<DieWork> for Event {
     }
 }
 
+/// What a device holds at first whose specification has passed `check`.
+fn start_of(sizes: &Sizes, spec: &FlashSpec) -> Start {
+    let firmware = &spec.firmware;
+    let block_units = firmware.steady_block_bytes.unwrap_or(0) / firmware.unit_bytes;
+    let even = Skew::Ranks {
+        block_units: block_units.max(1),
+    };
+    match firmware.steady {
+        None if !firmware.filled => Start::New,
+        None => Start::InSequence { overwritten: false },
+        Some(SteadyPattern::Sequential) => Start::InSequence { overwritten: true },
+        Some(SteadyPattern::Random) if block_units <= 1 => Start::random(sizes),
+        Some(SteadyPattern::Random) => small_die::start(sizes, even, Order::Drawn),
+        Some(SteadyPattern::Permutation) => small_die::start(sizes, even, Order::Permuted),
+        Some(SteadyPattern::Skewed) => {
+            let skew = spec.skew.expect("`check` has seen it");
+            small_die::start(
+                sizes,
+                skew.on(sizes.units, firmware.unit_bytes),
+                Order::Drawn,
+            )
+        }
+    }
+}
+
 impl Flash {
     /// An idle device, new or filled. The error names the key that is wrong.
     pub fn new(spec: &FlashSpec) -> Result<Flash, SpecError> {
         spec.check()?;
         let sizes = spec.sizes();
-        let start = Start::of(&sizes, spec);
+        let start = start_of(&sizes, spec);
         let interface = spec.interface;
         let link = Link::new(interface.bytes_per_s)
             .with_pieces_of(interface.command_ns.unwrap_or_default());

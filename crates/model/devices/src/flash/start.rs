@@ -4,10 +4,8 @@ use base::permutation::Permutation;
 use base::rng::{Stream, stream};
 
 use crate::flash::arrangement::{SEED, shuffle, sums};
-use crate::flash::skew::Skew;
 use crate::flash::skewed::Skewed;
-use crate::flash::small_die::{self, Order};
-use crate::flash::spec::{FlashSpec, Sizes, SteadyPattern};
+use crate::flash::spec::Sizes;
 use crate::flash::steady_law::SteadyLaw;
 
 /// The place of a unit that is at none, and the unit of a place that holds none.
@@ -40,33 +38,6 @@ pub(super) struct Scattered {
 }
 
 impl Start {
-    /// Of a device whose specification has passed `check`.
-    pub(super) fn of(sizes: &Sizes, spec: &FlashSpec) -> Start {
-        let firmware = &spec.firmware;
-        let block_units = firmware.steady_block_bytes.unwrap_or(0) / firmware.unit_bytes;
-        let block_units = block_units.max(1);
-        match firmware.steady {
-            None if !firmware.filled => Start::New,
-            None => Start::InSequence { overwritten: false },
-            Some(SteadyPattern::Sequential) => Start::InSequence { overwritten: true },
-            Some(SteadyPattern::Random) if block_units == 1 => Start::random(sizes),
-            Some(SteadyPattern::Random) => {
-                small_die::start(sizes, Skew::Ranks { block_units }, Order::Drawn)
-            }
-            Some(SteadyPattern::Permutation) => {
-                small_die::start(sizes, Skew::Ranks { block_units }, Order::Permuted)
-            }
-            Some(SteadyPattern::Skewed) => {
-                let skew = spec.skew.expect("`check` has seen it");
-                small_die::start(
-                    sizes,
-                    skew.on(sizes.units, firmware.unit_bytes),
-                    Order::Drawn,
-                )
-            }
-        }
-    }
-
     /// As uniform random writes of a unit leave it.
     pub(super) fn random(sizes: &Sizes) -> Start {
         let closed = sizes.main_blocks - free_after_random_writes(sizes);
