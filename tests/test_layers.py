@@ -340,7 +340,7 @@ def test_a_kernel_that_lacks_a_layer_is_named(monkeypatch: pytest.MonkeyPatch, t
 def test_a_host_refuses_the_layer_that_guests_have_alone() -> None:
     with pytest.raises(MachineError) as error:
         layers.check(layer.read([{"kind": "bcache"}]))
-    assert "layer bcache is to be had in guest machines alone" in str(error.value)
+    assert "layer bcache works on guest machines only" in str(error.value)
 
 
 def test_the_doctor_names_the_layers_that_a_kernel_lacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

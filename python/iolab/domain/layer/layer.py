@@ -94,7 +94,7 @@ class Layer(Options, ABC):
     keeps_metadata: ClassVar[bool] = False
     """Whether it reads what it wrote to its devices."""
     guests_only: ClassVar[bool] = False
-    """Whether it is to be had in guest machines alone."""
+    """Whether it works on guest machines only."""
 
     @property
     def width(self) -> int:

@@ -140,13 +140,12 @@ def _pairs(text: str, tokens: list[_Token]) -> list[tuple[_Token, int]]:
 
 def _entry(head: str, before: str, tail: str, figure: Quantity | None) -> Entry | None:
     """What a figure is: by what stands around it, else by the beginning of its sentence."""
-    for label in (f"{before} {tail}", f"{head} {before} {tail}"):
-        says = OF_TEST.search(tail) or OF_TEST.search(before)
-        if figure is None:
-            continue
+    if figure is None:
+        return None
+    around = f"{before} {tail}"
+    says = OF_TEST.search(tail) or OF_TEST.search(before)
+    for label in (f"{head} {around}",) if not says and OF_TEST.search(head) else (around, f"{head} {around}"):
         is_result = figure.metric == "operations_per_s" and not OF_SETTING.search(label)
-        if not says and label.strip() != f"{head} {before} {tail}".strip() and OF_TEST.search(head):
-            continue
         if (entry := named(label, figure, is_result=is_result)) is not None:
             last = re.split(r"[,:(;]\s", entry.name)[-1]
             name = _FILLER.sub(" ", last if OF_TEST.search(last) else entry.name)

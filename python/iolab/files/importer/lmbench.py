@@ -13,7 +13,7 @@ from iolab.files.importer.figures import KB, MB, NUMBER, US, figures_format, of,
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_cells
 from iolab.files.importer.results import Results, Table
-from iolab.files.importer.source import Line, Source
+from iolab.files.importer.source import Source
 from iolab.files.importer.text import number
 
 WORKLOAD = "lmbench"
@@ -37,8 +37,8 @@ class _Section(NamedTuple):
     heading: list[str]
 
 
-def _slots(rule: str) -> list[tuple[int, int]]:
-    return [(found.start(), found.end()) for found in re.finditer(r"-+", rule)]
+def _slots(dashes: str) -> list[tuple[int, int]]:
+    return [found.span() for found in re.finditer(r"-+", dashes)]
 
 
 def _names(heading: Sequence[str], slots: Sequence[tuple[int, int]]) -> list[str]:
@@ -59,7 +59,7 @@ def _parse(source: Source, results: Results) -> None:
     names: list[str] = []
     table: Table | None = None
     for line in source.lines(results.problem):
-        text = Line(line.number, line.text.expandtabs()).text
+        text = line.text.expandtabs()
         if found := _SECTION.match(text):
             section, table = _Section(found["what"].replace("*", ""), found["unit"], []), None
         elif section is not None and _RULE.match(text):
@@ -79,7 +79,7 @@ def _add(table: Table, section: _Section, names: list[str], slots: list[tuple[in
     if not cells[0] or not any(figures[NAMES:]):
         return False
     metric, scale = _UNITS[section.unit]
-    workload = f"{WORKLOAD} {re.split(r',', section.what)[0].lower()}"
+    workload = f"{WORKLOAD} {section.what.partition(',')[0].lower()}"
     for name, cell, found in zip(names[NAMES:], cells[NAMES:], figures[NAMES:], strict=True):
         if name.lower() == "mhz" or not name:
             continue

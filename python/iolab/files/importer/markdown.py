@@ -32,7 +32,7 @@ _BOX = str.maketrans(
 _MARKS = "*_` "
 BARS_COLUMNS_MIN = 3
 TITLE_MAX = 100
-"""Of the line above a table that may state its unit: a longer one is a sentence."""
+"""Of the line above a table that may state its unit: a longer one is a sentence. Chosen."""
 ROWS_MIN = 2
 """Of a table without a rule: so many cells and rows are no prose."""
 

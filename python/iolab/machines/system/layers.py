@@ -32,11 +32,7 @@ def check(layers: Sequence[Layer]) -> None:
     for each in layers:
         kind = kind_of(type(each))
         if each.guests_only:
-            raise MachineError(
-                f"layer {kind} is to be had in guest machines alone",
-                where="target.layers",
-                remedy='say machine = "guest:KERNEL" (iolab list kernels); here, layer cache is dm-cache',
-            )
+            raise _guests_only(kind)
         if module := missing_module(type(each), *(each.needed_modules[:1] if kind == "raid" else ())):
             raise MachineError(
                 f"this kernel has no module {module}, which layer {kind} needs",
@@ -110,11 +106,19 @@ class _HostMaker(Maker):
 
     @override
     def cache_set(self, made: CacheSet) -> LayerDevice:
-        raise NotImplementedError("`check` refuses it")
+        raise _guests_only("bcache")
 
     def _name(self, prefix: str) -> str:
         self.count += 1
         return f"{prefix}{self.token}_{self.count - 1}"
+
+
+def _guests_only(kind: str) -> MachineError:
+    return MachineError(
+        f"layer {kind} works on guest machines only",
+        where="target.layers",
+        remedy='set machine = "guest:KERNEL" (iolab list kernels), or use layer cache, which is dm-cache',
+    )
 
 
 def _at(node: Path) -> LayerDevice:

@@ -87,8 +87,8 @@ impl SkewSpec {
             [] => (
                 "hot_per_mille",
                 format!(
-                    "expected it or one of {}",
-                    others(&patterns.map(|one| one.0))
+                    "no pattern is given: expected one of {}",
+                    patterns.map(|one| one.0).join(", ")
                 ),
             ),
             [_, second, ..] => (second, format!("{} excludes it", given[0])),
@@ -144,10 +144,6 @@ impl SkewSpec {
             self.scatter_seed.unwrap_or_default(),
         )
     }
-}
-
-fn others(keys: &[&str]) -> String {
-    keys[1..].join(", ")
 }
 
 impl Skew {
