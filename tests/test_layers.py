@@ -36,6 +36,7 @@ class Paper:
     held: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """Which bytes of a device others lie on."""
     tables: list[str] = field(default_factory=list)
+    queues: dict[str, dict[str, str]] = field(default_factory=dict)
     arrays: list[Array] = field(default_factory=list)
     number: Any = field(default_factory=count)
 
@@ -50,7 +51,10 @@ class Paper:
             start = int(words[1]) << 9 if made.target == "linear" else 0
             end = start + made.bytes if made.target == "linear" else self.sizes[node]
             self._hold(node, start, end)
-        return self._made("dm", made.bytes)
+        device = self._made("dm", made.bytes)
+        if made.queue:
+            self.queues[device.name] = dict(made.queue)
+        return device
 
     def message(self, device: LayerDevice, text: str) -> None:
         assert device.node in self.sizes
@@ -186,9 +190,11 @@ def test_a_superblock_of_bcache_has_the_checksum_that_the_kernel_compares() -> N
 def test_a_journal_is_a_device_beside_the_members() -> None:
     made = stack({"kind": "dm_raid", "level": 4, "members": 3, "journal": "writeback"})
     assert made.tables == [
-        "0 131072 raid raid4 8 1024 nosync stripe_cache 512 journal_dev /dev/drive3 journal_mode writeback "
-        "3 - /dev/drive0 - /dev/drive1 - /dev/drive2"
+        "0 65536 linear /dev/drive3 0",
+        "0 131072 raid raid4 8 1024 nosync stripe_cache 512 journal_dev /dev/dm4 journal_mode writeback "
+        "3 - /dev/drive0 - /dev/drive1 - /dev/drive2",
     ]
+    assert made.queues == {"dm4": {"discard_max_bytes": "0"}}
     assert made.sizes["/dev/drive3"] == made.sizes["/dev/drive0"] == 32 * MIB
     sized = stack({"kind": "dm_raid", "members": 3, "journal": "writethrough", "journal_size": "8MiB"})
     assert sized.tables[0] == "0 16384 linear /dev/drive3 0"

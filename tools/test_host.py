@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import resource
 import shlex
 import shutil
@@ -45,17 +46,16 @@ ACCELERATORS = {
     "tcg": ("-accel", "tcg,thread=multi", "-cpu", "max"),
     "kvm": ("-accel", "kvm", "-cpu", "host"),
 }
-ENDED = "tests ended with "
-"""The last line of a report, before pytest's exit status."""
-GO = f"""\
+ENDED = re.compile(rb"tests ended with (\d+)\s")
+"""The last line of a report, with pytest's exit status."""
+GO = """\
 cd /opt/tests
 export IOLAB_TESTS_OF_HOST=1 PATH=/opt/iolab/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=
 uname -srm
 if python -m pip install --quiet --no-index --root-user-action ignore iolab-*.whl; then
     python -m pytest -p no:cacheprovider --color=no -v --tb=short --durations=15 "$@"
 fi
-echo "{ENDED}$?"
-sync
+echo "tests ended with $?"
 """
 CONSOLE_LINES = 15
 SLOWER = {"tcg": 10, "kvm": 1}
@@ -152,18 +152,18 @@ def _drive(name: str, file: str, how: str, device: str) -> Iterator[str]:
 
 def report(arguments: list[str], directory: Path, limit_s: float) -> int:
     """Runs the machine to its end and prints what it reports; the exit status of this command."""
-    told, until, late = b"", time.monotonic() + limit_s, False
+    told, until, ended, late = b"", time.monotonic() + limit_s, None, False
     with running(arguments, directory) as process:
         assert process.stdout is not None
         for chunk in chunks(process.stdout.fileno()):
             sys.stdout.buffer.write(chunk)
             sys.stdout.buffer.flush()
             told = (told + chunk)[-200:]
-            if late := time.monotonic() > until:
+            # Not until it has shut down: a device that a test left hanging would keep it.
+            if (ended := ENDED.search(told)) or (late := time.monotonic() > until):
                 break
-    _, ended, status = told.decode(errors="replace").rpartition(ENDED)
-    if ended and not late:
-        return 0 if status.strip() == "0" else 1
+    if ended is not None:
+        return 0 if ended[1] == b"0" else 1
     what = f"did not end within {limit_s:g} s" if late else "ended before its tests did"
     console = last_bytes(directory / "console").decode(errors="replace").splitlines()[-CONSOLE_LINES:]
     print(f"test-host: the machine {what}; its console's last lines:", *console, sep="\n", file=sys.stderr)

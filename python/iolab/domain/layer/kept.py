@@ -174,9 +174,11 @@ _HASHES: dict[str, tuple[int, tuple[str, ...]]] = {
 """Bytes of a checksum, and the modules that may have it."""
 
 
-def slice_of(device: LayerDevice, start_bytes: int, size_bytes: int, maker: Maker) -> LayerDevice:
+def slice_of(
+    device: LayerDevice, start_bytes: int, size_bytes: int, maker: Maker, *, queue: Sequence[tuple[str, str]] = ()
+) -> LayerDevice:
     """A part of a device, by dm-linear."""
-    return maker.mapping(MappedDevice("linear", size_bytes, f"{device.node} {start_bytes // SECTOR_BYTES}"))
+    return maker.mapping(MappedDevice("linear", size_bytes, f"{device.node} {start_bytes // SECTOR_BYTES}", queue))
 
 
 def metadata_bytes(blocks: int) -> int:

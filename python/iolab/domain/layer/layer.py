@@ -33,6 +33,8 @@ class MappedDevice:
     bytes: int
     arguments: str
     """What the target's line in the table has after its kind."""
+    queue: Sequence[tuple[str, str]] = ()
+    """Files in its directory `queue`, with what is written to each."""
 
     @property
     def table(self) -> str:

@@ -30,6 +30,8 @@ _STRIPES = 256
 """As md keeps by itself: NR_STRIPES of drivers/md/raid5.h."""
 _JOURNAL_BYTES_MIN = 4 * MIB
 """MIN_RAID456_JOURNAL_SPACE of drivers/md/dm-raid.c."""
+_WITHOUT_DISCARDS = (("discard_max_bytes", "0"),)
+"""For a journal: Linux 6.1 (Debian's 6.1.176) never finishes another write once it has discarded a part of one."""
 
 
 class Raid(Layer):
@@ -196,9 +198,8 @@ class DmRaid(Layer):
         # The members are in step, as those of `Raid` are.
         options = [str(self.chunk // SECTOR_BYTES), "nosync", "stripe_cache", str(stripes)]
         if self.journal is not None:
-            journal = members[-1]
-            if self.journal_size is not None:
-                journal = slice_of(journal, 0, self.journal_size, maker)
+            least = self.journal_size or self.member_bytes(size_bytes)
+            journal = slice_of(members[-1], 0, least, maker, queue=_WITHOUT_DISCARDS)
             options += ["journal_dev", journal.node, "journal_mode", self.journal]
         level = "raid4" if self.level == 4 else "raid5_ls"
         of_members = " ".join(f"- {member.node}" for member in members[: self.members])

@@ -61,6 +61,7 @@ class _StepMaker(Maker):
         path = programs.pack(self.plan.archive, "dmsetup", "dmsetup")
         without_udev = ("--noudevsync", "--noudevrules")
         self.plan.add("run", argv=[path, "create", f"iolab-{number}", *without_udev, "--table", made.table])
+        self._write(f"/sys/block/dm-{number}/queue", dict(made.queue))
         return _named(f"dm-{number}")
 
     @override

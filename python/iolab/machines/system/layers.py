@@ -81,7 +81,9 @@ class _HostMaker(Maker):
         command.run(
             ["dmsetup", "create", name, "--verifyudev", "--table", made.table], package="dmsetup", where="target.layers"
         )
-        return _at(Path("/dev/mapper") / name)
+        device = _at(Path("/dev/mapper") / name)
+        _write(block.SYS / "block" / device.name / "queue", dict(made.queue))
+        return device
 
     @override
     def message(self, device: LayerDevice, text: str) -> None:
