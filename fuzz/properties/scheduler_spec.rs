@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use block_layer::scheduler::spec::{BadScheduler, SchedulerSpec, Surroundings};
 use block_layer::{Bio, Direction, Priority, RequestQueue, SubmitOutcome};
 use events::time::MILLISECOND;
-use kernels::hardware_queue::TagWakeRule;
+use kernels::hardware_queue::{TagLimit, TagWakeRule};
 use kernels::queue::{Merges, PlugRules, PoolRules, QueueRules};
 
 const BIOS: u32 = 48;
@@ -60,7 +60,7 @@ fn serve(spec: &SchedulerSpec, rotational: bool) {
         request_sectors_max: 64,
         request_segments_max: 128,
         merges: Merges::All,
-        pool: PoolRules::tags(2 * BIOS, TagWakeRule::Batch),
+        pool: PoolRules::tags(2 * BIOS, TagWakeRule::Batch, TagLimit::OfWord),
         pool_by_sync: true,
         plug: PlugRules::NONE,
     };

@@ -57,12 +57,9 @@ impl Waiters {
 }
 
 impl Pool {
-    /// A pool with nothing allocated. `fewest`: of a word of its tags, as many as those may have who may have the fewest.
+    /// A pool with nothing allocated. `fewest`: the lowest limit of its tags that anybody may have.
     pub(super) fn new(rules: PoolRules, fewest: u32) -> Pool {
-        let counts = TagCounts::of(match rules.waking {
-            WakeRule::Tags(_) => rules.requests,
-            _ => 0,
-        });
+        let counts = Pool::counts(rules);
         // 4.18 to 4.20 are taken as later kernels.
         let defers = matches!(
             rules.waking,
@@ -95,24 +92,36 @@ impl Pool {
         self.congested
     }
 
-    /// Requests that there are, for those who may have all.
-    pub(super) fn size(&self) -> u32 {
-        self.rules.requests
+    /// Tags as those rules have them; without tags none.
+    pub(super) fn counts(rules: PoolRules) -> TagCounts {
+        let all = match rules.waking {
+            WakeRule::Tags(_) => rules.requests,
+            _ => 0,
+        };
+        TagCounts {
+            told: rules.told,
+            ..TagCounts::of(all, rules.limit)
+        }
     }
 
-    /// Takes a request for the task, a tag only among the first `of_word` of each word (`get_request`). False: there is none, and
+    /// Its tags.
+    pub(super) fn tags(&self) -> TagCounts {
+        self.tags.counts()
+    }
+
+    /// Takes a request for the task, a tag only among those that the limit allows (`get_request`). False: there is none, and
     /// the task waits in the wait queue until `free` wakes it; or one more of its `workers` does, if it has any that does
     /// not.
     pub(super) fn allocate_below(
         &mut self,
         now: Time,
         task: TaskId,
-        of_word: u32,
+        limit: u32,
         workers: u16,
     ) -> bool {
         let may = match self.rules.waking {
             WakeRule::WhenFree(_) => self.allocated < self.rules.requests,
-            WakeRule::Tags(_) => match self.tags.take(of_word) {
+            WakeRule::Tags(_) => match self.tags.take(limit) {
                 Some(tag) => {
                     self.last_taken = tag;
                     true
@@ -276,6 +285,7 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use events::time::MILLISECOND;
+    use kernels::hardware_queue::TagLimit;
 
     use super::*;
 
@@ -294,7 +304,10 @@ mod tests {
     }
 
     fn tags(count: u32) -> Pool {
-        Pool::new(PoolRules::tags(count, TagWakeRule::Batch), count)
+        Pool::new(
+            PoolRules::tags(count, TagWakeRule::Batch, TagLimit::OfWord),
+            count,
+        )
     }
 
     #[test]

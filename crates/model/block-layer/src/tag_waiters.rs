@@ -131,9 +131,10 @@ impl TagWaiters {
 mod tests {
     use super::*;
     use crate::tag_bits::TagCounts;
+    use kernels::hardware_queue::TagLimit;
 
     fn batch_of(tags: u32) -> u32 {
-        TagCounts::of(tags).wake_batch(u32::MAX)
+        TagCounts::of(tags, TagLimit::OfWord).wake_batch(u32::MAX)
     }
 
     /// Tasks 1 to 20 wait for one of 16 tags; who is woken for each of the first tags that are freed.

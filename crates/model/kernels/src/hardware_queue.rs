@@ -19,6 +19,16 @@ pub enum TagWakeRule {
     Batch,
 }
 
+/// What a limit of the tags that a bio may have counts (`shallow_depth`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagLimit {
+    /// Tags of each word.
+    OfWord,
+    /// All tags: from 6.12.43 and from 6.16.2 on ("lib/sbitmap: convert shallow_depth from one word to the whole sbitmap",
+    /// in the announcement of 6.12.43-rc1; that of 6.16.2 is inferred from the date of its tree).
+    OfAll,
+}
+
 /// How a kernel spreads CPUs over hardware queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueSpread {
@@ -58,6 +68,15 @@ impl Kernel {
         }
     }
 
+    /// What its limits of tags count.
+    pub fn tag_limit(&self) -> TagLimit {
+        match self.version {
+            [6, 12, patch] if patch >= 43 => TagLimit::OfAll,
+            version if version >= [6, 16, 2] => TagLimit::OfAll,
+            _ => TagLimit::OfWord,
+        }
+    }
+
     /// When its hardware queues are run. SCSI's driver stopped running them after each completion in 5.10; those that keep
     /// what they have are asked again after 3 ms from 5.8 on (`BLK_MQ_BUDGET_DELAY`; both are patches of 2020, the releases
     /// inferred).
@@ -76,6 +95,22 @@ impl Kernel {
             version if version < [4, 10, 0] => QueueSpread::Proportional,
             version if version < [6, 3, 0] && !manages_interrupts => QueueSpread::InTurn,
             _ => QueueSpread::ByNode,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_tags_count_all_of_them_from_6_12_43_and_6_16_2_on() {
+        let limit = |release| Kernel::named(release).unwrap().tag_limit();
+        for of_word in ["5.10.1", "6.1.192", "6.12", "6.12.42", "6.13.1", "6.16.1"] {
+            assert_eq!(limit(of_word), TagLimit::OfWord, "{of_word}");
+        }
+        for of_all in ["6.12.43", "6.12.117", "6.16.2", "6.17"] {
+            assert_eq!(limit(of_all), TagLimit::OfAll, "{of_all}");
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use base::time::{MILLISECOND, Time};
 
-use crate::hardware_queue::TagWakeRule;
+use crate::hardware_queue::{TagLimit, TagWakeRule};
 use crate::release::Kernel;
 
 /// What a kernel and a device allow.
@@ -49,6 +49,10 @@ pub struct PoolRules {
     /// Whoever has waited looks again whether another request takes its bio, before it tries to get one (`again` in
     /// `__make_request`, until 2.6.12).
     pub merges_after_waiting: bool,
+    /// Of tags, what the scheduler's limits count.
+    pub limit: TagLimit,
+    /// The number of tags whose share the scheduler's limits are.
+    pub told: u32,
 }
 
 /// How a kernel wakes tasks that found no free request.
@@ -76,6 +80,8 @@ impl PoolRules {
         uncongested_below: 64,
         waking: WakeRule::WhenFree(32),
         merges_after_waiting: true,
+        limit: TagLimit::OfWord,
+        told: 0,
     };
 
     /// 128 for each direction; congested with fewer than 15 free until more than 17 are.
@@ -85,11 +91,13 @@ impl PoolRules {
         uncongested_below: 128 - 17,
         waking: WakeRule::WhenFree(8),
         merges_after_waiting: true,
+        limit: TagLimit::OfWord,
+        told: 0,
     };
 
     /// `nr_requests` of blk-mq. With a scheduler that is twice the depth of a hardware queue, at most 256, for each;
     /// without, its depth.
-    pub const fn tags(requests: u32, waking: TagWakeRule) -> PoolRules {
+    pub const fn tags(requests: u32, waking: TagWakeRule, limit: TagLimit) -> PoolRules {
         PoolRules {
             requests,
             // blk-mq has no congestion.
@@ -97,6 +105,8 @@ impl PoolRules {
             uncongested_below: u32::MAX,
             waking: WakeRule::Tags(waking),
             merges_after_waiting: false,
+            limit,
+            told: requests,
         }
     }
 
@@ -120,6 +130,8 @@ impl PoolRules {
             time_ns: 20 * MILLISECOND,
         },
         merges_after_waiting: false,
+        limit: TagLimit::OfWord,
+        told: 0,
     };
 }
 
@@ -259,10 +271,11 @@ impl Kernel {
         })
     }
 
-    /// Whether mq-deadline sets its limit of asynchronous requests by the former `nr_requests` when it is told a new one
-    /// (`blk_mq_update_nr_requests` of 6.1): until commit 7d337eef4a in 6.17.
+    /// Whether a scheduler takes its limits of tags from the former `nr_requests` when it is told a new one
+    /// (`blk_mq_update_nr_requests` of 6.1 and 6.12.117): until "blk-mq: fix elevator depth_updated method", which the
+    /// announcement of 6.17.3 lists.
     pub fn limits_by_former_requests(&self) -> bool {
-        self.version < [6, 17, 0]
+        self.version < [6, 17, 3]
     }
 
     /// Whether queues of blk-mq throttle writeback (`CONFIG_BLK_WBT_MQ`, on by default from 4.10 on). BFQ turns it off for

@@ -21,8 +21,7 @@ use crate::scheduler::Scheduler;
 use crate::scheduler::hooks::Hooks;
 use crate::wbt::{Wbt, WbtRules};
 use crate::{
-    Bio, Direction, EventKind, Request, RequestId, RequestLimits, Requests, Sector, Side,
-    TagCounts, TaskId,
+    Bio, Direction, EventKind, Request, RequestId, RequestLimits, Requests, Sector, Side, TaskId,
 };
 use events::slab::Slab;
 use events::station::{Station, Violation};
@@ -541,7 +540,7 @@ impl RequestQueue {
             pool.wait(bio.task, bio.workers);
             return false;
         }
-        let counts = TagCounts::of(pool.size());
+        let counts = pool.tags();
         if !self.scheduler.limits_vary() {
             let most = self.scheduler.tags_allowed(bio, counts);
             return pool.allocate_below(now, bio.task, most, bio.workers)
@@ -609,7 +608,7 @@ impl RequestQueue {
 
 /// A class of the pool, or a set of tags.
 fn pool(rules: &QueueRules, scheduler: &dyn Scheduler) -> Pool {
-    let fewest = scheduler.fewest_tags(TagCounts::of(rules.pool.requests));
+    let fewest = scheduler.fewest_tags(Pool::counts(rules.pool));
     Pool::new(rules.pool, fewest)
 }
 

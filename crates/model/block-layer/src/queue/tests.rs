@@ -1,5 +1,5 @@
 use super::*;
-use crate::QueueMap;
+use crate::{QueueMap, TagCounts};
 use crate::invariants;
 use crate::invariants::bench::bio;
 use crate::scheduler::bfq::Bfq;
@@ -9,13 +9,13 @@ use crate::scheduler::mq_deadline::{MqDeadline, MqDeadlineTunables};
 use crate::scheduler::none::NoScheduler;
 use crate::scheduler::noop::Noop;
 use Direction::{Read, Write};
-use kernels::hardware_queue::{Runs, TagWakeRule};
+use kernels::hardware_queue::{Runs, TagLimit, TagWakeRule};
 use kernels::queue::{PlugRules, PoolRules, QueueRules};
 use proptest::prelude::*;
 
 fn queue(scheduler: Box<dyn Scheduler>, tags: u32, hardware: HardwareRules) -> RequestQueue {
     let rules = QueueRules {
-        pool: PoolRules::tags(tags, TagWakeRule::Batch),
+        pool: PoolRules::tags(tags, TagWakeRule::Batch, TagLimit::OfWord),
         ..invariants::rules()
     };
     RequestQueue::new(rules, scheduler).with_hardware(hardware)
@@ -249,7 +249,7 @@ struct OneTagWhileQueued(VecDeque<RequestId>);
 
 impl Scheduler for OneTagWhileQueued {
     fn tags_allowed(&self, _: &Bio, tags: TagCounts) -> u32 {
-        if self.0.is_empty() { tags.word } else { 1 }
+        if self.0.is_empty() { tags.most() } else { 1 }
     }
 
     fn limits_vary(&self) -> bool {
@@ -297,7 +297,7 @@ fn who_has_waited_looks_for_a_merge_again_where_the_kernel_goes_back_to_that() {
         let pool = PoolRules {
             requests: 2,
             merges_after_waiting,
-            ..PoolRules::tags(2, TagWakeRule::Batch)
+            ..PoolRules::tags(2, TagWakeRule::Batch, TagLimit::OfWord)
         };
         let rules = QueueRules {
             pool,

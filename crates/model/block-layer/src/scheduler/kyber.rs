@@ -215,7 +215,7 @@ impl Scheduler for Kyber {
     /// `kyber_limit_depth`.
     fn tags_allowed(&self, bio: &Bio, tags: TagCounts) -> u32 {
         if bio.sync {
-            tags.word
+            tags.most()
         } else {
             self.fewest_tags(tags)
         }
@@ -223,8 +223,8 @@ impl Scheduler for Kyber {
 
     /// `kyber_depth_updated`; a limit of 0 is none (`__blk_mq_get_tag`).
     fn fewest_tags(&self, tags: TagCounts) -> u32 {
-        match tags.word * ASYNC_PERCENT / 100 {
-            0 => tags.word,
+        match tags.shared() * ASYNC_PERCENT / 100 {
+            0 => tags.most(),
             limit => limit,
         }
     }

@@ -91,9 +91,9 @@ pub trait Scheduler: Send {
         fifos.merged_requests(requests, survivor, merged);
     }
 
-    /// How many tags of each word such a bio may have (`shallow_depth`).
+    /// The limit of the tags that such a bio may have (`shallow_depth`).
     fn tags_allowed(&self, _bio: &Bio, tags: TagCounts) -> u32 {
-        tags.word
+        tags.most()
     }
 
     /// Whether `tags_allowed` may be another for the same bio later.
@@ -101,10 +101,10 @@ pub trait Scheduler: Send {
         false
     }
 
-    /// The smallest number of tags of a word to which any request is limited: waiters are woken in batches that fit
-    /// into it (`sbitmap_queue_min_shallow_depth`).
+    /// The lowest limit that any request has: waiters are woken in batches that fit into it
+    /// (`sbitmap_queue_min_shallow_depth`).
     fn fewest_tags(&self, tags: TagCounts) -> u32 {
-        tags.word
+        tags.most()
     }
 
     /// Whether the bio's task may have another request, however many are free.

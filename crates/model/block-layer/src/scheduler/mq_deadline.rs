@@ -106,7 +106,7 @@ impl MqDeadline {
     }
 
     /// How many requests that are not sync reads may have a tag, of so many.
-    pub fn async_depth(&self, tags: u32) -> u32 {
+    fn async_depth(&self, tags: u32) -> u32 {
         let default = if self.reserves { 3 * tags / 4 } else { tags };
         self.tunables.async_depth.unwrap_or(default).max(1)
     }
@@ -219,25 +219,23 @@ impl Scheduler for MqDeadline {
 
     /// All but sync reads leave a part of the tags to these (`dd_limit_depth`).
     /// The first version takes a number of all tags for one of each word, as which it limits nobody unless it is small;
-    /// from 6.10 on it is scaled (`dd_to_word_depth`).
+    /// from 6.10 on it is scaled (`dd_to_word_depth`) as long as limits are of words.
     fn tags_allowed(&self, bio: &Bio, tags: TagCounts) -> u32 {
         if bio.sync && bio.direction == Direction::Read {
-            return tags.word;
+            return tags.most();
         }
-        let limit = self.async_depth(tags.all);
-        match self.reserves {
-            true => limit,
-            false => {
-                let scaled = u64::from(limit) * u64::from(tags.word);
-                u32::try_from(scaled.div_ceil(u64::from(tags.all))).unwrap_or(u32::MAX)
-            }
+        let limit = self.async_depth(tags.told);
+        if self.reserves {
+            return limit;
         }
+        let scaled = u64::from(limit) * u64::from(tags.most());
+        u32::try_from(scaled.div_ceil(u64::from(tags.all))).unwrap_or(u32::MAX)
     }
 
     /// From 6.10 on it shows 1, whatever the limit is (`dd_depth_updated`).
     fn fewest_tags(&self, tags: TagCounts) -> u32 {
         match self.reserves {
-            true => self.async_depth(tags.all),
+            true => self.async_depth(tags.told),
             false => 1,
         }
     }
@@ -280,6 +278,7 @@ mod tests {
     use crate::invariants;
     use crate::invariants::bench::{Bench, bio};
     use Direction::{Read, Write};
+    use kernels::hardware_queue::TagLimit;
     use proptest::prelude::*;
 
     fn bench() -> Bench<MqDeadline> {
@@ -345,7 +344,9 @@ mod tests {
         assert_eq!(bench.dispatched(0, 1), [-2000], "not the oldest, -500");
     }
 
-    const TAGS: TagCounts = TagCounts { all: 256, word: 64 };
+    fn tags() -> TagCounts {
+        TagCounts::of(256, TagLimit::OfWord)
+    }
 
     #[test]
     fn the_first_limit_of_async_requests_is_taken_for_one_of_each_word() {
@@ -354,10 +355,10 @@ mod tests {
             sync: true,
             ..bio(0, Write, 0)
         };
-        assert_eq!(scheduler.tags_allowed(&bio(0, Read, 0), TAGS), 64);
-        assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), TAGS), 192);
-        assert_eq!(scheduler.tags_allowed(&sync, TAGS), 192);
-        assert_eq!(scheduler.fewest_tags(TAGS), 192);
+        assert_eq!(scheduler.tags_allowed(&bio(0, Read, 0), tags()), 64);
+        assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), tags()), 192);
+        assert_eq!(scheduler.tags_allowed(&sync, tags()), 192);
+        assert_eq!(scheduler.fewest_tags(tags()), 192);
     }
 
     #[test]
@@ -369,12 +370,14 @@ mod tests {
             };
             MqDeadline::new(tunables).without_reserve()
         };
-        assert_eq!(of(None).tags_allowed(&bio(0, Write, 0), TAGS), 64);
-        assert_eq!(of(Some(8)).tags_allowed(&bio(0, Write, 0), TAGS), 2);
-        let all = of(Some(u32::MAX)).tags_allowed(&bio(0, Write, 0), TAGS);
-        assert!(all >= TAGS.word, "{all}");
+        assert_eq!(of(None).tags_allowed(&bio(0, Write, 0), tags()), 64);
+        assert_eq!(of(Some(8)).tags_allowed(&bio(0, Write, 0), tags()), 2);
+        let of_all = TagCounts::of(256, TagLimit::OfAll);
+        assert_eq!(of(Some(8)).tags_allowed(&bio(0, Write, 0), of_all), 8);
+        let all = of(Some(u32::MAX)).tags_allowed(&bio(0, Write, 0), tags());
+        assert!(all >= tags().word, "{all}");
         assert_eq!(
-            of(None).fewest_tags(TAGS),
+            of(None).fewest_tags(tags()),
             1,
             "those that wait are woken one by one"
         );

@@ -166,17 +166,6 @@ impl SchedulerSpec {
         }
     }
 
-    /// `nr_requests` is told after the scheduler is chosen: mq-deadline then sets its limit of asynchronous requests by
-    /// the former number (`dd_depth_updated`, which `blk_mq_update_nr_requests` of 6.1 calls before it sets
-    /// `nr_requests`).
-    pub fn told_nr_requests_after(&mut self, former: u32) {
-        let version = self.version();
-        if let SchedulerTunables::MqDeadline(tunables) = &mut self.tunables {
-            let of_former = mq_deadline_of(version, *tunables).async_depth(former);
-            tunables.async_depth = Some(of_former);
-        }
-    }
-
     /// A new scheduler for one queue.
     pub fn build(&self, around: &Surroundings) -> Box<dyn Scheduler> {
         match &self.tunables {
@@ -198,7 +187,13 @@ impl SchedulerSpec {
             }
             SchedulerTunables::DeadlineTimed(tunables) => Box::new(DeadlineTimed::new(*tunables)),
             SchedulerTunables::MqDeadline(tunables) => {
-                Box::new(mq_deadline_of(self.version(), *tunables))
+                let scheduler = MqDeadline::new(*tunables);
+                Box::new(match self.version() {
+                    "5.14" => scheduler,
+                    "6.1.105" => scheduler.without_reserve(),
+                    "6.5" => scheduler.with_position(),
+                    _ => scheduler.with_position().without_reserve(),
+                })
             }
             SchedulerTunables::Anticipatory(version, tunables) => {
                 Box::new(Anticipatory::new(*version, *tunables, self.hz))
@@ -246,16 +241,6 @@ impl SchedulerSpec {
                 })
             }
         }
-    }
-}
-
-fn mq_deadline_of(version: &str, tunables: mq_deadline::MqDeadlineTunables) -> MqDeadline {
-    let scheduler = MqDeadline::new(tunables);
-    match version {
-        "5.14" => scheduler,
-        "6.1.105" => scheduler.without_reserve(),
-        "6.5" => scheduler.with_position(),
-        _ => scheduler.with_position().without_reserve(),
     }
 }
 

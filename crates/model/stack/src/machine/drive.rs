@@ -132,7 +132,7 @@ impl DriveSpec {
             .check(kernel, topology.cpus() as u16)
             .map_err(|error| error.within("queue"))?;
         let queues = self.queue.hardware_queues.unwrap_or(1);
-        let mut scheduler = scheduler_of(self.scheduler, kernel, hz, queues)?;
+        let scheduler = scheduler_of(self.scheduler, kernel, hz, queues)?;
         let (xfs, table) = match self.filesystem {
             Some(table) if table.get("kind").and_then(Value::as_str) == Some("xfs") => {
                 (Some(xfs_of(table, kernel, &device)?), None)
@@ -176,10 +176,10 @@ impl DriveSpec {
                     .hardware(map, &device, &scheduler, kernel)
                     .map_err(|error| error.within("queue"))?;
                 let tags = self.queue.tags(&hardware, &scheduler);
+                rules.pool = PoolRules::tags(tags, kernel.tag_waking(), kernel.tag_limit());
                 if self.queue.nr_requests.is_some() && kernel.limits_by_former_requests() {
-                    scheduler.told_nr_requests_after(default_tags(&hardware));
+                    rules.pool.told = default_tags(&hardware);
                 }
-                rules.pool = PoolRules::tags(tags, kernel.tag_waking());
                 Some(hardware)
             }
             false => None,

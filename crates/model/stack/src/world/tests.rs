@@ -11,7 +11,7 @@ use devices::disk::{Disk, test_disk};
 use devices::{Command, Completion, Device};
 use events::time::SECOND;
 use filesystems::allocator::{FilesystemSpec, Kind};
-use kernels::hardware_queue::TagWakeRule;
+use kernels::hardware_queue::{TagLimit, TagWakeRule};
 use kernels::queue::{Merges, PlugRules, PoolRules, QueueRules, TaskPlugRules};
 use memory::cache::{self, CacheSpec};
 use workload::measure::JobMeasurement;
@@ -517,7 +517,7 @@ fn what_a_call_submits_joins_the_request_that_it_has_waited_for() {
     });
     let mut world = world(Box::new(Noop::default()));
     let rules = QueueRules {
-        pool: PoolRules::tags(1, TagWakeRule::Batch),
+        pool: PoolRules::tags(1, TagWakeRule::Batch, TagLimit::OfWord),
         ..rules_without_plug()
     };
     let drive = drive_of(rules, 2048);

@@ -29,6 +29,7 @@ use crate::{Bio, Direction, IoClass, RequestId, Requests, Sector, TagCounts, Tas
 use events::time::Time;
 use hierarchy::{GroupId, Hierarchy};
 use inject::InjectionMeasurement;
+use kernels::hardware_queue::TagLimit;
 use queue::Queue;
 use rate::PeakRate;
 pub use tunables::BfqTunables;
@@ -79,7 +80,8 @@ pub struct Bfq {
     measuring: InjectionMeasurement,
     /// Queues that come soon after one another become one: from 5.13 on.
     merges_queues: bool,
-    /// A queue or group that has its share of the requests gets one of each word of tags: from 5.17 on.
+    /// A queue or group that has its share of the requests gets one of each word of tags, or of all (`TagLimit`): from 5.17
+    /// on.
     limits_queues: bool,
     /// By group: the queue with which those that come soon are merged.
     last_made: BTreeMap<GroupId, QueueId>,
@@ -170,13 +172,13 @@ impl Bfq {
     /// All but sync reads leave tags to these, the more while a weight is raised (`bfq_update_depths`).
     fn tags_of_kind(&self, bio: &Bio, tags: TagCounts) -> u32 {
         let sixteenths = match (bio.sync, self.raised_busy > 0) {
-            (true, _) if bio.direction == Direction::Read => return tags.word,
+            (true, _) if bio.direction == Direction::Read => return tags.most(),
             (true, false) => 12,
             (true, true) => 6,
             (false, false) => 8,
             (false, true) => FEWEST_SIXTEENTHS,
         };
-        (tags.word * sixteenths / 16).max(1)
+        (tags.shared() * sixteenths / 16).max(1)
     }
 
     /// Whether the root's group counts as one of several groups: it does from 6.2 on. Until then any other counts as a
@@ -277,12 +279,12 @@ impl Scheduler for Bfq {
 
     /// `bfq_limit_depth`.
     fn tags_allowed(&self, bio: &Bio, tags: TagCounts) -> u32 {
-        let of_word = self.tags_of_kind(bio, tags);
+        let limit = self.tags_of_kind(bio, tags);
         let known = self.known_queue(bio.task, bio.group, bio.sync, bio.priority);
         let Some(queue) = known.filter(|_| self.limits_queues) else {
-            return of_word;
+            return limit;
         };
-        let requests = u64::from(tags.all) * u64::from(of_word) / u64::from(tags.word);
+        let requests = u64::from(tags.all) * u64::from(limit) / u64::from(tags.most());
         let allocated = |entity: usize| {
             let queue = self.queue_of_entity.get(entity).copied().flatten();
             queue.map_or(0, |id| {
@@ -292,7 +294,7 @@ impl Scheduler for Bfq {
         let entity = self.queues[queue].entity;
         match self.hierarchy.has_its_share(entity, requests, allocated) {
             true => 1,
-            false => of_word,
+            false => limit,
         }
     }
 
@@ -301,7 +303,10 @@ impl Scheduler for Bfq {
     }
 
     fn fewest_tags(&self, tags: TagCounts) -> u32 {
-        (tags.word * FEWEST_SIXTEENTHS / 16).max(1)
+        match tags.limit {
+            TagLimit::OfWord => (tags.word * FEWEST_SIXTEENTHS / 16).max(1),
+            TagLimit::OfAll => 1,
+        }
     }
 
     fn add(&mut self, now: Time, requests: &Requests, request: RequestId) {

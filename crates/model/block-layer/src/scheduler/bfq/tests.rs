@@ -209,23 +209,29 @@ fn writes_leave_tags_to_reads_the_more_while_a_weight_is_raised() {
         ..bio(0, Write, 0)
     };
     let bios = [bio(0, Read, 0), sync_write, bio(0, Write, 0)];
-    let allowed = |bench: &Bench<Bfq>| {
-        let of = |bio: &Bio| {
-            bench
-                .scheduler
-                .tags_allowed(bio, TagCounts { all: 256, word: 64 })
-        };
+    let tags = |limit| TagCounts::of(256, limit);
+    let allowed = |bench: &Bench<Bfq>, limit| {
+        let of = |bio: &Bio| bench.scheduler.tags_allowed(bio, tags(limit));
         bios.iter().map(of).collect::<Vec<_>>()
     };
-    assert_eq!(allowed(&bench), [64, 48, 32]);
-    bench.add_bio(0, &read_of(1, 0, 0));
-    assert_eq!(allowed(&bench), [64, 24, 12]);
+    assert_eq!(allowed(&bench, TagLimit::OfWord), [64, 48, 32]);
+    assert_eq!(allowed(&bench, TagLimit::OfAll), [256, 192, 128]);
+    let raised_from_4 = TagCounts {
+        told: 4,
+        ..tags(TagLimit::OfAll)
+    };
+    let of = |bio| bench.scheduler.tags_allowed(bio, raised_from_4);
     assert_eq!(
-        bench
-            .scheduler
-            .fewest_tags(TagCounts { all: 256, word: 64 }),
-        12
+        bios.each_ref().map(of),
+        [256, 3, 2],
+        "nr_requests of 6.12.117"
     );
+    bench.add_bio(0, &read_of(1, 0, 0));
+    assert_eq!(allowed(&bench, TagLimit::OfWord), [64, 24, 12]);
+    assert_eq!(allowed(&bench, TagLimit::OfAll), [256, 96, 48]);
+    let fewest =
+        [TagLimit::OfWord, TagLimit::OfAll].map(|limit| bench.scheduler.fewest_tags(tags(limit)));
+    assert_eq!(fewest, [12, 1]);
 }
 
 #[test]

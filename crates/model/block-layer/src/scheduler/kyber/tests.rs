@@ -3,6 +3,7 @@ use crate::Direction::{Read, Write};
 use crate::invariants;
 use crate::invariants::bench::{Bench, bio};
 use events::time::SECOND;
+use kernels::hardware_queue::TagLimit;
 use proptest::prelude::*;
 
 fn bench() -> Bench<Kyber> {
@@ -119,14 +120,16 @@ fn a_good_percentile_is_remembered_for_one_look() {
     );
 }
 
-const FOUR_WORDS: TagCounts = TagCounts { all: 256, word: 64 };
+fn four_words() -> TagCounts {
+    TagCounts::of(256, TagLimit::OfWord)
+}
 
 #[test]
 fn async_requests_leave_a_quarter_of_the_tags() {
     let scheduler = Kyber::new(KyberTunables::default(), QueueMap::SINGLE);
-    assert_eq!(scheduler.tags_allowed(&bio(0, Read, 0), FOUR_WORDS), 64);
-    assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), FOUR_WORDS), 48);
-    assert_eq!(scheduler.fewest_tags(FOUR_WORDS), 48);
+    assert_eq!(scheduler.tags_allowed(&bio(0, Read, 0), four_words()), 64);
+    assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), four_words()), 48);
+    assert_eq!(scheduler.fewest_tags(four_words()), 48);
 }
 
 #[test]
