@@ -225,8 +225,9 @@ def test_a_mix_runs_in_nested_groups_with_a_limit(iolab: CommandLine) -> None:
     of_batch = dict(rows.filter(job="batch").select("metric", "value").iter_rows())
     of_web = dict(rows.filter(job="web").select("metric", "value").iter_rows())
     assert 0 < of_batch["iops"] <= 75  # 50 a second, and the first at once
-    assert of_web["iops"] > of_batch["iops"]
-    assert of_batch["share_of_entitlement"] < 1 < of_web["share_of_entitlement"]
+    both = of_web["iops"] + of_batch["iops"]
+    assert of_web["share_of_entitlement"] == pytest.approx(of_web["iops"] / both / 0.75)
+    assert of_batch["share_of_entitlement"] == pytest.approx(of_batch["iops"] / both / 0.25)
     assert rows.filter(job="reads.1", metric="iops")["value"].min() > 0
 
 
