@@ -30,7 +30,6 @@ def characterise(
         typer.Option(
             metavar="model:NAME",
             help="Run the trace and the workload on this simulated machine, and report how far apart they are there.",
-            show_default=False,
             autocompletion=complete.machines,
         ),
     ] = None,

@@ -36,13 +36,10 @@ def explain(
             help="A run directory, or a file of another tool, including any CSV. A second one: its settings are "
             "compared with those of the same name in the first. Several files are read together, as by `iolab import`. "
             "Or one or two traces of block I/O.",
-            show_default=False,
         ),
     ],
     metric: Metrics = None,
-    workload: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Explain only this workload.", show_default=False)
-    ] = None,
+    workload: Annotated[str | None, typer.Option(metavar="NAME", help="Explain only this workload.")] = None,
     setting_column: SettingColumn = None,
     round_column: RoundColumn = None,
     workload_column: WorkloadColumn = None,

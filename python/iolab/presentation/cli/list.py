@@ -29,13 +29,10 @@ def list_names(
         str,
         typer.Argument(
             metavar="machines|devices|kernels|experiments|paths|workloads|controls|probes|metrics",
-            show_default=False,
             autocompletion=complete.lists,
         ),
     ],
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Show only this one, in full.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show only this one, in full.")] = None,
     json: Json = False,
 ) -> None:
     """List what an experiment can name: machines and the devices in them, kinds of workload and their options, controls

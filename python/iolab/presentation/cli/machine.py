@@ -32,7 +32,6 @@ def machine(
             metavar="[DEVICE|DIRECTORY|FILE...]",
             help=OF_CALIBRATE + "a block device or a directory, which is measured for about two minutes; or what was "
             "measured: fio's JSON, six rates of io.cost.model, iolab's run directories.",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[
@@ -44,7 +43,6 @@ def machine(
             metavar="NAME|FILE.toml",
             help=OF_CALIBRATE + "the device file whose other keys it keeps.  [default: the class of the device, else "
             "nvme_mqsim]",
-            show_default=False,
         ),
     ] = None,
     around: Annotated[
@@ -54,15 +52,11 @@ def machine(
             metavar="model:NAME",
             help=OF_CALIBRATE + "the simulated machine in which the device is asked.  [default: this machine, of what "
             "is measured here; else model:nvme]",
-            show_default=False,
             autocompletion=complete.machines,
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help=OF_CALIBRATE + "the run directory of what is measured here.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="DIR", help=OF_CALIBRATE + "the run directory of what is measured here.")
     ] = None,
     json: Json = False,
 ) -> None:
