@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from iolab.base.errors import InputError, unknown
-from iolab.domain.comparison import Numbers, Pair, compare_pairs, place_of
+from iolab.domain.comparison import Comparison, Numbers, Pair, compare_pairs, place_of
 from iolab.domain.durable_rule import rule_sentences
 from iolab.domain.lead import SYNC_RATE, SYNC_TIMES, TAIL, Shape, in_order
 from iolab.domain.machine import Machine
@@ -19,7 +19,6 @@ from iolab.domain.work_conservation import groups_alone, sharing_sentences
 from iolab.domain.workload import KINDS
 
 if TYPE_CHECKING:
-    from iolab.domain.comparison import Comparison
     from iolab.domain.measured_run import MeasuredRun
 
 METRICS_NAMED_MAX = 8

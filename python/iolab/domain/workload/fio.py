@@ -22,7 +22,6 @@ from iolab.domain.workload.fio_file.ini import JobFileProblems, filled
 from iolab.domain.workload.kind import Conflict, Kind
 
 if TYPE_CHECKING:
-    from iolab.domain.workload.fio_file.ini import JobFileProblems
     from iolab.domain.workload.fio_file.translate import Plan
 
 

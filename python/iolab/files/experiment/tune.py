@@ -23,11 +23,10 @@ from iolab.domain.workload import KINDS
 from iolab.files.experiment.grid import VALUES_MAX, grid
 from iolab.files.experiment.options import read_share
 from iolab.files.experiment.setting import read_settings
-from iolab.files.experiment.workloads import variants
+from iolab.files.experiment.workloads import Workload, variants
 
 if TYPE_CHECKING:
     from iolab.base.problem import Problems
-    from iolab.files.experiment.workloads import Workload
 
 KEYS_MAX = 60
 TABLE = ("tune",)

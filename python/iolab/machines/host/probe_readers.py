@@ -24,7 +24,6 @@ from iolab.machines.system.action import RemoveTraceInstance
 from iolab.machines.system.facts import FactAbsent
 
 if TYPE_CHECKING:
-    from iolab import _native
     from iolab.domain.trial import Phase
     from iolab.machines.host.site import Site
     from iolab.machines.system.block import BlockDevice

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 from iolab.base.errors import MachineError
 from iolab.machines.system import cgroup, io_cost, scheduler
-from iolab.machines.system.block import shown
+from iolab.machines.system.block import BlockDevice, shown
 
 if TYPE_CHECKING:
-    from iolab.machines.system.block import BlockDevice
     from iolab.machines.system.cgroup import Hierarchy
     from iolab.machines.system.undo import UndoJournal
 

@@ -11,7 +11,7 @@ from iolab.base.errors import InputError, MachineError
 from iolab.base.strict_json import JsonObject
 from iolab.base.version import VERSION
 from iolab.domain.trial.trial import SEED_MAX
-from iolab.files.experiment import loads
+from iolab.files.experiment import Experiment, loads
 from iolab.files.store import directory
 from iolab.files.store.directory import RunDirectory
 from iolab.files.store.journal import Journal, read_journal
@@ -28,7 +28,6 @@ from iolab.studies.run.reconcile import check_resumable, reconcile
 
 if TYPE_CHECKING:
     from iolab.domain.executor import Display, Executor
-    from iolab.files.experiment import Experiment
     from iolab.files.store.event import SessionEvent
 
 

@@ -20,13 +20,12 @@ from iolab.domain.attribute.design import KEYS_MAX, mixtures
 from iolab.domain.attribute.judgement import Attribution, attribute
 from iolab.domain.metric.registry import parse_key
 from iolab.domain.workload import KINDS
-from iolab.files.experiment import loads
+from iolab.files.experiment import Experiment, loads
 from iolab.files.store.read import RunData, read
 from iolab.studies.run import resume, run
 
 if TYPE_CHECKING:
     from iolab.domain.executor import Display, Executor
-    from iolab.files.experiment import Experiment
 
 MIXTURE = "mixture-"
 """How the names of settings begin that are mixtures."""

@@ -23,7 +23,7 @@ from iolab.base.stop import stop_flag
 from iolab.base.version import VERSION
 from iolab.domain.machine import HOST
 from iolab.domain.trial.trial import SEED_MAX
-from iolab.files.experiment import loads
+from iolab.files.experiment import Experiment, loads
 from iolab.files.store import sweep_directory as store
 from iolab.files.store.directory import RunDirectory, check_free, default_path
 from iolab.files.store.journal import Journal, read_journal
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from iolab.domain.executor import Display, Executor
     from iolab.domain.trial import Trial
-    from iolab.files.experiment import Experiment
     from iolab.files.store.event import SessionEvent
 
 CELLS_MAX = 10_000

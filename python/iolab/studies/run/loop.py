@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, cast
 from iolab.base.errors import InterruptedRun, IolabError, MachineError
 from iolab.base.plain_text import counted
 from iolab.base.stop import stop_flag
-from iolab.domain.executor import ConcurrentExecutor, LeftBehind, TrialStalled
-from iolab.domain.record import NOT_RESTORED, impossible
+from iolab.domain.executor import ConcurrentExecutor, Display, Executor, LeftBehind, TrialStalled
+from iolab.domain.record import NOT_RESTORED, Record, impossible
 from iolab.domain.verdict.looks import FIRST_LOOK
 from iolab.files.store import index, trial_file
 from iolab.files.store.directory import RunDirectory
@@ -31,8 +31,6 @@ from iolab.studies.run.goal import Goal, undecided
 from iolab.studies.run.plan import Plan
 
 if TYPE_CHECKING:
-    from iolab.domain.executor import Display, Executor
-    from iolab.domain.record import Record
     from iolab.domain.trial import DeviceIdentity, Trial
     from iolab.studies.run.parts import Block
 

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import InputError
 from iolab.base.option import shown
-from iolab.domain.trial import CommandsPhase, FioPhase, TimedCommandPhase
+from iolab.domain.trial import CommandsPhase, FioPhase, Phase, Target, TimedCommandPhase
 from iolab.machines.system.state import state_directory
 
 if TYPE_CHECKING:
-    from iolab.domain.trial import Phase, Target
     from iolab.files.experiment import Experiment
     from iolab.files.store.state import RunState
 

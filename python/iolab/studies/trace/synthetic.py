@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from iolab.base.errors import InputError
 from iolab.base.quantity import format_bytes
 from iolab.base.toml import written
-from iolab.base.trace_files import trace_of
+from iolab.base.trace_files import Trace, trace_of
 from iolab.files.experiment import loads
 from iolab.files.store import read
 from iolab.studies import run as running
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-    from iolab.base.trace_files import Trace
     from iolab.domain.executor import Display
 
 QUANTILES = 999

@@ -34,15 +34,13 @@ from iolab.base.errors import InputError
 from iolab.base.schema import checked_json
 from iolab.base.toml import parse, write
 from iolab.domain.trial.trial import SEED_MAX
-from iolab.domain.tune.space import flat, nested
-from iolab.files.experiment import loads
+from iolab.domain.tune.space import Point, Space, flat, nested
+from iolab.files.experiment import Experiment, loads
 from iolab.files.store.directory import check_free
 from iolab.studies.run.reconcile import digest
 
 if TYPE_CHECKING:
-    from iolab.domain.tune.space import Point, Space
     from iolab.domain.tune.tuning import Tuning
-    from iolab.files.experiment import Experiment
     from iolab.files.store.read import RunData
 
 FORMAT: Literal[1] = 1

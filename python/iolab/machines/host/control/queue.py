@@ -20,10 +20,9 @@ from iolab.machines.host.control import kernel_file
 from iolab.machines.host.control.applier import AppliedValue, Applier, Context, queue_device
 from iolab.machines.system import driver_tags, scheduler
 from iolab.machines.system.action import WriteFile
-from iolab.machines.system.block import shown
+from iolab.machines.system.block import BlockDevice, shown
 
 if TYPE_CHECKING:
-    from iolab.machines.system.block import BlockDevice
     from iolab.machines.system.undo import UndoJournal
 
 
