@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -207,11 +206,3 @@ class SilentDisplay:
         self.lines.append(line)
 
     def end(self) -> None: ...
-
-
-def events(run: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run / "journal.jsonl").read_text().splitlines()]
-
-
-def event_names(run: Path) -> list[str]:
-    return [event["event"] for event in events(run)]

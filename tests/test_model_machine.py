@@ -11,7 +11,7 @@ from typing import Any
 
 import polars
 import pytest
-from fake_machine import SilentDisplay, events
+from fake_machine import SilentDisplay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
@@ -22,6 +22,7 @@ from iolab.studies.run import plan, resume
 from iolab.studies.run.machine_executor import MachineExecutor
 from support.command_line import CommandLine, wait_until
 from support.machines import MACHINE, QUICK, READS, line_of, write_machine
+from support.runs import journal
 from support.simulated import experiment, refusals, run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
@@ -248,7 +249,7 @@ def test_a_run_says_what_it_is_a_simulation_of_and_keeps_its_files(here: Path) -
     found = run(f"{HEAD}{READS}")
     assert found.machine["model"]["name"] == "model:small.toml"
     assert found.machine["kernel"]["release"] == "2.6.35"
-    assert events(found.path)[0]["seed"] == 7
+    assert journal(found.path)[0]["seed"] == 7
     record = found.record(0)
     assert record.observed["model"]["seed"] == record.spec.seed
     assert record.observed["device"]["scheduler"] == "cfq"
