@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -143,7 +144,7 @@ def _compare_traces(paths: list[Path], same_within: float, *, json: bool) -> Non
 
     found = compare_traces(trace_of(paths[:1]), trace_of(paths[1:]), same_within)
     if json:
-        print_json({"comparisons": [one.as_dict() for one in found], "problems": [ONE_EACH]})
+        print_json({"comparisons": [asdict(one) for one in found], "problems": [ONE_EACH]})
         return
     from iolab.presentation.table.trace import compared
     from iolab.presentation.terminal import show

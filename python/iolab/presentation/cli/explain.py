@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -96,10 +97,10 @@ def _explain_traces(paths: list[Path], *, json: bool) -> None:
     traces = [trace_of([path]) for path in paths]
     if len(traces) == 1:
         slow = explain_slow(traces[0])
-        print_json(slow.as_dict()) if json else show(*trace_explanation.slow(slow))
+        print_json(asdict(slow)) if json else show(*trace_explanation.slow(slow))
         return
     change = explain_change(*traces)
-    print_json(change.as_dict()) if json else show(*trace_explanation.change(change))
+    print_json(asdict(change)) if json else show(*trace_explanation.change(change))
 
 
 def _inputs(paths: list[Path], metrics: list[str], baseline: str | None, from_: str | None) -> Inputs:
@@ -127,7 +128,7 @@ def _print_explanation(inputs: Inputs, *, everything: bool, json: bool) -> None:
             {
                 "causes": [one.as_dict() for one in found],
                 "explanations": [one.as_dict() for one in explained],
-                "stage_times": [one.as_dict() for one in stage_times(inputs.frame)] if inputs.is_one_setting else [],
+                "stage_times": [asdict(one) for one in stage_times(inputs.frame)] if inputs.is_one_setting else [],
                 "probes_off": inputs.probes_off,
                 "problems": inputs.problems,
             }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import InputError
@@ -58,10 +58,6 @@ class SlowRequests:
     stages: list[Stage]
     traits: list[Trait]
 
-    def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Group:
@@ -89,10 +85,6 @@ class Change:
     slower_ns: float
     """What comes from requests alike that took longer, or less."""
     groups: list[Group]
-
-    def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
-        return asdict(self)
 
 
 def explain_slow(trace: Trace) -> SlowRequests:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.base.trace_files import Trace
@@ -39,10 +39,6 @@ class TraceComparison:
     judgement: Judgement | None
     """None if there are not enough independent stretches."""
     why_not: str | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
-        return asdict(self)
 
 
 def is_trace(path: Path) -> bool:

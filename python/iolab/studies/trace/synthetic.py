@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,10 +42,6 @@ class Difference:
     """In the unit of `words`."""
     words: str
     alike: bool
-
-    def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
-        return asdict(self)
 
 
 def beside(trace: Trace, synthetic: str, machine: str, progress: Display, *, seed: int = 1) -> list[Difference]:
