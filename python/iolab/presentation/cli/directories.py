@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iolab.base import beneath
 from iolab.base.errors import InputError
+from iolab.domain.comparison import Comparison
 from iolab.files.collection.place import runs_below
 from iolab.files.store import read
 from iolab.files.store.sweep_directory import SweepDirectory, is_sweep
 from iolab.studies.run import search_file
 from iolab.studies.tuner.directory import is_tune
-
-if TYPE_CHECKING:
-    from iolab.domain.comparison import Comparison
 
 NAMED_MAX = 3
 CONFIRM = "confirm"
