@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from iolab.base.errors import InputError, unknown
 from iolab.domain.comparison import Comparison, Numbers, Pair, compare_pairs, place_of
 from iolab.domain.durable_rule import rule_sentences
@@ -429,8 +431,6 @@ def _pair(run: MeasuredRun, place: Place, ours: tuple[str, Numbers], theirs: tup
 
 def _by_boot(values: Numbers, rounds_per_boot: int) -> Numbers:
     """The typical value of each boot's rounds, of those that have one."""
-    import numpy as np
-
     found: Numbers = []
     for first in range(0, len(values), rounds_per_boot):
         present = [value for value in values[first : first + rounds_per_boot] if value is not None]
@@ -465,8 +465,6 @@ def row_of(
 
 def cell_of(numbers: Numbers, reason: str | None) -> Cell:
     """The typical value and the spread of values, one per round; `reason`: why they are absent, if they are."""
-    import numpy as np
-
     values = np.array([number for number in numbers if number is not None])
     if not len(values):
         return Cell(None, None, 0, reason, numbers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -116,8 +117,6 @@ def _place(read: History, since: str) -> int:
     for place, moment in enumerate(read.moments):
         if since in (moment.name, str(moment)):
             return place
-    from datetime import UTC, datetime
-
     try:
         when = datetime.fromisoformat(since)
     except ValueError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -248,8 +249,6 @@ def _stored_results() -> list[Part]:
 
 
 def _scores(of_models: list[Part]) -> dict[str, Entries]:
-    from dataclasses import asdict
-
     from iolab.studies.reproduction.scorecard import scores
 
     return {"scorecard": [{**asdict(score), "skill": score.skill} for score in scores(of_models)]} if of_models else {}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from iolab.base import output_file
 from iolab.base.errors import InputError
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import Json
@@ -70,8 +71,6 @@ def machine(
     intervals, and reports its errors on the last third beside predictors without a model; the file holds both. A device
     that is in use or holds data is only read (docs/safety.md).
     """
-    from iolab.base import output_file
-
     if json and not output_file.is_stdout(output) and action == "describe":
         raise InputError("prints the file on standard output", where="--json", remedy="leave --output out")
     if action == "calibrate":
@@ -92,7 +91,6 @@ def machine(
 def _calibrate(
     sources: list[Path], output: Path, *, like: str | None, around: str | None, out: Path | None, json: bool
 ) -> None:
-    from iolab.base import output_file
     from iolab.presentation.progress import display
     from iolab.presentation.table.calibration import calibration_tables
     from iolab.presentation.terminal import show

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
@@ -86,7 +87,6 @@ def record(
 
 
 def _seconds(text: str | None, where: str) -> float | None:
-    from iolab.base.errors import InputError
     from iolab.base.quantity import parse_duration_ns
 
     if text is None:
@@ -98,7 +98,6 @@ def _seconds(text: str | None, where: str) -> float | None:
 
 
 def _kib(text: str) -> int:
-    from iolab.base.errors import InputError
     from iolab.base.quantity import parse_bytes
 
     try:

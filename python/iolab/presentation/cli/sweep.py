@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -92,8 +93,6 @@ def _requests(
     experiments: Sequence[Path], machines: Sequence[str], rounds: int | None
 ) -> tuple[list[CellRequest], int | None]:
     """The cells of the sweep, and the seed that a sweep's file names."""
-    from dataclasses import replace
-
     from iolab.studies.run import sweep_file
     from iolab.studies.run.cells import CellRequest
 
@@ -112,8 +111,6 @@ def _requests(
 
 
 def _show(path: Path, metrics: Sequence[str], *, as_json: bool) -> None:
-    from dataclasses import asdict
-
     from iolab.presentation.table import verdict_grid
 
     if as_json:
