@@ -75,7 +75,6 @@ def cost(
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
-            "--fail-on",
             metavar="CONDITION",
             help="Exit with status 1 if a path's change lies beyond this with its whole interval: "
             '"instructions > +0.5 %", "allocations > 0". May be given several times.',

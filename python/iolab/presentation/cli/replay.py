@@ -24,7 +24,6 @@ def replay(
     on: Annotated[
         str,
         typer.Option(
-            "--on",
             metavar="PLACE",
             help="The place: a block device, a directory, or a simulated machine, model:NAME.",
             autocompletion=complete.machines,
@@ -33,7 +32,6 @@ def replay(
     setting: Annotated[
         list[str] | None,
         typer.Option(
-            "--setting",
             metavar="CONTROL=VALUE",
             help="A setting to compare, such as scheduler=bfq; several controls with ; between them. May be given "
             "several times; the first is the baseline.  [default: everything as it is]",

@@ -90,7 +90,6 @@ def run(
     setting: Annotated[
         list[str] | None,
         typer.Option(
-            "--setting",
             metavar="CONTROL=VALUE",
             help="Of a fio job file: a setting to compare, such as scheduler=bfq; several controls with ; between "
             "them. May be given several times; the first is the baseline.  [default: everything as it is]",
