@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from iolab.base.errors import MachineError
-from iolab.domain.trial import DirectoryTarget, FileTarget, ScratchTarget
+from iolab.domain.trial import DeviceTarget, DirectoryTarget, FileTarget, ScratchTarget
 from iolab.machines.system import lock
 
 # Processes of their own take the locks too, where all of the machine's runs take them.
@@ -73,10 +74,6 @@ def test_the_child_of_a_dead_run_is_waited_for(
 
 @pytest.mark.root
 def test_a_device_s_node_is_locked_for_others_as_well(loop_device: Path, state_dir: Path) -> None:
-    import fcntl
-
-    from iolab.domain.trial import DeviceTarget
-
     target = DeviceTarget(path=str(loop_device), destroy=False)
     with loop_device.open("rb") as node:
         with lock.of_target(target), pytest.raises(BlockingIOError):

@@ -13,7 +13,7 @@ from iolab.machines.system import mounts, scratch
 from iolab.machines.system.block import shown
 from iolab.machines.system.filesystem import FILESYSTEMS
 from iolab.machines.system.undo import UndoJournal
-from support.devices import loops_backed_under
+from support.devices import detach, loops_backed_under
 
 SIZE_BYTES = 384 << 20
 """mkfs.xfs wants 300 MiB at least."""
@@ -117,8 +117,6 @@ def test_without_root_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, state_
 @pytest.mark.machine
 def test_it_starts_with_the_kernel_s_default_scheduler(leftovers: None, loop_device: Path) -> None:
     """A loop device keeps its scheduler when it is detached; what an earlier user left comes back afterwards."""
-    from support.devices import detach
-
     scheduler = Path("/sys/block") / loop_device.name / "queue" / "scheduler"
     scheduler.write_text("bfq")
     detach(loop_device)
