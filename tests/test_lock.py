@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from iolab.base.errors import MachineError
-from iolab.domain.trial import DeviceTarget, DirectoryTarget, FileTarget, ScratchTarget
+from iolab.domain.trial import DeviceTarget, DirectoryTarget, FileTarget
 from iolab.machines.system import lock
+from support.trials import scratch_target
 
 # Processes of their own take the locks too, where all of the machine's runs take them.
 pytestmark = pytest.mark.machine
@@ -42,9 +43,7 @@ def test_a_file_is_the_same_by_another_name(tmp_path: Path, state_dir: Path) -> 
 
 
 def test_scratch_targets_do_not_exclude_each_other(state_dir: Path) -> None:
-    target = ScratchTarget(
-        size_bytes=1, filesystem=None, mkfs_options="", mount_options="", backing_directory=None, sector_bytes=None
-    )
+    target = scratch_target(size_bytes=1, filesystem=None)
     with lock.of_target(target), lock.of_target(target):
         pass
 

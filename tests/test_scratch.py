@@ -14,21 +14,14 @@ from iolab.machines.system.block import shown
 from iolab.machines.system.filesystem import FILESYSTEMS
 from iolab.machines.system.undo import UndoJournal
 from support.devices import detach, loops_backed_under
+from support.trials import scratch_target
 
 SIZE_BYTES = 384 << 20
 """mkfs.xfs wants 300 MiB at least."""
 
 
 def target(**changes: object) -> ScratchTarget:
-    plain = {
-        "size_bytes": SIZE_BYTES,
-        "filesystem": "ext4",
-        "mkfs_options": "",
-        "mount_options": "",
-        "backing_directory": None,
-        "sector_bytes": None,
-    }
-    return ScratchTarget.model_validate({**plain, **changes})
+    return scratch_target(**{"size_bytes": SIZE_BYTES, **changes})
 
 
 pytestmark = pytest.mark.root

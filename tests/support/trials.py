@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from iolab.domain.record import Record
-from iolab.domain.trial import DirectoryTarget, LoadPhase, Phase, Trial
+from iolab.domain.trial import DirectoryTarget, LoadPhase, Phase, ScratchTarget, Trial
 from iolab.domain.workload.job import ONE_AT_A_TIME
 from iolab.domain.workload.load import file_json, group_json, job_json, phase_json, plain_pattern, until_json
 
@@ -14,9 +14,8 @@ Json = dict[str, Any]
 MIB = 1 << 20
 
 
-def scratch_target(**changes: Any) -> Json:
+def scratch_target(**changes: Any) -> ScratchTarget:
     plain = {
-        "kind": "scratch",
         "size_bytes": 128 * MIB,
         "filesystem": "ext4",
         "mkfs_options": "",
@@ -24,7 +23,7 @@ def scratch_target(**changes: Any) -> Json:
         "backing_directory": None,
         "sector_bytes": None,
     }
-    return {**plain, **changes}
+    return ScratchTarget.model_validate({**plain, **changes})
 
 
 def trial(phases: Sequence[Phase], target: Any = None, controls: Json | None = None) -> Trial:
@@ -43,7 +42,7 @@ def trial(phases: Sequence[Phase], target: Any = None, controls: Json | None = N
 
 
 def io_trial(
-    target: Json,
+    target: Any,
     *,
     controls: Json | None = None,
     read_share: float = 1.0,
