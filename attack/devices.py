@@ -13,13 +13,12 @@ import subprocess
 import time
 import uuid
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from family import Attack, Family, Lane, Outcome
-from ground import Ground, detach_under, digest, ground, ill_told, run_to_end
+from family import Family, Outcome
+from ground import Ground, detach_under, digest, ill_told, lane_on_ground, run_to_end
 from support.devices import MIB, attach, command, detach, sparse_file
 from support.leftovers import kill_processes
 from support.runs import events
@@ -397,18 +396,9 @@ class Devices:
         try:
             attempt(scene)
         finally:
-            kill_processes(self.own.state)
-            with suppress(subprocess.TimeoutExpired):
-                self.own.iolab("restore", status=None)
-            detach_under(self.own.work)
             self.own.clear()
+            detach_under(self.own.work)
         return Outcome(1, [f"{attempt.__name__}: {line}" for line in scene.wrong])
-
-
-@contextmanager
-def lane(lane: Lane) -> Iterator[Attack]:
-    with ground(lane) as own:
-        yield Devices(own)
 
 
 FAMILY = Family(
@@ -416,6 +406,6 @@ FAMILY = Family(
     what="devices with data, in use, replaced, named by options of mkfs and mount",
     attacks=len(SCENES),
     attacks_quick=QUICK,
-    lane=lane,
+    lane=lambda lane: lane_on_ground(Devices, lane),
     needs_root=True,
 )

@@ -7,11 +7,11 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from family import Lane
+from family import Attack, Lane
 from support.command_line import CommandLine, Outcome
 from support.devices import attach, command, loops_backed_under, sparse_file
 from support.leftovers import kill_processes
@@ -54,6 +54,12 @@ def ground(lane: Lane) -> Iterator[Ground]:
     finally:
         made.clear()
         detach_under(lane.directory)
+
+
+@contextmanager
+def lane_on_ground(made: Callable[[Ground], Attack], lane: Lane) -> Iterator[Attack]:
+    with ground(lane) as own:
+        yield made(own)
 
 
 def remove_inside(directory: Path) -> None:

@@ -12,12 +12,12 @@ import shlex
 import shutil
 import struct
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from family import Attack, Family, Lane
+from family import Family
+from in_child import lane_of
 from mutate import EXTREMES, mutated, mutated_json
 
 if TYPE_CHECKING:
@@ -367,18 +367,10 @@ def _place(defect: BaseException) -> str:
     return "?" if at is None else f"{Path(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno}"
 
 
-@contextmanager
-def lane(lane: Lane) -> Iterator[Attack]:
-    from in_child import lane_of
-
-    with lane_of("guests", lane) as attack:
-        yield attack
-
-
 FAMILY = Family(
     name="guests",
     what="agents that lie, kernels that hang, modules in circles, parameters with commas",
     attacks=10_000,
     attacks_quick=200,
-    lane=lane,
+    lane=lambda lane: lane_of("guests", lane),
 )

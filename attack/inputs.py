@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 import shutil
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from family import Attack, Family, Lane
+from family import Family
+from in_child import lane_of
 from mutate import mutated, mutated_json
 
 TOP = Path(__file__).parents[1]
@@ -192,18 +193,10 @@ def _changed_lines(content: bytes, rng: random.Random) -> bytes:
     return b"\n".join(lines) + b"\n"
 
 
-@contextmanager
-def lane(lane: Lane) -> Iterator[Attack]:
-    from in_child import lane_of
-
-    with lane_of("inputs", lane) as attack:
-        yield attack
-
-
 FAMILY = Family(
     name="inputs",
     what="experiments, job files, machines, importers' files and undo journals with changes",
     attacks=100_000,
     attacks_quick=200,
-    lane=lane,
+    lane=lambda lane: lane_of("inputs", lane),
 )

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from family import Attack, Family, Lane, Outcome
-from ground import Ground, detach_under, digest, ground, ill_told, run_to_end
+from family import Family, Outcome
+from ground import Ground, detach_under, digest, ill_told, lane_on_ground, run_to_end
 from support.command_line import NOBODY as AS_NOBODY
 from support.command_line import Outcome as Told
 from support.devices import MIB, attach, sparse_file
@@ -277,17 +277,11 @@ class Others:
         return Outcome(1, [f"{attempt.__name__}: {line}" for line in scene.wrong])
 
 
-@contextmanager
-def lane(lane: Lane) -> Iterator[Attack]:
-    with ground(lane) as own:
-        yield Others(own)
-
-
 FAMILY = Family(
     name="others",
     what="directories of another user, who plants and swaps links; outputs onto devices and inputs",
     attacks=300,
     attacks_quick=len(SCENES),
-    lane=lane,
+    lane=lambda lane: lane_on_ground(Others, lane),
     needs_root=True,
 )

@@ -14,14 +14,14 @@ import signal
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 
-from family import Attack, Family, Lane, Outcome
-from ground import Ground, detach_under, digest, ground, ill_told, run_to_end
+from family import Family, Outcome
+from ground import Ground, detach_under, digest, ill_told, lane_on_ground, run_to_end
 from support.command_line import NOBODY as AS_NOBODY
 from support.command_line import CommandLine
 from support.command_line import Outcome as Told
@@ -585,17 +585,11 @@ class Planted:
         return Outcome(1, [f"{name}: {line}" for line in scene.wrong])
 
 
-@contextmanager
-def lane(lane: Lane) -> Iterator[Attack]:
-    with ground(lane) as own:
-        yield Planted(own)
-
-
 FAMILY = Family(
     name="planted",
     what="modules, state, undo files, links, names and outputs that somebody else planted",
     attacks=len(SCENES),
     attacks_quick=QUICK,
-    lane=lane,
+    lane=lambda lane: lane_on_ground(Planted, lane),
     needs_root=True,
 )

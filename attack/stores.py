@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from family import Attack, Family, Lane
+from family import Family
+from in_child import lane_of
 from mutate import VALUES, mutated
 
 EXPERIMENT = """\
@@ -333,18 +334,10 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-@contextmanager
-def lane(lane: Lane) -> Iterator[Attack]:
-    from in_child import lane_of
-
-    with lane_of("stores", lane) as attack:
-        yield attack
-
-
 FAMILY = Family(
     name="stores",
     what="stored runs with damage, shown, compared, reported and gone on with",
     attacks=2000,
     attacks_quick=25,
-    lane=lane,
+    lane=lambda lane: lane_of("stores", lane),
 )

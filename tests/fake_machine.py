@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
+from iolab.domain.phase_record import GroupRecord, Usage, group_record
 from iolab.domain.record import Fault, Record
 from iolab.domain.trial import DeviceIdentity, LoadPhase, Trial
 from iolab.files.experiment import Experiment, loads
+from support.trials import record
 
 MS = 1_000_000
 EXPERIMENT = """\
@@ -87,19 +88,14 @@ def record_of(trial: Trial, *, status: str = "ok", speed: float = 1.0) -> Record
     """What a machine of that speed would have handed back."""
     loads = [phase for phase in trial.phases if isinstance(phase, LoadPhase) and phase.measured]
     measured = loads if status not in ("failed", "interrupted") else []
-    return Record.model_validate(
-        {
-            "spec": trial,
-            "status": status,
-            "started_unix_ns": 1_700_000_000_000_000_000 + trial.trial,
-            "ended_unix_ns": 1_700_000_001_000_000_000 + trial.trial,
-            "controls_applied": {},
-            "controls_absent": {},
-            "phases": [_phase_record(trial, phase.name, phase.load, speed) for phase in measured],
-            "observed": {},
-            "faults": [] if status == "ok" else [Fault(what="it broke", errno=5, count=2, phase="main")],
-            "notes": ["polling was refused"],
-        }
+    return record(
+        trial,
+        *(_phase_record(trial, phase.name, phase.load, speed) for phase in measured),
+        status=status,
+        started_unix_ns=1_700_000_000_000_000_000 + trial.trial,
+        ended_unix_ns=1_700_000_001_000_000_000 + trial.trial,
+        faults=[] if status == "ok" else [Fault(what="it broke", errno=5, count=2, phase="main")],
+        notes=["polling was refused"],
     )
 
 
@@ -122,36 +118,28 @@ def _phase_record(trial: Trial, name: str, load: Any, speed: float) -> dict[str,
     }
 
 
-def _group_record(group: dict[str, Any], draw: random.Random, speed: float) -> dict[str, Any]:
-    return {
-        "name": group["name"],
-        "notes": [],
-        "cpu_user_ns": 90 * MS,
-        "cpu_system_ns": 200 * MS,
-        "context_switches_voluntary": 10,
-        "context_switches_involuntary": 1,
-        "faults_minor": 3,
-        "faults_major": 0,
-        "jobs": [_job_record(job, draw, speed, is_null=group["engine"] == "null") for job in group["jobs"]],
-    }
+def _group_record(group: dict[str, Any], draw: random.Random, speed: float) -> GroupRecord:
+    usage = Usage(90 * MS, 200 * MS, context_switches_voluntary=10, context_switches_involuntary=1, faults_minor=3)
+    jobs: Any = [_job_record(job, draw, speed, is_null=group["engine"] == "null") for job in group["jobs"]]
+    return group_record(group["name"], usage, jobs)
 
 
 def _job_record(job: dict[str, Any], draw: random.Random, speed: float, *, is_null: bool) -> dict[str, Any]:
     count = int(10_000 * speed * draw.uniform(0.999, 1.001))
     if is_null:
         return {
-            **_job_of(job["name"], [_op_record(0, draw) for _ in range(3)]),
+            **job_of(job["name"], [_op_record(0, draw) for _ in range(3)]),
             "null": _op_record(count, draw),
             "intervals": [{**_interval_record(index, 0, 0), **_null_interval(count // 10)} for index in range(10)],
         }
     reads = int(count * job["read_share"])
     return {
-        **_job_of(job["name"], [_op_record(reads, draw), _op_record(count - reads, draw), _op_record(0, draw)]),
+        **job_of(job["name"], [_op_record(reads, draw), _op_record(count - reads, draw), _op_record(0, draw)]),
         "intervals": [_interval_record(index, reads // 10, (count - reads) // 10) for index in range(10)],
     }
 
 
-def _job_of(name: str, ops: list[dict[str, Any]]) -> dict[str, Any]:
+def job_of(name: str, ops: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "name": name,
         "finished_ns": 1000 * MS,
@@ -218,11 +206,3 @@ class SilentDisplay:
         self.lines.append(line)
 
     def end(self) -> None: ...
-
-
-def events(run: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run / "journal.jsonl").read_text().splitlines()]
-
-
-def event_names(run: Path) -> list[str]:
-    return [event["event"] for event in events(run)]

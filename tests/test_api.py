@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import iolab
+import iolab.presentation.api as api
 import pandas
 import polars as pl
 import pytest
@@ -215,8 +216,6 @@ def test_mistakes_are_errors_of_one_line(run: iolab.Run, tmp_path: Path) -> None
 def test_what_the_system_refuses_is_an_error_of_iolab(
     run: iolab.Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    import iolab.presentation.api as api
-
     def refuse(*_: object) -> int:
         raise PermissionError(13, "Permission denied", "/x")
 
@@ -226,8 +225,6 @@ def test_what_the_system_refuses_is_an_error_of_iolab(
 
 
 def test_an_interrupted_run_is_an_error_of_iolab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import iolab.presentation.api as api
-
     def interrupted(*_: object, **__: object) -> None:
         raise iolab.InterruptedRun("stopped", where="out")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from pathlib import Path
@@ -24,6 +23,7 @@ from iolab.presentation.table.bisection import largest_step
 from iolab.studies.run import run
 from iolab.studies.run.question import question
 from support.command_line import CommandLine, wait_until
+from support.runs import events
 
 EXPERIMENT = """
 title = "Which version?"
@@ -398,8 +398,7 @@ def test_a_killed_search_goes_on_and_measures_nothing_twice(iolab: CommandLine, 
     process.wait()
     found = iolab("bisect", "--resume", "hunt", "--json").json()
     assert [change["last"] for change in found["changes"]] == ["v11"]
-    events = [json.loads(line) for line in journal.read_text().splitlines()]
-    finished = [event["trial"] for event in events if event["event"] == "trial_finished" and not event.get("adopted")]
+    finished = [event["trial"] for event in events(tmp_path / "hunt", "trial_finished") if not event.get("adopted")]
     assert len(finished) == len(set(finished))
 
 

@@ -7,7 +7,7 @@ does. A kernel function that a comment names is on one of these pages, so that i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -44,6 +44,17 @@ def files(*folders: str) -> Iterator[Path]:
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in _COMMENT and "guest" not in path.relative_to(ROOT / folder).parts and path.is_file():
                 yield path
+
+
+def in_comments(found_in: Callable[[str], Iterable[str]], *folders: str, suffix: str = "") -> list[str]:
+    """What is found in comments of files in the folders, each with its file."""
+    return [
+        f"{path.relative_to(ROOT)}: {one}"
+        for path in files(*folders)
+        if path != Path(__file__) and path.suffix.endswith(suffix)
+        for text in comments(path)
+        for one in found_in(text)
+    ]
 
 
 def comments(path: Path) -> list[str]:
@@ -83,13 +94,7 @@ def passages(page: Path) -> list[str]:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_pages_that_are_cited_exist(folder: str) -> None:
-    wrong = [
-        f"{path.relative_to(ROOT)}: {page}"
-        for path in files(folder)
-        if path != Path(__file__)
-        for text in comments(path)
-        for page in broken_pages(text)
-    ]
+    wrong = in_comments(broken_pages, folder)
     assert not wrong, "\n".join(wrong)
 
 
@@ -105,24 +110,12 @@ def test_files_of_crates_that_are_cited_exist() -> None:
 
 
 def test_no_comment_cites_a_note_or_a_section_of_nothing() -> None:
-    wrong = [
-        f"{path.relative_to(ROOT)}: {match[0]}"
-        for path in files("crates", "fuzz")
-        if path.suffix == ".rs"
-        for text in comments(path)
-        for match in _NOWHERE.finditer(text)
-    ]
+    wrong = in_comments(lambda text: (match[0] for match in _NOWHERE.finditer(text)), "crates", "fuzz", suffix=".rs")
     assert not wrong, "cite the source or a page of docs/model/sources/:\n" + "\n".join(wrong)
 
 
 def test_kernel_files_are_cited_with_a_version() -> None:
-    wrong = [
-        f"{path.relative_to(ROOT)}: {file}"
-        for path in files("crates")
-        if path.suffix == ".rs"
-        for text in comments(path)
-        for file in without_version(text)
-    ]
+    wrong = in_comments(without_version, "crates", suffix=".rs")
     assert not wrong, "which version?\n" + "\n".join(wrong)
 
 

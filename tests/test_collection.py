@@ -26,6 +26,7 @@ from iolab.files.collection import labels
 from iolab.files.collection.collection import Collection
 from iolab.files.collection.listing import Listing
 from iolab.files.collection.run_reader import Read, read_runs
+from iolab.files.store import read
 from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.site import overview
 from iolab.presentation.site import run as run_page
@@ -89,8 +90,6 @@ def test_what_is_kept_of_a_run_is_what_show_tells(runs: Path) -> None:
     collection = Collection(runs)
     collection.refresh()
     ((_, extract),) = collection.extracts([collection.entry("old")])
-    from iolab.files.store import read
-
     summary = summarise(read(runs / "old"))
     told = {(one.metric, one.setting): (one.judgement.verdict, one.judgement.ratio) for one in summary.comparisons}
     assert {(one.metric, one.setting): (one.verdict, one.ratio) for one in extract.judged} == told

@@ -168,11 +168,8 @@ def test_the_rule_names_who_keeps_it(simulated: RunData) -> None:
     assert "dsync (" in sentence and "unknown, with fewer than 1,000 syncs in a round, of group" in sentence
 
 
-def test_a_disk_commits_once_a_turn_and_misses_the_rule_with_a_growing_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_commits_once_a_turn_and_misses_the_rule_with_a_growing_log(here: Path) -> None:
     """Of 7,200 revolutions a minute, 120 in a second; a growing log needs the journal's place too."""
-    monkeypatch.chdir(tmp_path)
     text = MODEL.replace("nvme", "one_disk") + LOG.format(writers=1, records=1100) + "direct = true\n"
     found = run(text + "[settings.disk]\n[settings.grown]\nworkload = { preallocated = false }\n")
     assert typical(found, "commit.iops", "disk") == pytest.approx(120, rel=0.02)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,8 +43,6 @@ def test_a_value_is_refused_in_one_line_or_normalized_once(name: str, value: Any
 
 @pytest.mark.parametrize("name", CONTROLS)
 def test_each_example_is_valid(name: str) -> None:
-    import tomllib
-
     table = tomllib.loads(CONTROLS[name].example_line)
     control.validate(name, table[name])
 

@@ -15,6 +15,7 @@ from iolab.domain.control import UnsupportedSetting
 from iolab.domain.control.cell import LETTERS, Cell, resolve
 from iolab.files.experiment import loads
 from iolab.machines.host.control import AppliedValue, Context, apply, place
+from iolab.machines.system import interrupt
 from iolab.machines.system.block import device_at
 from iolab.machines.system.undo import UndoJournal
 from support.experiments import SCRATCH, experiment
@@ -118,8 +119,6 @@ def test_another_engine_cannot_queue_elsewhere(placed: dict[str, AppliedValue]) 
 @pytest.mark.root
 @pytest.mark.machine
 def test_a_loop_device_s_threads_are_its_interrupt_and_are_let_go(loop_device: Path, state_dir: Path) -> None:
-    from iolab.machines.system import interrupt
-
     mask = interrupt.workqueue_mask().read_text()
     device = device_at(loop_device)
     affinity = (device.queue / "rq_affinity").read_text()

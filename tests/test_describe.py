@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from iolab.domain.trial import DirectoryTarget, ScratchTarget
+from iolab.domain.trial import DirectoryTarget
 from iolab.machines.host import describe, doctor
 from iolab.machines.system.block import device_at
 from iolab.machines.system.facts import absent, fields, files, is_absent, text
 from iolab.machines.system.undo import UndoJournal
+from support.trials import scratch_target
 
 
 def test_the_description_is_json_and_complete(tmp_path: Path) -> None:
@@ -23,14 +24,7 @@ def test_the_description_is_json_and_complete(tmp_path: Path) -> None:
 
 
 def test_a_scratch_target_is_described_before_its_place_exists(tmp_path: Path) -> None:
-    target = ScratchTarget(
-        size_bytes=1,
-        filesystem=None,
-        mkfs_options="",
-        mount_options="",
-        backing_directory=str(tmp_path / "not" / "yet"),
-        sector_bytes=None,
-    )
+    target = scratch_target(size_bytes=1, filesystem=None, backing_directory=str(tmp_path / "not" / "yet"))
     assert describe.describe(target)["target"]["place"] == str(tmp_path)
 
 

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import pytest
 from iolab import _native
 from iolab.domain.definition import Verdict
+from iolab.files import store
 from iolab.files.store import read
 from support.command_line import CommandLine
 from support.devices import queue_attribute
@@ -129,8 +130,6 @@ def test_a_scratch_device_is_tuned_measured_and_gone(iolab: CommandLine) -> None
     iolab.write("schedulers.toml", experiment(SCRATCH, settings=TWO_SCHEDULERS))
     iolab("run", "schedulers.toml", "--out", "run")
     assert statuses(iolab.cwd / "run") == ["ok"] * 4
-    from iolab.files import store
-
     record = store.read(iolab.cwd / "run").record(0)
     assert record.controls_applied["scheduler"]["applied"]["name"] == record.spec.setting.replace(
         "deadline", "mq-deadline"

@@ -7,9 +7,12 @@ import signal
 import subprocess
 from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
-from iolab.machines.system import lock
+from iolab.files.store import read
+from iolab.machines.system import cgroup, io_cost, lock
+from iolab.machines.system.action import EraseSwap
 from support import workers
 from support.command_line import CommandLine, Started, wait_until
 from support.devices import command
@@ -135,8 +138,6 @@ def needs_bfq(request: pytest.FixtureRequest) -> None:
 )
 def test_groups_compete_in_control_groups_of_their_own(iolab: CommandLine, job: str, filesystem: str) -> None:
     path = run(iolab, iostest(job=job, filesystem=filesystem))
-    from iolab.files.store import read
-
     data = read(path)
     values = data.job_metrics().filter(metric="rate_bytes_per_s")
     rates = dict(values.select("job", "value").iter_rows())
@@ -186,15 +187,11 @@ def test_io_cost_shares_by_its_model_and_is_set_back(iolab: CommandLine) -> None
 
 
 def io_version() -> int | None:
-    from iolab.machines.system import cgroup
-
     found = cgroup.find("blkio", "io")
     return found.version if found else None
 
 
 def io_cost_files() -> list[Path] | None:
-    from iolab.machines.system import cgroup, io_cost
-
     found = cgroup.find("blkio", "io")
     if found is None or not io_cost.is_there(found.root):
         return None
@@ -202,8 +199,6 @@ def io_cost_files() -> list[Path] | None:
 
 
 def test_a_controller_of_the_other_version_is_refused(iolab: CommandLine) -> None:
-    from iolab.machines.system import cgroup
-
     found = cgroup.find("blkio", "io")
     if found is None or found.version != 1:
         pytest.skip("the I/O controller is not mounted as version 1 here")
@@ -218,8 +213,6 @@ def test_a_target_without_a_queue_is_refused(iolab: CommandLine, tmp_path: Path)
 
 def test_a_mix_runs_in_nested_groups_with_a_limit(iolab: CommandLine) -> None:
     path = run(iolab, neighbours())
-    from iolab.files.store import read
-
     data = read(path)
     rows = data.job_metrics()
     of_batch = dict(rows.filter(job="batch").select("metric", "value").iter_rows())
@@ -234,8 +227,6 @@ def test_a_mix_runs_in_nested_groups_with_a_limit(iolab: CommandLine) -> None:
 def test_the_end_of_a_job_ends_the_other_groups(iolab: CommandLine) -> None:
     text = neighbours(more='ends_with = "scan"', ends="operations = 20").replace('duration = "400ms"\n', "")
     path = run(iolab, text)
-    from iolab.files.store import read
-
     ops = dict(read(path).job_metrics().filter(metric="iops", op="all").select("job", "value").iter_rows())
     assert min(ops.values()) > 0
 
@@ -250,8 +241,6 @@ def test_a_key_of_the_other_version_is_refused_before_anything_is_made(iolab: Co
 
 def test_sorters_swap_to_the_scratch_device(iolab: CommandLine) -> None:
     path = run(iolab, qsbench())
-    from iolab.files.store import read
-
     data = read(path)
     values = dict(data.metrics.filter(op="all").select("key", "value").iter_rows())
     assert values["swap_out_bytes"] > 8 << 20
@@ -289,10 +278,6 @@ def test_a_killed_run_s_swap_area_is_erased_and_another_one_is_left(iolab: Comma
     outcome = iolab("restore")
     assert f"erased the swap area that was made on {loop_device}" in outcome.stdout
     assert command("wipefs", "--no-act", loop_device) == ""
-    from uuid import uuid4
-
-    from iolab.machines.system.action import EraseSwap
-
     uuid, others = (str(uuid4()) for _ in range(2))
     command("mkswap", "--uuid", others, loop_device)
     assert EraseSwap(str(loop_device), uuid).undo() is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ from support.command_line import CommandLine, wait_until
 from support.devices import MIB, attach, command, detach, reattach, sparse_file
 from support.experiments import experiment
 from support.leftovers import has_files, processes_with
+from support.runs import events
 
 pytestmark = pytest.mark.root
 SLOW = '[workloads.writes]\npattern = "random"\nduration = "1500ms"\nfile_size = "8MiB"\nread_percent = 0\n'
@@ -49,8 +49,7 @@ def test_trials_of_a_run_go_on_with_what_they_wrote(iolab: CommandLine, tmp_path
     write(iolab, node, rounds=3)
     kill_in_the_second_trial(iolab)
     iolab("run", "--resume", "run")
-    events = [json.loads(line) for line in (tmp_path / "run" / "journal.jsonl").read_text().splitlines()]
-    admitted = [event["devices"][0] for event in events if event.get("event") == "devices_admitted"]
+    admitted = [event["devices"][0] for event in events(tmp_path / "run", "devices_admitted")]
     assert len(admitted) == 2 and admitted[0] == admitted[1]
     assert admitted[0]["path"] == str(node) and admitted[0]["size_bytes"] == 64 * MIB
     assert admitted[0]["sequence"] == int((Path("/sys/block") / node.name / "diskseq").read_text())

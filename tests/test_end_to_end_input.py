@@ -199,7 +199,5 @@ def test_a_scheduler_that_the_kernel_does_not_have_is_refused(iolab: CommandLine
 
 def test_setpriv_really_drops_root() -> None:
     """The tests above would prove nothing if `nobody` still had root's powers."""
-    import os
-
     if os.geteuid() == 0:
         assert command("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "id", "-u") != "0"

@@ -11,6 +11,7 @@ import pytest
 from support.command_line import CommandLine, Started, wait_until
 from support.devices import loops_backed_under
 from support.experiments import SCRATCH, TWO_SCHEDULERS, experiment, reads_for
+from support.leftovers import look
 from support.runs import events, faults, journal, statuses, times_finished
 
 TRIALS = 6
@@ -86,8 +87,6 @@ def test_restore_takes_back_what_a_killed_run_left(iolab: CommandLine, tmp_path:
 
 
 def processes_of(iolab: CommandLine) -> str:
-    from support.leftovers import look
-
     return " ".join(look(iolab.cwd, iolab.state_dir).processes)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from iolab.base.errors import InputError
 from iolab.files.experiment import load, loads
+from iolab.studies.run.origin import deeds
 from support.command_line import PROGRAM, CommandLine
 from support.runs import statuses
 from support.terminal import on_a_terminal
@@ -78,8 +79,6 @@ def test_on_a_terminal_it_asks(answer: str, status: int, iolab: CommandLine, run
 
 
 def test_commands_settings_and_devices_are_told() -> None:
-    from iolab.studies.run.origin import deeds
-
     text = """\
     [target]
     kind = "device"

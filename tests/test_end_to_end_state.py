@@ -21,6 +21,7 @@ from iolab.machines.system.identity import identity_at
 from support.command_line import CommandLine, wait_until
 from support.devices import fill, loops_backed_under, tmpfs
 from support.experiments import SCRATCH, experiment, reads_for
+from support.leftovers import look
 from support.runs import events, statuses
 
 DIRECTORY = 'kind = "directory"\npath = "."'
@@ -326,8 +327,6 @@ def mounted_inside(pid: int, iolab: CommandLine) -> str:
 
 
 def processes_of(iolab: CommandLine, *, but: int) -> list[int]:
-    from support.leftovers import look
-
     found = [int(line.split()[0]) for line in look(iolab.cwd, iolab.state_dir).processes if "sleep" not in line]
     return [pid for pid in found if pid != but]
 

@@ -19,6 +19,7 @@ from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.table.explanation import explanations, finding_sentence
 from iolab.presentation.table.stage_times import sentence
 from iolab.presentation.terminal import text_of
+from scipy.stats import spearmanr
 from support.command_line import CommandLine
 from support.stored import TWO_SETTINGS, stored_run
 
@@ -137,8 +138,6 @@ def test_p_values_are_exact_for_few_rounds(rounds: int) -> None:
     rho, p = rank_correlations(result, np.array([ranks, -ranks, np.roll(ranks, 1)]))
     assert rho[:2] == pytest.approx([1, -1])
     assert p[:2] == pytest.approx(2 / len(list(itertools.permutations(range(rounds)))))
-    from scipy.stats import spearmanr
-
     assert rho[2] == pytest.approx(spearmanr(result, np.roll(ranks, 1)).statistic)
 
 
@@ -146,8 +145,6 @@ def test_drawn_orders_come_to_the_same() -> None:
     source = np.random.default_rng(3)
     result, metric = source.normal(size=(2, 30))
     rho, p = rank_correlations(result, (metric + result)[None, :] * 0.3)
-    from scipy.stats import spearmanr
-
     reference = spearmanr(result, metric + result)
     assert rho[0] == pytest.approx(reference.statistic)
     assert p[0] == pytest.approx(reference.pvalue, abs=0.005)

@@ -38,8 +38,7 @@ def test_a_drive_is_written_before_what_is_measured_begins(iolab: CommandLine) -
     assert 1.01 < amplification["twice"][0] < amplification["steady"][0]
 
 
-def test_each_way_of_filling_is_a_phase_that_is_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_each_way_of_filling_is_a_phase_that_is_not_measured(here: Path) -> None:
     text = FILLED.partition("[settings.new]")[0]
     for fill, names in (
         ("sequential twice", ["layout job", "main"]),

@@ -14,6 +14,7 @@ from iolab.domain.workload.fio_file import job_file, value
 from iolab.domain.workload.fio_file.ini import JobFileProblems, only
 from iolab.domain.workload.fio_file.job_file import FioJob, Runner, is_job_file
 from iolab.domain.workload.fio_file.option import OPTIONS, known
+from iolab.domain.workload.fio_file.translate import phases, plan
 from iolab.machines.system import command
 
 NEEDS_FIO = pytest.mark.skipif(command.find("fio") is None, reason="fio is not installed")
@@ -210,8 +211,6 @@ OPTION_LINES = st.builds(
 @settings(max_examples=3 * settings().max_examples)
 @given(st.lists(st.one_of(st.sampled_from(["[global]", "[a]", "[b]"]), OPTION_LINES, st.text())), st.booleans())
 def test_whatever_the_text_it_is_read_or_told_what_is_wrong(lines: list[str], for_fio: bool) -> None:
-    from iolab.domain.workload.fio_file.translate import phases, plan
-
     problems = JobFileProblems("job.fio")
     jobs = job_file.read("\n".join(lines), problems, runner="fio" if for_fio else "iolab", environment={})
     is_job_file("\n".join(lines))

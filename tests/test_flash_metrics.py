@@ -41,8 +41,7 @@ def test_random_writes_are_amplified_and_sequential_ones_are_not(iolab: CommandL
     assert 0 < free["random"][0] < 10 and 0 < free["sequential"][0] < 10
 
 
-def test_a_machine_that_shows_no_flash_is_not_asked_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_machine_that_shows_no_flash_is_not_asked_for_it(here: Path) -> None:
     text = '[workloads.w]\nread_percent = 0\nduration = "1s"\n[compare]\nmetrics = ["write_amplification"]\n'
     with pytest.raises(InputError, match="only a simulated machine shows what flash programs"):
         experiment(text)

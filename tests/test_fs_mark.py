@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from iolab import _native
 from iolab.domain.trial import MetadataPhase
 from iolab.domain.workload import KINDS
 from iolab.files.importer.run_import import open_run
@@ -154,8 +155,6 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
 @settings(deadline=None, max_examples=30)
 @given(st.fixed_dictionaries({"files": st.integers(1, 20)}, optional=OPTIONS))
 def test_the_engine_takes_what_the_kind_accepts(options: dict[str, Any]) -> None:
-    from iolab import _native
-
     accepted = KIND.options.model_validate(options)
     assume(not list(KIND.conflicts(accepted)))
     with tempfile.TemporaryDirectory() as root:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from iolab.base.errors import InputError, MachineError
+from iolab.domain import native_types as native
 from iolab.domain import simulated_machine
 from iolab.domain.trial import ControlGroup, WeightedLoadPhase
 from iolab.domain.trial.control_group import entitlements, from_the_top
@@ -20,9 +21,6 @@ from iolab.machines.host.site import TargetPlace
 from iolab.machines.system import cgroup, mounts
 from iolab.machines.system.block import BlockDevice
 from iolab.machines.system.undo import UndoJournal
-
-if TYPE_CHECKING:
-    from iolab.domain import native_types as native
 
 MIX = """
 title = "Tenants"

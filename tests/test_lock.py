@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from iolab.base.errors import MachineError
-from iolab.domain.trial import DirectoryTarget, FileTarget, ScratchTarget
+from iolab.domain.trial import DeviceTarget, DirectoryTarget, FileTarget
 from iolab.machines.system import lock
+from support.trials import scratch_target
 
 # Processes of their own take the locks too, where all of the machine's runs take them.
 pytestmark = pytest.mark.machine
@@ -41,9 +43,7 @@ def test_a_file_is_the_same_by_another_name(tmp_path: Path, state_dir: Path) -> 
 
 
 def test_scratch_targets_do_not_exclude_each_other(state_dir: Path) -> None:
-    target = ScratchTarget(
-        size_bytes=1, filesystem=None, mkfs_options="", mount_options="", backing_directory=None, sector_bytes=None
-    )
+    target = scratch_target(size_bytes=1, filesystem=None)
     with lock.of_target(target), lock.of_target(target):
         pass
 
@@ -73,10 +73,6 @@ def test_the_child_of_a_dead_run_is_waited_for(
 
 @pytest.mark.root
 def test_a_device_s_node_is_locked_for_others_as_well(loop_device: Path, state_dir: Path) -> None:
-    import fcntl
-
-    from iolab.domain.trial import DeviceTarget
-
     target = DeviceTarget(path=str(loop_device), destroy=False)
     with loop_device.open("rb") as node:
         with lock.of_target(target), pytest.raises(BlockingIOError):

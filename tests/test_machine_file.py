@@ -18,9 +18,8 @@ from support.machines import MACHINE, QUICK, line_of, write_machine
 
 
 @pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MachineFile:
-    monkeypatch.chdir(tmp_path)
-    write_machine(tmp_path)
+def small(here: Path) -> MachineFile:
+    write_machine(here)
     return machine_file.read("model:small.toml", Path())
 
 
@@ -72,9 +71,8 @@ scheduler = {{ name = "noop" }}
 """
 
 
-def test_equal_drives_are_written_once_and_lists_dealt_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_machine(tmp_path, EQUAL)
+def test_equal_drives_are_written_once_and_lists_dealt_out(here: Path) -> None:
+    write_machine(here, EQUAL)
     machine = machine_file.read("model:small.toml", Path())
     assert machine.drives == 5
     assert [drive.get("interrupt_cpu") for drive in machine.table["drives"]] == [None, None, 4, 0, 4]
@@ -100,12 +98,9 @@ def test_equal_drives_are_written_once_and_lists_dealt_out(tmp_path: Path, monke
         ('device = "quick"\ninterrupt', 'device = "quik"\ninterrupt', "drives.2.device: .*did you mean quick"),
     ],
 )
-def test_equal_drives_that_cannot_be_are_told_on_the_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str, said: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_equal_drives_that_cannot_be_are_told_on_the_line(here: Path, before: str, after: str, said: str) -> None:
     text = EQUAL.replace(before, after)
-    write_machine(tmp_path, text)
+    write_machine(here, text)
     with pytest.raises(InputError, match=rf"^small.toml:{line_of(text, after.partition(chr(10))[0])}: {said}"):
         machine_file.read("model:small.toml", Path())
 
@@ -165,18 +160,14 @@ def test_a_key_that_leads_nowhere_is_told_with_the_change(
         ("[cpus]", "[cpus", "small.toml:4:6: not valid TOML"),
     ],
 )
-def test_a_machine_that_cannot_be_read_is_told_on_its_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str, said: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_machine(tmp_path, MACHINE.replace(before, after))
+def test_a_machine_that_cannot_be_read_is_told_on_its_line(here: Path, before: str, after: str, said: str) -> None:
+    write_machine(here, MACHINE.replace(before, after))
     with pytest.raises(InputError, match=said):
         machine_file.read("model:small.toml", Path())
 
 
-def test_a_device_file_that_is_no_toml_is_told_on_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_machine(tmp_path, device="kind = null")
+def test_a_device_file_that_is_no_toml_is_told_on_its_line(here: Path) -> None:
+    write_machine(here, device="kind = null")
     with pytest.raises(InputError, match=r"^devices/quick.toml:1:8: not valid TOML"):
         machine_file.read("model:small.toml", Path())
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from fake_machine import job_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.base import histogram
@@ -18,11 +19,12 @@ from iolab.domain.definition import TOOL_METRICS
 from iolab.domain.metric import DEFAULT_COMPARED, METRICS, Key, Row, describe, key_of, parse_key
 from iolab.domain.observation import observe
 from iolab.domain.phase_record import Usage, group_record, job_record, phase_record
-from iolab.domain.record import Fault, Record
+from iolab.domain.record import Fault
 from iolab.domain.trial import CommandsPhase, Trial
 from iolab.files.experiment import loads
 from iolab.studies.run import plan
 from support.growth import assert_linear
+from support.trials import record
 
 MS = 1_000_000
 
@@ -82,16 +84,8 @@ def op(*latencies_ns: int, block: int = 4096) -> dict[str, Any]:
 
 
 def job(name: str, **ops: dict[str, Any]) -> dict[str, Any]:
-    parts = {kind: ops.get(kind, op()) for kind in ("read", "write", "sync")}
-    return {
-        "name": name,
-        "finished_ns": 0,
-        **parts,
-        "errors": [],
-        "mismatches_count": 0,
-        "mismatches": [],
-        "intervals": [],
-    }
+    parts = [ops.get(kind, op()) for kind in ("read", "write", "sync")]
+    return {**job_of(name, parts), "finished_ns": 0, "intervals": []}
 
 
 def test_the_wait_for_a_cpu_is_known_if_all_threads_tell() -> None:
@@ -108,15 +102,7 @@ def test_the_wait_for_a_cpu_is_known_if_all_threads_tell() -> None:
 
 
 def group(*jobs: dict[str, Any], **usage: int) -> dict[str, Any]:
-    counters = (
-        "cpu_user_ns",
-        "cpu_system_ns",
-        "context_switches_voluntary",
-        "context_switches_involuntary",
-        "faults_minor",
-        "faults_major",
-    )
-    return {"name": jobs[0]["name"], "notes": [], "jobs": list(jobs), **{name: usage.get(name, 0) for name in counters}}
+    return dict(group_record(jobs[0]["name"], Usage(**usage), jobs))
 
 
 def phase(*groups: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -131,21 +117,6 @@ def phase(*groups: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "process_cpu_system_ns": 0,
         **changes,
     }
-
-
-def record(spec: Trial, *phases: dict[str, Any], status: Any = "ok", faults: list[Fault] | None = None) -> Record:
-    return Record(
-        spec=spec,
-        status=status,
-        started_unix_ns=0,
-        ended_unix_ns=1,
-        controls_applied={},
-        controls_absent={},
-        phases=list(phases),
-        observed={},
-        faults=faults or [],
-        notes=[],
-    )
 
 
 def values(found: list[Row], op: str = "all", job: str = "all") -> dict[str, float | None]:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_machine import SilentDisplay
-from iolab.base.errors import InputError, MachineError
-from iolab.files.experiment import load
+from iolab.base.errors import MachineError
 from iolab.files.store import RunData, read
-from iolab.machines.model import ModelExecutor
 from iolab.presentation.table import render
-from iolab.studies.run import plan
-from iolab.studies.run import run as run_experiment
 from support.machines import DETAILED, line_of, write_machine
+from support.simulated import refusals, run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 
+EIGHT_CPUS = DETAILED.replace("numa_nodes = 2", "numa_nodes = 4")
 READS = """\
 machine = "model:small.toml"
 rounds = 1
@@ -41,24 +39,8 @@ CELLS = {f"cell[A={a},Q={q},C={c}]": (a, q, c) for a, q, c in product("XI", "XAI
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write_machine(tmp_path, DETAILED.replace("numa_nodes = 2", "numa_nodes = 4"))
-    return tmp_path
-
-
-def run(text: str, out: str = "run") -> RunData:
-    Path("x.toml").write_text(text)
-    with ModelExecutor(cores=2) as executor:
-        done = run_experiment(load(Path("x.toml")), Path(out), executor=executor, progress=SilentDisplay(), seed=7)
-    return read(done.path)
-
-
-def refusals(text: str) -> list[str]:
-    Path("x.toml").write_text(text)
-    with pytest.raises(InputError) as raised:
-        load(Path("x.toml"))
-    return str(raised.value).splitlines()
+def small_machine(here: Path) -> None:
+    write_machine(here, EIGHT_CPUS)
 
 
 def value(found: RunData, key: str, setting: str = "default") -> float:
@@ -70,12 +52,10 @@ def value(found: RunData, key: str, setting: str = "default") -> float:
 def matrix(tmp_path_factory: pytest.TempPathFactory) -> RunData:
     """All cells, and rows without one."""
     directory = tmp_path_factory.mktemp("matrix")
-    write_machine(directory, DETAILED.replace("numa_nodes = 2", "numa_nodes = 4"))
-    (directory / "x.toml").write_text(f"{READS}[settings.cell]\n{MATRIX}[settings.free]\nrq_affinity = [0, 1]\n")
-    with ModelExecutor(cores=2) as executor:
-        experiment = load(directory / "x.toml")
-        run_experiment(experiment, directory / "run", executor=executor, progress=SilentDisplay(), seed=7)
-    return read(directory / "run")
+    write_machine(directory, EIGHT_CPUS)
+    with contextlib.chdir(directory):
+        run(f"{READS}[settings.cell]\n{MATRIX}[settings.free]\nrq_affinity = [0, 1]\n", cores=2)
+    return read(directory / "out")
 
 
 def test_bios_and_requests_are_counted_where_the_cell_puts_them(matrix: RunData) -> None:
@@ -157,7 +137,7 @@ def test_knobs_of_then_are_off_with_minus_one() -> None:
 
 def test_interrupts_are_dealt_out_and_tasks_stay_where_they_may_run() -> None:
     found = run(f"{READS}[settings.s]\ncpus = [2]\nirq_cpus = [1, 2]\n")
-    model: dict[str, Any] | None = plan.trials(load(Path("x.toml")), 1, seed=7)[0].model
+    model: dict[str, Any] | None = found.record(0).spec.model
     assert model is not None
     assert [drive["interrupt_cpu"] for drive in model["drives"]] == [1, 2]
     seen = found.record(0).phases[0]["probes"]["block"]["devices"]

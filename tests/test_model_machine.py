@@ -11,20 +11,19 @@ from typing import Any
 
 import polars
 import pytest
-from fake_machine import SilentDisplay, events
+from fake_machine import SilentDisplay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
-from iolab.files.experiment import Experiment, load
 from iolab.files.store import read
-from iolab.machines.model import ModelExecutor
 from iolab.presentation.report import probes
 from iolab.presentation.table import render
-from iolab.studies.run import Run, plan, resume
-from iolab.studies.run import run as run_experiment
+from iolab.studies.run import plan, resume
 from iolab.studies.run.machine_executor import MachineExecutor
 from support.command_line import CommandLine, wait_until
 from support.machines import MACHINE, QUICK, READS, line_of, write_machine
+from support.runs import journal
+from support.simulated import experiment, refusals, run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 
@@ -32,32 +31,12 @@ HEAD = 'machine = "model:small.toml"\nrounds = 2\n'
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write_machine(tmp_path)
-    return tmp_path
-
-
-def experiment(text: str, machine: str | None = None) -> Experiment:
-    Path("x.toml").write_text(text)
-    return load(Path("x.toml"), machine=machine)
-
-
-def run(text: str, out: str, *, cores: int = 2, seed: int = 7, **options: Any) -> Run:
-    with ModelExecutor(cores=cores) as executor:
-        return run_experiment(
-            experiment(text), Path(out), executor=executor, progress=SilentDisplay(), seed=seed, **options
-        )
+def small_machine(here: Path) -> None:
+    write_machine(here)
 
 
 def metrics(out: str) -> polars.DataFrame:
     return read(Path(out)).metrics
-
-
-def refusals(text: str) -> list[str]:
-    with pytest.raises(InputError) as raised:
-        experiment(text)
-    return str(raised.value).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -267,11 +246,10 @@ def test_what_others_run_beside_it_does_not_change_a_trial() -> None:
 
 
 def test_a_run_says_what_it_is_a_simulation_of_and_keeps_its_files(here: Path) -> None:
-    run(f"{HEAD}{READS}", "run")
-    found = read(Path("run"))
+    found = run(f"{HEAD}{READS}")
     assert found.machine["model"]["name"] == "model:small.toml"
     assert found.machine["kernel"]["release"] == "2.6.35"
-    assert events(here / "run")[0]["seed"] == 7
+    assert journal(found.path)[0]["seed"] == 7
     record = found.record(0)
     assert record.observed["model"]["seed"] == record.spec.seed
     assert record.observed["device"]["scheduler"] == "cfq"
@@ -279,14 +257,14 @@ def test_a_run_says_what_it_is_a_simulation_of_and_keeps_its_files(here: Path) -
     (here / "small.toml").unlink()
     from iolab.presentation.table.plain import render
 
-    assert "2 rounds on model:small.toml (simulated, seed 7)" in render(read(Path("run")))
+    assert "2 rounds on model:small.toml (simulated, seed 7)" in render(read(found.path))
 
 
 def test_a_setting_changes_what_is_measured() -> None:
     today = "kernel = '6.1'\nscheduler = 'none'\n"
     slower = "machine = { 'drives.0.device.latency_ns' = 1000000 }\n"
-    run(f"{HEAD}{READS}devices = [0]\n[settings.quick]\n{today}[settings.slow]\n{today}{slower}", "run")
-    rate = metrics("run").filter((polars.col("metric") == "iops") & (polars.col("op") == "all"))
+    found = run(f"{HEAD}{READS}devices = [0]\n[settings.quick]\n{today}[settings.slow]\n{today}{slower}")
+    rate = found.metrics.filter((polars.col("metric") == "iops") & (polars.col("op") == "all"))
     by_setting = dict(rate.group_by("setting").agg(polars.col("value").mean()).rows())
     assert by_setting["quick"] > 5 * by_setting["slow"]
 
@@ -295,14 +273,13 @@ def test_a_setting_changes_what_is_measured() -> None:
 def test_a_file_larger_than_a_full_queue_is_laid_out_to_its_end(kernel: str) -> None:
     """Who waits until the queue is less full lets it run first; otherwise its plug stays for ever."""
     text = "rounds = 1\n[workloads.w]\npattern = 'random'\ndirect = false\nfile_size = '32MiB'\noperations = 20\n"
-    run(f"machine = 'model:quad-7200'\n{text}[settings.s]\nkernel = '{kernel}'\n", "run")
-    assert read(Path("run")).trials["status"].to_list() == ["ok"]
+    found = run(f"machine = 'model:quad-7200'\n{text}[settings.s]\nkernel = '{kernel}'\n")
+    assert found.trials["status"].to_list() == ["ok"]
 
 
 def test_the_probes_of_the_model_see_what_those_of_a_host_do() -> None:
-    text = f"{HEAD}{READS}devices = [0]\n[probes]\nextents = true\nblock = true\n"
-    run(text, "run")
-    probes = read(Path("run")).record(0).phases[0]["probes"]
+    found = run(f"{HEAD}{READS}devices = [0]\n[probes]\nextents = true\nblock = true\n")
+    probes = found.record(0).phases[0]["probes"]
     assert probes["block"]["all"]["total"]["requests_issued"] > 0
     seen = probes["extents"]
     assert [file["path"] for file in seen["files"]] == ["job.0"]
@@ -336,13 +313,13 @@ workload = { io_cost_qos = "rpct=90 rlat=10 min=50 max=100" }
 
 
 def test_the_rate_of_io_cost_is_plotted_where_it_is_on_and_absent_elsewhere() -> None:
-    run(f"{HEAD.replace('2', '1')}{TENANTS}", "run")
-    rates = metrics("run").filter(polars.col("metric") == "vrate_percent_min")
+    found = run(f"{HEAD.replace('2', '1')}{TENANTS}")
+    rates = found.metrics.filter(polars.col("metric") == "vrate_percent_min")
     by_setting = {row["setting"]: row for row in rates.iter_rows(named=True)}
     assert by_setting["bounded"]["value"] == 50.0
     assert by_setting["free"]["value"] is None
     assert "io.cost is off" in by_setting["free"]["reason"]
-    (plot,) = probes.figure(read(Path("run")), ["free", "bounded"], ["tenants"]).plots
+    (plot,) = probes.figure(found, ["free", "bounded"], ["tenants"]).plots
     assert [trace["name"] for trace in plot.traces if trace.get("showlegend", True)] == ["bounded"]
 
 
@@ -360,18 +337,15 @@ machine = { "drives.0.device" = "sata_7200_2008" }
 
 
 def test_weighted_groups_are_control_groups_of_the_simulated_kernel() -> None:
-    run(f"{HEAD.replace('2', '1')}{WEIGHTED}", "run")
-    found = read(Path("run"))
+    found = run(f"{HEAD.replace('2', '1')}{WEIGHTED}")
     assert set(found.trials["status"]) == {"ok"}, found.record(0).faults
     jobs = {job["name"]: job["read"]["bytes"] for group in found.record(0).phases[0]["groups"] for job in group["jobs"]}
     assert jobs["test2.bsr.1"] > 1.5 * jobs["test1.bsr.1"] > 0
 
 
-def test_the_table_of_weighted_groups_says_which_machine_and_kernel(here: Path) -> None:
+def test_the_table_of_weighted_groups_says_which_machine_and_kernel() -> None:
     older = WEIGHTED.replace("[settings.on_a_disk]", '[settings.on_a_disk]\nkernel = "2.6.37"')
-    run(f"{HEAD.replace('2', '1')}{older}", "run")
-    found = read(Path("run"))
-    text = render(found, "iostest")
+    text = render(run(f"{HEAD.replace('2', '1')}{older}"), "iostest")
     assert "Kernel=2.6.37\n" in text
     assert "DEV=model:" in text
 
@@ -400,8 +374,8 @@ def test_a_run_killed_at_any_trial_comes_to_the_same_numbers(iolab: CommandLine)
 
 def test_a_file_that_a_drive_has_no_room_for_is_refused_and_leaves_nothing(here: Path) -> None:
     with pytest.raises(InputError, match="size_bytes"):
-        run(f"{HEAD}{READS.replace('4MiB', '2GiB')}devices = [1]\n", "run")
-    assert not (here / "run").exists()
+        run(f"{HEAD}{READS.replace('4MiB', '2GiB')}devices = [1]\n")
+    assert not (here / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -417,11 +391,11 @@ def test_a_hint_that_the_kernel_tells_no_drive_is_refused(here: Path, kernel: st
     writes = f"[workloads.w]\nread_percent = 0\nfile_size = '4MiB'\noperations = 9\nwrite_hint = 'short'\n{more}"
     text = f"machine = 'model:nvme'\nrounds = 1\n{writes}[settings.s]\nmachine = {{ kernel = '{kernel}' }}\n"
     if said is None:
-        run(text, "run")
+        run(text)
         return
     with pytest.raises(InputError, match=rf"^x\.toml:7: workloads\.w\.write_hint: .*{said}"):
-        run(text, "run")
-    assert not (here / "run").exists()
+        run(text)
+    assert not (here / "out").exists()
 
 
 KEYS = ["kernel", "hz", "cpus.count", "cpus.jitter", "memory.bytes", "drives.0.queue.nr_requests", "drives.0.scheduler"]
@@ -450,8 +424,7 @@ duration = "10ms"
 poll = [false, true]
 [settings.only]
 """
-    run(text, "out")
-    of_all = metrics("out").filter(polars.col("op") == "all")
+    of_all = run(text).metrics.filter(polars.col("op") == "all")
 
     def value(metric: str, poll: str) -> float:
         of_one = (polars.col("metric") == metric) & (polars.col("workload") == f"reads[poll={poll}]")

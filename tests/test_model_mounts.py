@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from iolab import _native
 from iolab.base import data
-from iolab.base.errors import InputError
 from iolab.base.mountstats import COUNTERS, snapshots
 from iolab.domain.trial import LoadPhase
 from iolab.domain.workload.iozone import KIND as IOZONE_KIND
@@ -19,7 +18,7 @@ from iolab.files import machine_file
 from iolab.presentation.table import render
 from support.command_line import CommandLine
 from support.machines import line_of
-from support.simulated import experiment, run
+from support.simulated import experiment, refusals, run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 
@@ -60,16 +59,12 @@ direct = true
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def client(here: Path) -> None:
     Path("client.toml").write_text(MACHINE)
-    return tmp_path
 
 
 def refusal(text: str) -> str:
-    with pytest.raises(InputError) as raised:
-        experiment(text)
-    return str(raised.value).splitlines()[0]
+    return refusals(text)[0]
 
 
 def test_what_stands_beside_a_mounts_name_goes_before_its_file() -> None:

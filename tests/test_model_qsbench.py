@@ -13,7 +13,7 @@ from iolab.files.store import read
 from iolab.presentation.table import render
 from iolab.studies.run import plan
 from support.machines import write_machine
-from support.simulated import experiment, run
+from support.simulated import experiment, refusals, run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 
@@ -50,22 +50,14 @@ KERNELS = '[settings.old]\nkernel = "2.4.20"\n[settings.new]\nkernel = "2.5.59"\
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write_machine(tmp_path, MACHINE + SWAP)
-    return tmp_path
+def small_machine(here: Path) -> None:
+    write_machine(here, MACHINE + SWAP)
 
 
 def sorted_by(text: str) -> SortPhase:
     (phase,) = plan.trials(experiment(text), 1, seed=1)[0].phases
     assert isinstance(phase, SortPhase)
     return phase
-
-
-def refusals(text: str) -> list[str]:
-    with pytest.raises(InputError) as raised:
-        experiment(text)
-    return str(raised.value).splitlines()
 
 
 def values(out: str, metric: str) -> dict[str, list[float]]:

@@ -8,14 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fake_machine import SilentDisplay
-from iolab.base.errors import InputError
 from iolab.domain.record import packed_trace, unpacked_trace
-from iolab.files.experiment import load
-from iolab.files.store import read
-from iolab.machines.model import ModelExecutor
-from iolab.studies import run as running
 from support.machines import READS, line_of, write_machine
+from support.simulated import refusals, run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 
@@ -23,16 +18,8 @@ HEAD = 'machine = "model:small.toml"\nrounds = 1\n'
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write_machine(tmp_path)
-    return tmp_path
-
-
-def run(text: str, out: str) -> Path:
-    Path("x.toml").write_text(text)
-    with ModelExecutor(cores=1) as executor:
-        return running.run(load(Path("x.toml")), Path(out), executor=executor, progress=SilentDisplay(), seed=7).path
+def small_machine(here: Path) -> None:
+    write_machine(here)
 
 
 def traced(form: str) -> str:
@@ -40,17 +27,17 @@ def traced(form: str) -> str:
 
 
 def test_a_trace_lies_beside_its_trial_and_is_no_part_of_the_record() -> None:
-    path = run(traced("blktrace"), "out")
-    names = sorted(file.name for file in (path / "traces").iterdir())
+    done = run(traced("blktrace"))
+    names = sorted(file.name for file in (done.path / "traces").iterdir())
     assert names == ["000000.main.nullb0.blktrace.0"]
-    (trial,) = read(path).trials.get_column("trial")
-    record = read(path).record(trial)
+    (trial,) = done.trials.get_column("trial")
+    record = done.record(trial)
     assert record.traces == {}
     assert record.phases[0]["probes"]["block"]["all"]["total"]["bios_queued"] > 0
 
 
 def test_the_same_seed_makes_the_same_trace() -> None:
-    first, second = (run(traced("ftrace"), out) / "traces" for out in ("a", "b"))
+    first, second = (run(traced("ftrace"), out).path / "traces" for out in ("a", "b"))
     texts = [sorted(file.read_text() for file in path.iterdir()) for path in (first, second)]
     assert texts[0] == texts[1]
     assert "block_rq_issue: 252,0 R " in texts[0][0]
@@ -69,21 +56,22 @@ def test_the_same_seed_makes_the_same_trace() -> None:
 )
 def test_a_drive_is_called_as_its_driver_calls_it(machine: str, kernel: str, name: str, number: str) -> None:
     text = traced("blktrace").replace("model:small.toml", f"model:{machine}")
-    path = run(f'{text}[settings.one]\nkernel = "{kernel}"\n', "out")
-    names = {file.name.split(".")[2] for file in (path / "traces").iterdir()}
+    done = run(f'{text}[settings.one]\nkernel = "{kernel}"\n')
+    names = {file.name.split(".")[2] for file in (done.path / "traces").iterdir()}
     assert names == {name}
-    (trial,) = read(path).trials.get_column("trial")
-    (device,) = read(path).record(trial).phases[0]["probes"]["block"]["devices"]
+    (trial,) = done.trials.get_column("trial")
+    (device,) = done.record(trial).phases[0]["probes"]["block"]["devices"]
     assert device["device"] == number
 
 
 @pytest.mark.skipif(shutil.which("blkparse") is None, reason="no blkparse: apt-get install blktrace")
 def test_blkparse_counts_what_the_record_does() -> None:
-    path = run(traced("blktrace"), "out")
-    name = next((path / "traces").glob("*.blktrace.0")).name.removesuffix(".blktrace.0")
-    done = subprocess.run(["blkparse", "-i", name], cwd=path / "traces", capture_output=True, text=True, check=True)
-    (trial,) = read(path).trials.get_column("trial")
-    total = read(path).record(trial).phases[0]["probes"]["block"]["all"]["total"]
+    found = run(traced("blktrace"))
+    traces = found.path / "traces"
+    name = next(traces.glob("*.blktrace.0")).name.removesuffix(".blktrace.0")
+    done = subprocess.run(["blkparse", "-i", name], cwd=traces, capture_output=True, text=True, check=True)
+    (trial,) = found.trials.get_column("trial")
+    total = found.record(trial).phases[0]["probes"]["block"]["all"]["total"]
     summary = done.stdout[done.stdout.index("CPU0 (") :]
     counted = {name: int(count) for name, count in re.findall(r"(Reads [A-Z]\w+): +(\d+)", summary)}
     assert counted["Reads Queued"] == total["bios_queued"]
@@ -91,17 +79,14 @@ def test_blkparse_counts_what_the_record_does() -> None:
 
 
 def test_without_asking_there_is_no_trace() -> None:
-    path = run(f"{HEAD}[probes]\nblock = true\n{READS}", "out")
-    assert not (path / "traces").exists()
+    done = run(f"{HEAD}[probes]\nblock = true\n{READS}")
+    assert not (done.path / "traces").exists()
 
 
 def test_a_host_has_other_tools_for_it() -> None:
     text = '[target]\nkind = "directory"\npath = "."\n[probes.block]\ntrace = "ftrace"\n' + READS
-    Path("x.toml").write_text(text)
-    with pytest.raises(InputError) as raised:
-        load(Path("x.toml"))
     expected = f"x.toml:{line_of(text, 'trace')}: probes.block.trace: iolab writes traces of simulated machines"
-    assert str(raised.value).startswith(expected)
+    assert refusals(text)[0].startswith(expected)
 
 
 def test_packed_traces_come_back() -> None:

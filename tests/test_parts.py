@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_machine import events
 from iolab.machines.host import describe
 from iolab.presentation.cli.invoke import invoke
+from support.runs import events
 
 EXPERIMENT = """\
 title = "Which kernel is faster?"
@@ -78,11 +78,11 @@ def test_one_run_over_four_boots(machine: Machine, capsys: pytest.CaptureFixture
     assert "Next:   boot part new (kernel 6.8.0), then: " in told[1]
     assert "Next:   boot part old (kernel 6.1.0), then: " in told[2]
     assert "Enough: every part has all its boots." in told[3]
-    finished = [event for event in events(Path("run")) if event["event"] == "trial_finished"]
+    finished = events(Path("run"), "trial_finished")
     assert [(one["setting"], one["round"]) for one in finished] == [
         ("old", 0), ("old", 1), ("new", 0), ("new", 1), ("new", 2), ("new", 3), ("old", 2), ("old", 3),
     ]  # fmt: skip
-    assert [event["event"] for event in events(Path("run"))].count("run_finished") == 1
+    assert len(events(Path("run"), "run_finished")) == 1
 
     assert invoke(["compare", "run", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -244,12 +244,12 @@ def test_until_decided_looks_after_each_pair_of_boots_and_then_asks_for_no_more(
         state = json.loads(capsys.readouterr().out)["parts"]
         part, more, boots = state["next"], (), boots + 1
         assert state["decided"] is (part is None)
-    looks = [event for event in events(Path("run")) if event["event"] == "look"]
+    looks = events(Path("run"), "look")
     assert state["boots_measured"] == {"old": boots // 2, "new": boots // 2}
     assert [look["rounds"] for look in looks] == list(range(10, boots + 1, 2))
     assert boots < 40
     assert [bool(look["undecided"]) for look in looks] == [True] * (len(looks) - 1) + [False]
-    assert [event["event"] for event in events(Path("run"))].count("run_finished") == 1
+    assert len(events(Path("run"), "run_finished")) == 1
 
     machine.boot("6.1.0")
     assert run("old") == 2

@@ -29,6 +29,7 @@ from iolab.machines.system.facts import FactAbsent
 from iolab.machines.system.undo import UndoJournal
 from iolab.presentation import reference
 from iolab.studies.run import plan
+from support.trials import record
 
 WORKLOAD = "[workloads.reads]\nduration = '1s'\n"
 MIB = 1 << 20
@@ -50,21 +51,10 @@ def trial(probes: str = "nfs = true\nmemory = true") -> Trial:
     return plan.trials(loads(f"{WORKLOAD}[probes]\n{probes}\n", "x.toml"), 1, seed=1)[0]
 
 
-def record(of: Trial, **of_phase: Any) -> Record:
+def record_of(of: Trial, **of_phase: Any) -> Record:
     jobs = [job_record("j", finished_ns=0)]
     done = phase_record("main", started_unix_ns=0, elapsed_ns=10**9, groups=[group_record("g", Usage(), jobs)])
-    return Record(
-        spec=of,
-        status="ok",
-        started_unix_ns=0,
-        ended_unix_ns=1,
-        controls_applied={},
-        controls_absent={},
-        phases=[{**done, **of_phase}],
-        observed={},
-        faults=[],
-        notes=[],
-    )
+    return record(of, {**done, **of_phase})
 
 
 def test_probes_are_off_until_they_are_asked_for() -> None:
@@ -142,14 +132,14 @@ def test_trials_that_were_written_before_there_were_probes_have_none() -> None:
     old = {key: value for key, value in trial().model_dump().items() if key != "probes"}
     read = Trial.model_validate(old)
     assert read.probes == {}
-    found = metric.rows(record(read))
+    found = metric.rows(record_of(read))
     assert found
     assert not [row.metric for row in found if METRICS[row.metric].probe is not None]
 
 
 def test_only_probes_that_are_on_have_metrics_and_those_that_could_not_run_a_reason() -> None:
     seen = {"probes": {}, "probes_absent": {"nfs": "no NFS is mounted here"}}
-    found = {row.metric: row for row in metric.rows(record(trial("nfs = true"), **seen))}
+    found = {row.metric: row for row in metric.rows(record_of(trial("nfs = true"), **seen))}
     assert found["rpc_rtt_ns_mean"].value is None
     assert found["rpc_rtt_ns_mean"].reason == "no NFS is mounted here"
     other = {entry.name for probe in PROBES.values() if probe.name != "nfs" for entry in probe.metrics}
@@ -164,7 +154,7 @@ SERIES = {
 
 
 def test_series_become_rows_and_leave_the_records_json(tmp_path: Path) -> None:
-    written = record(trial("nfs = true"), probes={"nfs": {**NOTHING, "series": SERIES}}, probes_absent={})
+    written = record_of(trial("nfs = true"), probes={"nfs": {**NOTHING, "series": SERIES}}, probes_absent={})
     path = tmp_path / "000000.parquet"
     trial_file.write(path, written)
     rows = pl.read_parquet(path).filter(pl.col("what") == "series")

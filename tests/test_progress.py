@@ -14,6 +14,7 @@ from iolab.presentation.progress.live import LiveDisplay
 from iolab.presentation.progress.pace import Pace, Speedometer
 from iolab.presentation.progress.plain import PlainDisplay
 from iolab.studies.run import plan
+from rich.console import Console
 
 NS_PER_S = 1_000_000_000
 
@@ -105,8 +106,6 @@ def test_brief_lines_tell_only_what_went_wrong() -> None:
 
 
 def test_the_live_display_shows_bar_rate_and_time_left() -> None:
-    from rich.console import Console
-
     screen = Console(file=io.StringIO(), force_terminal=True, width=120, color_system=None)
     live = LiveDisplay(screen)
     live.begin(Path("run"), finished=2)

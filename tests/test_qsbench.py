@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from fake_machine import FakeExecutor
 from iolab.base.errors import InputError
 from iolab.domain import metric
+from iolab.domain.phase_record import Usage
 from iolab.domain.record import Record
 from iolab.domain.trial import SortPhase, Trial
 from iolab.domain.workload import KINDS
@@ -24,6 +26,7 @@ from iolab.machines.system import cgroup, swap
 from iolab.machines.system.cgroup import Cgroup, Hierarchy
 from iolab.presentation.table import render
 from support.stored import stored_run
+from support.trials import record, trial
 
 MIB = 1 << 20
 KIND = KINDS["qsbench"]
@@ -98,12 +101,7 @@ def sorted_(elapsed_ms: int, *, late_ms: int = 0, **changes: Any) -> dict[str, A
         "sorted": True,
         "stopped": False,
         "build_profile": "release",
-        "cpu_user_ns": 1000,
-        "cpu_system_ns": 100,
-        "context_switches_voluntary": 5,
-        "context_switches_involuntary": 1,
-        "faults_minor": 50,
-        "faults_major": 7,
+        **asdict(Usage(1000, 100, 5, 1, 50, 7)),
     }
     return {**plain, **changes}
 
@@ -111,34 +109,7 @@ def sorted_(elapsed_ms: int, *, late_ms: int = 0, **changes: Any) -> dict[str, A
 def record_of(*records: Any, swapped_in: int = 0) -> Record:
     found = phase(processes=len(records))
     swapping = SwapReadings({"swap_in_bytes": 1}, None, {"swap_in_bytes": 1 + swapped_in}, None, None)
-    done = sort_record.record(found, records, swapping, ["a note"])
-    return Record.model_validate(
-        {
-            "spec": Trial.model_validate(
-                {
-                    "trial": 0,
-                    "round": 0,
-                    "position": 0,
-                    "workload": "sorters",
-                    "setting": "plain",
-                    "seed": 1,
-                    "machine": "host",
-                    "target": {"kind": "directory", "path": "."},
-                    "controls": {},
-                    "phases": [found.model_dump()],
-                }
-            ),
-            "status": "ok",
-            "started_unix_ns": 0,
-            "ended_unix_ns": 1,
-            "controls_applied": {},
-            "controls_absent": {},
-            "phases": [done],
-            "observed": {},
-            "faults": [],
-            "notes": [],
-        }
-    )
+    return record(trial([found]), sort_record.record(found, records, swapping, ["a note"]))
 
 
 def test_each_process_has_its_completion_time_from_the_common_start() -> None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from iolab import _native
 from iolab.base.errors import InputError
@@ -22,6 +23,7 @@ from iolab.domain.workload import KINDS
 from iolab.domain.workload.trace import TraceOptions, copy_choice
 from iolab.files.experiment import loads
 from iolab.files.store import read
+from iolab.machines.guest.plan import Plan, _with_traces
 from iolab.machines.system import tracefs
 from iolab.presentation.cli.invoke import invoke
 from iolab.studies.trace import export
@@ -61,8 +63,6 @@ def test_a_runs_copy_is_the_same_schedule_as_the_trace(side: str, tmp_path: Path
 
 
 def test_every_request_of_the_recording_is_offered_once() -> None:
-    import polars as pl
-
     rows = pl.concat(list(frames(trace_of([RECORDED]))))
     found = options().schedule
     data = rows.filter((rows["sectors"] > 0) & rows["operation"].is_in(["read", "write"]))
@@ -200,8 +200,6 @@ def test_a_device_of_large_blocks_gets_whole_ones(loop_device: Path) -> None:
 
 
 def test_a_guest_reads_the_trace_from_its_own_files(tmp_path: Path) -> None:
-    from iolab.machines.guest.plan import Plan, _with_traces
-
     phase = KINDS["trace"].phases(options(side="queued", timing="dependent"), 1)[-1]
     assert isinstance(phase, LoadPhase)
     plan = Plan(seed=1)

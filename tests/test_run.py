@@ -12,7 +12,7 @@ from pathlib import Path
 
 import iolab.studies.run
 import pytest
-from fake_machine import EXPERIMENT, TRIALS_PER_ROUND, FakeExecutor, SilentDisplay, event_names, events, experiment
+from fake_machine import EXPERIMENT, TRIALS_PER_ROUND, FakeExecutor, SilentDisplay, experiment
 from iolab import _native
 from iolab.base import beneath, durable
 from iolab.base.errors import InputError, InterruptedRun, MachineError
@@ -23,6 +23,7 @@ from iolab.files.store.directory import RunDirectory, create, take_back
 from iolab.files.store.journal import Journal
 from iolab.machines.system import session
 from iolab.studies.run import Run
+from support.runs import events, journal
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 TRIALS = 2 * TRIALS_PER_ROUND
@@ -64,8 +65,8 @@ def test_every_trial_runs_once_and_is_stored(tmp_path: Path) -> None:
     result = start(tmp_path / "run", executor)
     assert executor.ran == list(range(TRIALS))
     assert (result.rounds, result.trials, result.trials_by_status) == (2, TRIALS, {"ok": TRIALS})
-    assert event_names(tmp_path / "run")[0] == "run_started"
-    assert event_names(tmp_path / "run")[-1] == "run_finished"
+    assert journal(tmp_path / "run")[0]["event"] == "run_started"
+    assert journal(tmp_path / "run")[-1]["event"] == "run_finished"
     data = read(tmp_path / "run")
     assert data.problems == []
     assert data.experiment_text == EXPERIMENT
@@ -134,7 +135,7 @@ def test_the_seed_is_drawn_once_recorded_and_can_be_given(tmp_path: Path) -> Non
     unseeded = EXPERIMENT.replace("seed = 7\n", "")
     for name in ("a", "b"):
         start(tmp_path / name, text=unseeded)
-    drawn = [events(tmp_path / name)[0]["seed"] for name in ("a", "b")]
+    drawn = [journal(tmp_path / name)[0]["seed"] for name in ("a", "b")]
     assert drawn[0] != drawn[1]
     start(tmp_path / "c", text=unseeded, seed=drawn[0])
     assert read(tmp_path / "c").trials["seed"].to_list() == read(tmp_path / "a").trials["seed"].to_list()
@@ -217,9 +218,9 @@ def _count_steps(monkeypatch: pytest.MonkeyPatch, out: Path) -> int:
 
 def test_a_file_without_its_journal_entry_is_taken_over(tmp_path: Path) -> None:
     start(tmp_path / "run")
-    journal = tmp_path / "run" / "journal.jsonl"
-    lines = journal.read_bytes().splitlines(keepends=True)
-    journal.write_bytes(b"".join(lines[:-2]) + lines[-2][:20])
+    path = tmp_path / "run" / "journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-2]) + lines[-2][:20])
     data = read(tmp_path / "run")
     assert data.trials.height == TRIALS
     assert any("torn last line" in problem for problem in data.problems)
@@ -259,7 +260,7 @@ def test_ctrl_c_stops_restores_and_says_how_to_go_on(tmp_path: Path) -> None:
         start(tmp_path / "run", interrupt)
     assert caught.value.exit_status == 130
     assert f"iolab run --resume {tmp_path / 'run'}" in str(caught.value)
-    assert event_names(tmp_path / "run")[-2:] == ["trial_abandoned", "run_interrupted"]
+    assert [event["event"] for event in journal(tmp_path / "run")[-2:]] == ["trial_abandoned", "run_interrupted"]
     assert signal.getsignal(signal.SIGINT) is before
     executor = FakeExecutor()
     go_on(tmp_path / "run", executor)
@@ -296,7 +297,7 @@ def test_what_the_machine_refuses_ends_the_run_resumably(tmp_path: Path) -> None
 
     with pytest.raises(MachineError, match="the device is in use"):
         start(tmp_path / "run", FakeExecutor(before=at_trial(2, refuse)))
-    assert event_names(tmp_path / "run")[-1] == "run_failed"
+    assert journal(tmp_path / "run")[-1]["event"] == "run_failed"
     assert go_on(tmp_path / "run").trials == TRIALS
 
 
@@ -413,7 +414,7 @@ def test_until_decided_stops_when_a_difference_is_clear(tmp_path: Path) -> None:
     result = start(tmp_path / "run", FakeExecutor(faster={"pinned": 1.5}), text=RATE_ONLY, until_decided=True)
     assert result.undecided == []
     assert 5 <= result.rounds < 20
-    looks = [event for event in events(tmp_path / "run") if event["event"] == "look"]
+    looks = events(tmp_path / "run", "look")
     assert looks[-1]["rounds"] == result.rounds
     assert [bool(look["undecided"]) for look in looks] == [True] * (len(looks) - 1) + [False]
 

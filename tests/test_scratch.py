@@ -13,22 +13,15 @@ from iolab.machines.system import mounts, scratch
 from iolab.machines.system.block import shown
 from iolab.machines.system.filesystem import FILESYSTEMS
 from iolab.machines.system.undo import UndoJournal
-from support.devices import loops_backed_under
+from support.devices import detach, loops_backed_under
+from support.trials import scratch_target
 
 SIZE_BYTES = 384 << 20
 """mkfs.xfs wants 300 MiB at least."""
 
 
 def target(**changes: object) -> ScratchTarget:
-    plain = {
-        "size_bytes": SIZE_BYTES,
-        "filesystem": "ext4",
-        "mkfs_options": "",
-        "mount_options": "",
-        "backing_directory": None,
-        "sector_bytes": None,
-    }
-    return ScratchTarget.model_validate({**plain, **changes})
+    return scratch_target(**{"size_bytes": SIZE_BYTES, **changes})
 
 
 pytestmark = pytest.mark.root
@@ -117,8 +110,6 @@ def test_without_root_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, state_
 @pytest.mark.machine
 def test_it_starts_with_the_kernel_s_default_scheduler(leftovers: None, loop_device: Path) -> None:
     """A loop device keeps its scheduler when it is detached; what an earlier user left comes back afterwards."""
-    from support.devices import detach
-
     scheduler = Path("/sys/block") / loop_device.name / "queue" / "scheduler"
     scheduler.write_text("bfq")
     detach(loop_device)

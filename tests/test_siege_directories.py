@@ -12,15 +12,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.base import beneath
+from iolab.base import beneath, checked_lines
 from iolab.base.errors import InputError
 from iolab.files.collection import labels, removal
 from iolab.files.collection.collection import Collection
 from iolab.files.experiment import loads
-from iolab.files.store import directory
+from iolab.files.store import directory, examine
+from iolab.machines.guest.directory import made_directory
+from iolab.machines.host import control
+from iolab.machines.host.control import Context
 from iolab.machines.system import group
+from iolab.machines.system.action import CannotUndo, DetachLoop, RemoveTree
+from iolab.machines.system.block import device_at
+from iolab.machines.system.own_directory import make_own_directory
 from iolab.machines.system.undo import UndoJournal, restore_abandoned
 from iolab.studies.run.origin import deeds
+from iolab.studies.tuner import tuner
+from iolab.studies.tuner.directory import TuneDirectory
 from support.command_line import CommandLine, wait_until
 from support.devices import MIB, attach, command, detach, loops_backed_under, mounted, sparse_file
 from support.leftovers import processes_in
@@ -73,8 +81,6 @@ def test_a_search_of_somebody_else_runs_nothing_unasked(iolab: CommandLine) -> N
 
 
 def test_a_search_whose_command_was_changed_is_somebody_elses(iolab: CommandLine) -> None:
-    from iolab.base import checked_lines
-
     path = search(iolab, "search", "true")
     journal = path / "search.jsonl"
     first, *rest = journal.read_bytes().splitlines(keepends=True)
@@ -86,8 +92,6 @@ def test_a_search_whose_command_was_changed_is_somebody_elses(iolab: CommandLine
 
 
 def test_a_tune_of_somebody_else_does_nothing_unasked(tmp_path: Path, state_dir: Path) -> None:
-    from iolab.studies.tuner import tuner
-    from iolab.studies.tuner.directory import TuneDirectory
 
     path = Path(__file__).parents[1] / "experiments" / "tune" / "sequential-reads.toml"
     experiment = loads(path.read_text(), str(path), machine="host")
@@ -328,8 +332,6 @@ def die(journal: UndoJournal) -> None:
 
 
 def test_a_guests_directory_is_in_the_undo_journal(tmp_path: Path, state_dir: Path) -> None:
-    from iolab.machines.guest.directory import made_directory
-
     for parent in (None, str(tmp_path)):
         made = made_directory(parent)
         place = made.__enter__()
@@ -344,8 +346,6 @@ def test_a_guests_directory_is_in_the_undo_journal(tmp_path: Path, state_dir: Pa
 
 @pytest.mark.root
 def test_a_loop_device_of_another_mount_namespace_is_detached(tmp_path: Path, state_dir: Path) -> None:
-    from iolab.machines.system.action import CannotUndo, DetachLoop, RemoveTree
-
     seen, own = tmp_path / "seen", "iolab-0123456789abcdef"
     (seen / own).mkdir(parents=True)
     device = attach(sparse_file(seen / own / "image", MIB))
@@ -364,9 +364,6 @@ def test_a_loop_device_of_another_mount_namespace_is_detached(tmp_path: Path, st
 
 @pytest.mark.root
 def test_a_share_of_dirty_pages_comes_back_as_fine_as_it_was(tmp_path: Path, state_dir: Path) -> None:
-    from iolab.machines.host import control
-    from iolab.machines.host.control import Context
-    from iolab.machines.system.block import device_at
 
     node = attach(sparse_file(tmp_path / "backing", MIB))
     try:
@@ -394,8 +391,6 @@ def test_the_sweeps_own_list_is_read_through_no_link(iolab: CommandLine) -> None
 
 
 def test_a_run_that_goes_away_while_it_is_read_is_no_defect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from iolab.files.store import examine
-
     stored_run(tmp_path / "runs" / "run")
     scan = examine._scan
 
@@ -412,8 +407,6 @@ def test_a_run_that_goes_away_while_it_is_read_is_no_defect(tmp_path: Path, monk
 @pytest.mark.root
 def test_a_directory_on_a_filesystem_that_is_not_mounted_waits_for_it(tmp_path: Path, state_dir: Path) -> None:
     """As after a run that was killed with its mount namespace."""
-    from iolab.machines.system.own_directory import make_own_directory
-    from iolab.machines.system.undo import UndoJournal, restore_abandoned
 
     place = tmp_path / "place"
     place.mkdir()

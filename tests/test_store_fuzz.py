@@ -225,8 +225,6 @@ def test_a_run_from_before_checksums_is_read_and_gone_on_with(run: Path) -> None
 
 def bomb(rows: int, **options: object) -> bytes:
     """A trial's file of very many equal rows: a few kilobytes."""
-    import io
-
     trial = plan.trials(experiment(), 1, seed=7)[0]
     record = record_of(trial)
     columns = {name: [value] for name, value in zip(TableRow._fields, table_rows(record)[0], strict=True)}

@@ -19,6 +19,7 @@ from iolab.domain.summary import summarise
 from iolab.domain.verdict.judgement import judge
 from iolab.files.store import RunData
 from iolab.presentation.table import FORMATS, render
+from iolab.presentation.table.layout import Footnotes
 from iolab.presentation.table.words import change_with_interval, label, sentence, sentences, tally
 from support.stored import stored_run
 
@@ -197,8 +198,6 @@ def test_an_absent_value_is_shown_with_its_reason(run: RunData) -> None:
 
 
 def test_a_long_reason_is_told_once_below_the_table() -> None:
-    from iolab.presentation.table.layout import Footnotes
-
     footnotes = Footnotes()
     long = "the trial failed: make failed with exit status 2"
     marks = [footnotes.mark(text) for text in (long, "no reads", f"{long} on sdb", long)]

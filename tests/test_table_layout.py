@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from iolab.presentation.table import render
 from iolab.presentation.table.layout import Alternatives, text_lines
 from iolab.presentation.table.plain import empty_table, indented
+from rich.console import Console
+from rich.text import Text
 from support.stored import TWO_SETTINGS, stored_run
 
 SCHEDULERS = Path(__file__).parent / "imported" / "schedulers.csv"
@@ -52,8 +54,6 @@ def test_a_pipe_breaks_no_line_and_has_the_baseline_first(iolab: CommandLine, mo
 
 
 def test_a_console_gets_the_first_drawing_that_it_has_room_for() -> None:
-    from rich.console import Console
-
     @given(st.lists(st.integers(1, 60), min_size=1, max_size=4), st.integers(1, 60))
     @settings(max_examples=50)
     def holds(widths: list[int], columns: int) -> None:
@@ -68,8 +68,6 @@ def test_a_console_gets_the_first_drawing_that_it_has_room_for() -> None:
 
 
 def test_a_large_table_is_written_as_rich_would_draw_it() -> None:
-    from rich.console import Console
-    from rich.text import Text
 
     cells = st.sampled_from(["", "a", "value 12", "長い", "two\nlines"])
 

@@ -18,14 +18,19 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 from iolab.base.errors import InputError
 from iolab.domain.workload.trace import TraceOptions
+from iolab.files import experiment
 from iolab.machines.system import tracefs
 from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.report.over_time import Counts, How, fine, step_of, times
 from iolab.studies.trace import export, study, trace_of
+from iolab.studies.trace.characterise import characterise
 from iolab.studies.trace.export import frames
+from iolab.studies.trace.stretches import _judged
 
 TRACES = Path(__file__).parent / "traces"
 ROOT = Path(__file__).resolve().parents[1]
@@ -230,8 +235,6 @@ def test_a_cut_recording_gives_what_it_still_holds(tmp_path: Path) -> None:
 
 
 def requests(path: Path) -> set[tuple[int | None, ...]]:
-    import polars as pl
-
     rows = pl.concat(list(frames(trace_of([path]))))
     return set(rows.select("sector", "sectors", "queued_ns", "issued_ns", "completed_ns").iter_rows())
 
@@ -369,8 +372,6 @@ def test_discards_are_an_operation_of_their_own(tmp_path: Path, capsys: pytest.C
 
 
 def test_parquet_has_a_row_per_request(tmp_path: Path) -> None:
-    import polars as pl
-
     path = tmp_path / "requests.parquet"
     export(trace_of([TRACES / "trace-cmd-7.dat"]), "parquet", path)
     rows = pl.read_parquet(path)
@@ -463,8 +464,6 @@ def test_blkparse_reads_what_is_written_for_it(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("btt") is None, reason="needs btt (the package blktrace)")
 def test_btt_tells_the_same_times_of_requests_with_data(tmp_path: Path) -> None:
     """Its averages, to the nanosecond that it prints; flushes, which have no data, it leaves out."""
-    import polars as pl
-
     commands = (
         ["blkparse", "-i", str(TRACES / "set"), "-d", "merged", "-O", "-q"],
         ["btt", "-i", "merged", "-o", "told"],
@@ -524,8 +523,6 @@ def test_json_is_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_characterised_trace_is_an_experiment_with_its_streams(tmp_path: Path) -> None:
-    from iolab.files import experiment
-
     path = tmp_path / "own.toml"
     assert invoke(["characterise", str(TRACES / "trace-cmd-7.dat"), "-o", str(path)]) == 0
     loaded = experiment.load(path)
@@ -536,8 +533,6 @@ def test_a_characterised_trace_is_an_experiment_with_its_streams(tmp_path: Path)
 
 
 def test_a_sequential_writer_and_a_skewed_reader_are_told_apart(tmp_path: Path) -> None:
-    from iolab.studies.trace.characterise import characterise
-
     lines, places = [], [rank for rank in range(1, 101) for _ in range(600 // rank)]
     for number, rank in enumerate(sorted(places, key=lambda rank: hash((rank * 7919, 1)))):
         lines.append(f"{number * 1000},1,reader,{rank * 40960},4096,R")
@@ -587,9 +582,6 @@ def test_two_traces_are_judged_by_stretches_of_time(tmp_path: Path, capsys: pyte
 
 def test_a_longer_trace_of_the_same_load_is_not_told_apart() -> None:
     """Its stretches are as many as those of the shorter one, not averages of many beside single ones."""
-    import numpy as np
-    import polars as pl
-    from iolab.studies.trace.stretches import _judged
 
     random = np.random.default_rng(3)
 

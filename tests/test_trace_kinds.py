@@ -15,6 +15,7 @@ import pytest
 from iolab.base.errors import InputError
 from iolab.presentation.cli.invoke import invoke
 from iolab.studies.trace import export, study, trace_of
+from iolab.studies.trace.characterise import STREAMS_MAX, characterise
 from iolab.studies.trace.export import frames
 from iolab.studies.trace.trace_dat import CHUNK_PAGES, PAGE_BYTES, TraceDat
 
@@ -347,8 +348,6 @@ def test_the_short_form_has_the_figures_alone(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_tasks_of_one_name_are_streams_of_their_own(tmp_path: Path) -> None:
-    from iolab.studies.trace.characterise import characterise
-
     lines = []
     for number in range(400):
         lines.append(f"{number * 1000},1,fio,{(number * 7919 % 1000) * 4096},4096,R")
@@ -362,8 +361,6 @@ def test_tasks_of_one_name_are_streams_of_their_own(tmp_path: Path) -> None:
 
 
 def test_sequential_tasks_beyond_the_first_are_not_mixed_with_random_ones(tmp_path: Path) -> None:
-    from iolab.studies.trace.characterise import STREAMS_MAX, characterise
-
     lines = []
     for task in range(1, 31):
         for number in range(60 - task):

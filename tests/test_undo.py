@@ -19,21 +19,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from iolab.base import checked_lines
 from iolab.base.errors import MachineError
-from iolab.machines.system import command, state, undo
+from iolab.machines.system import command, loop, scratch, state, undo
 from iolab.machines.system.action import (
     MARKER,
     Action,
     CannotUndo,
+    DetachLoop,
     RemoveFile,
     RemoveTree,
     TruncateFile,
     WriteFile,
     kernel_setting,
+    mount,
 )
 from iolab.machines.system.identity import identity_at
 from iolab.machines.system.own_directory import make_own_directory
 from iolab.machines.system.undo import UndoJournal, restore_abandoned
 from support.devices import fill, loops_backed_under, tmpfs
+from support.trials import scratch_target
 
 
 @pytest.fixture(autouse=True)
@@ -316,9 +319,6 @@ def test_kill_9_leaves_nothing_that_restore_does_not_take_back(tmp_path: Path, l
 @pytest.mark.root
 def test_a_loop_device_that_was_never_written_down_is_found(tmp_path: Path, leftovers: None) -> None:
     """Killed between attaching and anything after: the intent names the backing file."""
-    from iolab.machines.system import loop
-    from iolab.machines.system.action import DetachLoop
-
     journal = UndoJournal.open()
     own = make_own_directory(tmp_path, journal).path
     image = own / "image"
@@ -335,19 +335,8 @@ def test_a_loop_device_that_was_never_written_down_is_found(tmp_path: Path, left
 def test_a_busy_mount_is_unmounted_lazily_and_says_who_uses_it(
     tmp_path: Path, leftovers: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from iolab.domain.trial import ScratchTarget
-    from iolab.machines.system import scratch
-    from iolab.machines.system.action import mount
-
     monkeypatch.setattr(mount, "UNMOUNT_PATIENCE_S", 0.2)
-    target = ScratchTarget(
-        size_bytes=64 << 20,
-        filesystem="ext4",
-        mkfs_options="",
-        mount_options="",
-        backing_directory=str(tmp_path),
-        sector_bytes=None,
-    )
+    target = scratch_target(size_bytes=64 << 20, backing_directory=str(tmp_path))
     with UndoJournal.open() as journal:
         made = scratch.make(target, journal)
         assert made.mount_point is not None

@@ -13,6 +13,7 @@ from iolab.base.errors import InputError
 from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, NO_DIFFERENCE, Nature, Verdict, better_of
 from iolab.domain.verdict.interval import LARGEST_EXACT, interval, p_value, signed_rank_critical
 from iolab.domain.verdict.judgement import Judgement, judge
+from scipy import stats
 
 positive = st.floats(0.5, 2.0)
 pairs = st.integers(2, 14).flatmap(
@@ -32,8 +33,6 @@ def numbers(judgement: Judgement) -> tuple[float, float, float]:
 
 @pytest.mark.parametrize("rounds", [6, 7, 8, 12, 30])
 def test_p_value_is_scipys(rounds: int) -> None:
-    from scipy import stats
-
     x, y = (np.array(arm) for arm in noisy(rounds, 1.01))
     expected = stats.wilcoxon(y - x, method="exact") if rounds >= 7 else stats.ttest_1samp(np.log(y / x), 0)
     assert p_value(x, y) == pytest.approx(expected.pvalue)
@@ -41,8 +40,6 @@ def test_p_value_is_scipys(rounds: int) -> None:
 
 def test_six_rounds_have_students_interval() -> None:
     x, y = noisy(6, 1.05)
-    from scipy import stats
-
     expected = stats.ttest_1samp(np.log(np.array(y) / x), 0).confidence_interval(0.95)
     judgement = judge(x, y, nature="rate")
     assert judgement.ci_low == pytest.approx(math.exp(expected.low))

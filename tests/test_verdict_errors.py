@@ -11,8 +11,9 @@ import pytest
 from iolab.base.errors import InputError
 from iolab.domain.verdict.interval import interval
 from iolab.domain.verdict.judgement import Judgement, control_false_discovery, judge
-from iolab.domain.verdict.looks import FIRST_LOOK, _crossing_probability, nominal_level
+from iolab.domain.verdict.looks import FIRST_LOOK, SHAPE, _crossing_probability, nominal_level
 from iolab.domain.verdict.sequential import judge_sequential
+from scipy import stats
 
 ROUNDS = (5, 10, 30)
 BENCHES = Path(__file__).parents[1] / "benches"
@@ -70,8 +71,6 @@ def test_crossing_probability_by_random_walks() -> None:
     walks = np.random.default_rng(1).standard_normal((40_000, 20)).cumsum(1)
     looks = np.arange(FIRST_LOOK, 21)
     height = 2.2
-    from iolab.domain.verdict.looks import SHAPE
-
     bounds = height * np.sqrt(looks) * (looks / 20) ** (SHAPE - 0.5)
     crossed = (np.abs(walks[:, FIRST_LOOK - 1 :]) > bounds).any(1).mean()
     assert _crossing_probability(height, 20) == pytest.approx(crossed, abs=0.004)
@@ -123,8 +122,6 @@ def judged(p: float) -> Judgement:
 
 
 def test_q_values_are_benjamini_and_hochbergs() -> None:
-    from scipy import stats
-
     p = [0.001, 0.008, 0.039, 0.041, 0.042, 0.06, 0.074, 0.205, 0.212, 0.9]
     held = control_false_discovery([judged(one) for one in p])
     assert [one.q_value for one in held] == pytest.approx(list(stats.false_discovery_control(p)))

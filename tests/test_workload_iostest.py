@@ -14,6 +14,7 @@ from iolab.domain.trial import Trial, WeightedLoadPhase
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.iostest import IostestOptions
 from iolab.files.experiment import loads
+from support.trials import trial
 
 KIND = KINDS["iostest"]
 
@@ -29,20 +30,7 @@ def conflicts(**options: Any) -> list[tuple[str, ...]]:
 
 
 def trial_of(**options: Any) -> Trial:
-    return Trial.model_validate(
-        {
-            "trial": 0,
-            "round": 0,
-            "position": 0,
-            "workload": "readers",
-            "setting": "plain",
-            "seed": 1,
-            "machine": "host",
-            "target": {"kind": "directory", "path": "."},
-            "controls": {},
-            "phases": [phase.model_dump() for phase in KIND.phases(IostestOptions(**options), seed=1)],
-        }
-    )
+    return trial(KIND.phases(IostestOptions(**options), seed=1))
 
 
 @given(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from iolab import _native
 from iolab.base.option import natural_lists
 from iolab.domain.trial import Phase
 from iolab.domain.workload import KINDS, Kind
@@ -256,8 +257,6 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
 @given(st.fixed_dictionaries({}, optional=OPTIONS))
 def test_the_engine_takes_what_the_kind_accepts(options: dict[str, Any]) -> None:
     """The same limits hold on both sides of the border: the null engine runs whatever has no conflicts."""
-    from iolab import _native
-
     kind = KINDS["io"]
     accepted = kind.options.model_validate({**options, "engine": "null", "operations": 20})
     assume(not list(kind.conflicts(accepted)))
@@ -269,8 +268,6 @@ def test_the_engine_takes_what_the_kind_accepts(options: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("verify", [False, True])
 def test_a_small_workload_runs_on_real_files(tmp_path: Path, verify: bool) -> None:
-    from iolab import _native
-
     memory = _native.Memory()
     phases = compiled(
         operations=200,

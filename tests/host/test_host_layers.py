@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.domain.trial import ScratchTarget
 from iolab.machines.system import command, scratch
 from iolab.machines.system.undo import UndoJournal
 from support.command_line import CommandLine
 from support.experiments import experiment
 from support.runs import faults, statuses
+from support.trials import scratch_target
 
 SETTINGS = """
 [settings.none]
@@ -74,15 +74,7 @@ def _make(layers: list[dict[str, object]], place: Path, at: int) -> None:
 
     for owner, name in ((UndoJournal, "before"), (command, "run"), (Path, "write_text")):
         setattr(owner, name, dying(getattr(owner, name)))
-    target = ScratchTarget(
-        size_bytes=32 << 20,
-        filesystem=None,
-        mkfs_options="",
-        mount_options="",
-        backing_directory=str(place),
-        sector_bytes=None,
-        layers=layers,
-    )
+    target = scratch_target(size_bytes=32 << 20, filesystem=None, backing_directory=str(place), layers=layers)
     with UndoJournal.open() as undo:
         scratch.make(target, undo)
 

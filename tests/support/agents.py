@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from fake_machine import record_of
+from iolab.domain.phase_record import Usage
 from iolab.domain.trial import LoadPhase, MetadataPhase, Phase, SortPhase, TimedCommandPhase, Trial
 from iolab.machines.guest.steps import Plan
 
@@ -66,14 +68,7 @@ def _of_files(phase: MetadataPhase) -> Any:
     return {**told, "measures": of_all}
 
 
-_USAGE = {
-    "context_switches_involuntary": 1,
-    "context_switches_voluntary": 2,
-    "cpu_system_ns": 3,
-    "cpu_user_ns": 4,
-    "faults_major": 5,
-    "faults_minor": 6,
-}
+_USAGE = asdict(Usage(4, 3, 2, 1, 6, 5))
 
 
 def lines(messages: Sequence[Any]) -> bytes:

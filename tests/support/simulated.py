@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from fake_machine import SilentDisplay
+from iolab.base.errors import InputError
 from iolab.files.experiment import Experiment, load
 from iolab.files.store import RunData, read
 from iolab.machines.model import ModelExecutor
@@ -23,12 +25,20 @@ SMALL_FLASH = ", ".join(
 """Of `machine` in a setting: a flash drive that is soon full."""
 
 
-def experiment(text: str) -> Experiment:
+def experiment(text: str, machine: str | None = None) -> Experiment:
     Path("x.toml").write_text(text)
-    return load(Path("x.toml"))
+    return load(Path("x.toml"), machine=machine)
 
 
-def run(text: str, out: str = "out", *, cores: int = 1, seed: int = 7) -> RunData:
+def refusals(text: str) -> list[str]:
+    """What is wrong with it, a line each."""
+    with pytest.raises(InputError) as raised:
+        experiment(text)
+    return str(raised.value).splitlines()
+
+
+def run(text: str, out: str = "out", *, cores: int = 1, seed: int = 7, rounds: int | None = None) -> RunData:
+    loaded = experiment(text)
     with ModelExecutor(cores=cores) as executor:
-        run_experiment(experiment(text), Path(out), executor=executor, progress=SilentDisplay(), seed=seed)
+        run_experiment(loaded, Path(out), executor=executor, progress=SilentDisplay(), seed=seed, rounds=rounds)
     return read(Path(out))

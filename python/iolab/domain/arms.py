@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
-from iolab.domain.comparison import UNPAIRED, Numbers, Pair, Pairing, compare_pairs
+from iolab.domain.comparison import UNPAIRED, Comparison, Numbers, Pair, Pairing, compare_pairs
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.machine import kind_of
 from iolab.domain.matrix_axis import VALUES_MIN
@@ -16,7 +16,6 @@ from iolab.domain.summary import ByPlace, Jobs, Levels, chosen_keys, has_key, ro
 from iolab.domain.verdict.interval import typical
 
 if TYPE_CHECKING:
-    from iolab.domain.comparison import Comparison
     from iolab.domain.measured_run import MeasuredRun
 
 WITHOUT_DRIFT = ("model", "guest")

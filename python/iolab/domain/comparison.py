@@ -15,17 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from iolab.base import csv_table
 from iolab.base.errors import InputError, unknown
 from iolab.base.strict_json import JsonObject
-from iolab.domain.definition import better_of
+from iolab.domain.definition import Better, Nature, better_of
 from iolab.domain.metric import IN_INSTRUCTIONS, describe
-from iolab.domain.verdict.judgement import control_false_discovery, judge
+from iolab.domain.verdict.judgement import Judgement, control_false_discovery, judge
 from iolab.domain.verdict.sequential import judge_sequential
 from iolab.domain.verdict.unpaired_samples import judge_unpaired
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from iolab.domain.definition import Better, Nature
-    from iolab.domain.verdict.judgement import Judgement
 
 Numbers = list[float | None]
 """A value per round, None if it is absent."""

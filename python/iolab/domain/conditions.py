@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from iolab.base.option import extras, written
+from iolab.base.option import Options, extras, written
 from iolab.base.strict_json import JsonObject
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.workload.fio import FioOptions
 from iolab.domain.workload.trace import TraceOptions
 
 if TYPE_CHECKING:
-    from iolab.base.option import Options
     from iolab.domain.arms import Arm
     from iolab.domain.measured_run import MeasuredRun
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from iolab.domain.comparison import Pair, compare_pairs
+from iolab.domain.comparison import Comparison, Numbers, Pair, compare_pairs
 from iolab.domain.verdict.host_spread import Spread, logs_by_host, spread
 
 if TYPE_CHECKING:
-    from iolab.domain.comparison import Comparison, Numbers
     from iolab.domain.measured_run import MeasuredRun
     from iolab.domain.summary import Summary
 

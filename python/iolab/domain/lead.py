@@ -13,12 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from iolab.domain.metric.row import families
-
-if TYPE_CHECKING:
-    from iolab.domain.trial import Phase
+from iolab.domain.trial import Phase
 
 COMMITS = ("commit.iops", "commit.latency_ns_p99", "commit.latency_ns_mean")
 SYNC_TIMES = ("sync.latency_ns_mean", "sync.latency_ns_p99")

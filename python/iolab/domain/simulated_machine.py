@@ -6,16 +6,14 @@ import re
 from collections.abc import Sequence
 from copy import deepcopy
 from math import prod
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from iolab.base.toml import TomlTable
 from iolab.domain import native_model
 from iolab.domain import native_types as native
+from iolab.domain.trial import Phase
 from iolab.domain.trial.control_group import WEIGHT_DEFAULT, ControlGroup
 from iolab.domain.trial.phase import WeightedLoadPhase
-
-if TYPE_CHECKING:
-    from iolab.domain.trial import Phase
 
 Table = TomlTable
 """A machine's file, whole or in part."""

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from iolab.base.errors import InputError, unknown
-from iolab.domain.comparison import Numbers, Pair, compare_pairs, place_of
+from iolab.domain.comparison import Comparison, Numbers, Pair, compare_pairs, place_of
 from iolab.domain.durable_rule import rule_sentences
 from iolab.domain.lead import SYNC_RATE, SYNC_TIMES, TAIL, Shape, in_order
 from iolab.domain.machine import Machine
@@ -19,7 +21,6 @@ from iolab.domain.work_conservation import groups_alone, sharing_sentences
 from iolab.domain.workload import KINDS
 
 if TYPE_CHECKING:
-    from iolab.domain.comparison import Comparison
     from iolab.domain.measured_run import MeasuredRun
 
 METRICS_NAMED_MAX = 8
@@ -430,8 +431,6 @@ def _pair(run: MeasuredRun, place: Place, ours: tuple[str, Numbers], theirs: tup
 
 def _by_boot(values: Numbers, rounds_per_boot: int) -> Numbers:
     """The typical value of each boot's rounds, of those that have one."""
-    import numpy as np
-
     found: Numbers = []
     for first in range(0, len(values), rounds_per_boot):
         present = [value for value in values[first : first + rounds_per_boot] if value is not None]
@@ -466,8 +465,6 @@ def row_of(
 
 def cell_of(numbers: Numbers, reason: str | None) -> Cell:
     """The typical value and the spread of values, one per round; `reason`: why they are absent, if they are."""
-    import numpy as np
-
     values = np.array([number for number in numbers if number is not None])
     if not len(values):
         return Cell(None, None, 0, reason, numbers)

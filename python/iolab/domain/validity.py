@@ -16,12 +16,11 @@ from iolab.base.strict_json import JsonObject
 from iolab.domain import native_types as native
 from iolab.domain.phase_record import GroupRecord, PhaseRecord, jobs_of, ops_of, probes_of
 from iolab.domain.probe.instructions import copied
-from iolab.domain.trial import LoadPhase
+from iolab.domain.trial import LoadPhase, Phase
 
 if TYPE_CHECKING:
     from iolab.domain.measured_run import MeasuredRun
     from iolab.domain.record import Record
-    from iolab.domain.trial import Phase
 
 CACHED_FROM = 0.1
 WRAPPED_FROM = 1.01

@@ -13,21 +13,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 from iolab.base import child_process
 from iolab.base.errors import InterruptedRun, MachineError
 from iolab.base.gc_pause import gc_paused
 from iolab.domain.executor import Answer, LeftBehind, OnProgress, Progress, ShouldStop, TrialStalled, error_from_json
 from iolab.domain.record import Fault, Record
-from iolab.domain.trial import DeviceIdentity
+from iolab.domain.trial import DeviceIdentity, Trial
 from iolab.machines.fork_server import STATUS_LOST, ForkedWorker, ForkServer, ServerEnded, forked
 from iolab.machines.system import life, stall
 from iolab.machines.system.undo import restore_abandoned, what_stays
-
-if TYPE_CHECKING:
-    from iolab.domain.record import Record
-    from iolab.domain.trial import DeviceIdentity, Trial
 
 WORKER = "iolab.machines.worker"
 Process = subprocess.Popen[bytes] | ForkedWorker

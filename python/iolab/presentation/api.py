@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from iolab.base.errors import InputError, from_os_error, unknown
-from iolab.domain.comparison import compare_table
-from iolab.domain.explain import causes
+from iolab.domain.comparison import Comparison, compare_table
+from iolab.domain.explain import Cause, Explanation, causes
 from iolab.domain.explain import explain as explained
 from iolab.domain.explain.inputs import of_run, of_two_runs
 from iolab.domain.probe import PROBES
@@ -24,7 +24,7 @@ from iolab.domain.summary import summarise
 from iolab.files.experiment import loads
 from iolab.files.experiment.parse import find, read_text
 from iolab.files.importer.run_import import open_files, open_run
-from iolab.files.store import read
+from iolab.files.store import RunData, read
 from iolab.presentation.notebook import html
 from iolab.presentation.progress import display
 from iolab.presentation.progress.plain import PlainDisplay
@@ -44,11 +44,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
     from rich.console import RenderableType
 
-    from iolab.domain.comparison import Comparison
     from iolab.domain.definition import Better
     from iolab.domain.experiment import Experiment
-    from iolab.domain.explain import Cause, Explanation
-    from iolab.files.store import RunData
 
 Source = str | PathLike[str]
 """The path of a run directory, or of a file of another tool."""

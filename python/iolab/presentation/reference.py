@@ -8,7 +8,10 @@ from __future__ import annotations
 import textwrap
 import tomllib
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from iolab.base import data, toml
 from iolab.base.option import expected, extras, written
@@ -39,10 +42,6 @@ from iolab.studies.reproduction.scorecard import (
     stored,
     summary_markdown,
 )
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-    from pydantic.fields import FieldInfo
 
 PROSE_WIDTH = 100
 """Columns of a line of docs/."""

@@ -12,12 +12,11 @@ from iolab.domain.collection.hardware import Facts
 from iolab.domain.conditions import facts_of
 from iolab.domain.definition import Nature, Verdict
 from iolab.domain.matrix_axis import LATENCIES, knee_of, main_metric, rows_of, sweeps
-from iolab.domain.summary import cell_of, summarise
+from iolab.domain.summary import Summary, cell_of, summarise
 
 if TYPE_CHECKING:
     from iolab.domain.comparison import Comparison
     from iolab.domain.measured_run import MeasuredRun
-    from iolab.domain.summary import Summary
 
 KEYS_MAX = 200
 """Metrics of a run that are kept; those that it compares come first."""

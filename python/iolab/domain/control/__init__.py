@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iolab.base.errors import InputError, unknown
 from iolab.domain.control import (
@@ -25,10 +25,8 @@ from iolab.domain.control import (
     writeback,
 )
 from iolab.domain.control.control import Control, UnsupportedSetting
+from iolab.domain.trial import Trial
 from iolab.domain.trial.target import Reach
-
-if TYPE_CHECKING:
-    from iolab.domain.trial import Trial
 
 __all__ = [
     "CONTROLS",

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from iolab.domain.control import cell
+from iolab.domain.control.cell import Part
 from iolab.domain.control.control import (
     Control,
     ModelKeys,
     of_each_drive,
 )
 from iolab.domain.trial.target import Reach
-
-if TYPE_CHECKING:
-    from iolab.domain.control.cell import Part
 
 
 class Affinity(Control):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typing_extensions import override
 
 from iolab.domain.control.control import Control, GuestFiles, ModelKeys
-
-if TYPE_CHECKING:
-    from iolab.domain.trial import Trial
+from iolab.domain.trial import Trial
 
 
 class DropCaches(Control):

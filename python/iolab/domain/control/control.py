@@ -5,14 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from iolab.base import plain_text
 from iolab.base.errors import InputError, MachineError
+from iolab.domain.trial import Trial
 from iolab.domain.trial.target import Reach
-
-if TYPE_CHECKING:
-    from iolab.domain.trial import Trial
 
 ModelKeys = Mapping[tuple[str, ...], Any]
 """Paths of keys in a simulated machine's file, such as ("drives", "0", "queue", "nr_requests"), with their values."""

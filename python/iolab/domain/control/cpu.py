@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from typing_extensions import override
 
 from iolab.base import cpu_list
 from iolab.domain.control.control import Control, GuestFiles, ModelKeys
-
-if TYPE_CHECKING:
-    from iolab.domain.trial import Trial
+from iolab.domain.trial import Trial
 
 CPU_MAX = 99_999
 

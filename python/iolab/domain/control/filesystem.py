@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typing_extensions import override
 
@@ -11,9 +11,7 @@ from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
 from iolab.domain import filesystem_options
 from iolab.domain.control.control import Control, GuestFiles, ModelKeys, amended_filesystem, of_each_drive
-
-if TYPE_CHECKING:
-    from iolab.domain.trial import Trial
+from iolab.domain.trial import Trial
 
 BARE = "none"
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from typing_extensions import override
 
 from iolab.domain.control.control import Control, ModelKeys
 from iolab.domain.control.cpu import cpu_numbers
 from iolab.domain.trial.target import Reach
-
-if TYPE_CHECKING:
-    pass
 
 VALUES = "a list of CPU numbers, one number, or a string like '0-3,5'"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from typing_extensions import override
 
@@ -11,9 +11,7 @@ from iolab.base.errors import InputError
 from iolab.base.plain_text import whole_number
 from iolab.domain import layer
 from iolab.domain.control.control import Control, GuestFiles
-
-if TYPE_CHECKING:
-    from iolab.domain.trial import Trial
+from iolab.domain.trial import Trial
 
 
 class Layers(Control):

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from typing_extensions import override
 
 from iolab.base.errors import InputError, nearest
 from iolab.base.quantity import parse_rate
 from iolab.domain.control.control import Control, GuestFiles
+from iolab.domain.trial import Trial
+from iolab.domain.trial.target import Reach
 
-if TYPE_CHECKING:
-    from iolab.domain.trial import Trial
-    from iolab.domain.trial.target import Reach
 CPU_PERIOD_US = 100_000
 CPU_QUOTA_MIN_US = 1_000
 """The kernel takes no less (kernel/sched/core.c)."""

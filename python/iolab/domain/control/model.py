@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from typing_extensions import override
 
 from iolab.base.errors import InputError
 from iolab.base.toml import TomlTable
 from iolab.domain.control.control import Control, GuestFiles, ModelKeys, of_each_drive
-
-if TYPE_CHECKING:
-    from iolab.domain.trial import Trial
+from iolab.domain.trial import Trial
 
 
 class ModelControl(Control):

@@ -6,7 +6,7 @@ Sources: Documentation/admin-guide/sysctl/vm.rst, Documentation/ABI/testing/sysf
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from typing_extensions import override
 
@@ -20,9 +20,6 @@ from iolab.domain.control.control import (
     whole_number,
 )
 from iolab.domain.trial.target import Reach
-
-if TYPE_CHECKING:
-    pass
 
 VM = Path("/proc/sys/vm")
 CENTISECOND_NS = 10_000_000

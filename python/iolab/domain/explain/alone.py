@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from iolab.base.strict_json import JsonObject
 from iolab.domain.explain.budget import APPLICATION, budget
 from iolab.domain.explain.place import SETTING, WORKLOAD, arms_of
 
@@ -33,15 +32,6 @@ class StageTimes:
     def latency_ns(self) -> float:
         """The mean."""
         return sum(self.ns_per_io.values())
-
-    def as_dict(self) -> JsonObject:
-        """One JSON object."""
-        return {
-            "workload": self.workload,
-            "phase": self.phase,
-            "setting": self.setting,
-            "ns_per_io": self.ns_per_io,
-        }
 
 
 def stage_times(frame: pl.DataFrame) -> Iterator[StageTimes]:

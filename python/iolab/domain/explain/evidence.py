@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Literal, cast
 
 import numpy as np
@@ -95,14 +95,7 @@ class ResultEvidence:
 
     def as_dict(self) -> JsonObject:
         """The documented JSON: coefficient, p and q, or why there are none."""
-        return {
-            "moves": self.moves,
-            "n": self.n,
-            "rank_correlation": self.rank_correlation,
-            "p_value": self.p_value,
-            "q_value": self.q_value,
-            "reason": self.reason,
-        }
+        return {"moves": self.moves, **asdict(self)}
 
 
 def strength(arms: Arms, floor: float = 0.0) -> float:

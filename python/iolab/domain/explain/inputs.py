@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from iolab.base import csv_table
 from iolab.base.errors import InputError, unknown
 from iolab.domain.arms import compare_runs, setting_names
-from iolab.domain.comparison import compare_table, rounds_in_order
+from iolab.domain.comparison import Comparison, compare_table, rounds_in_order
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.explain.change import Change, Changes, changes_between, changes_within
 from iolab.domain.explain.place import KEYS, ROUND, SETTING, WORKLOAD, Name
@@ -21,7 +21,6 @@ from iolab.domain.summary import Jobs, summarise
 if TYPE_CHECKING:
     import polars as pl
 
-    from iolab.domain.comparison import Comparison
     from iolab.domain.definition import Better
     from iolab.domain.measured_run import MeasuredRun
 

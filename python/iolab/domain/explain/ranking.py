@@ -97,15 +97,8 @@ class Explanation:
 
     def as_dict(self) -> JsonObject:
         """One JSON object; docs/why.md explains what is in it."""
-        return {
-            "result": self.result.as_dict(),
-            "why_not": self.why_not,
-            "looked_at": [one.as_dict() for one in self.looked_at],
-            "same_measure": self.same_measure,
-            "constant": self.constant,
-            "absent": self.absent,
-            "rounds_needed": self.rounds_needed,
-        }
+        parts = {"result": self.result.as_dict(), "looked_at": [one.as_dict() for one in self.looked_at]}
+        return {**vars(self), **parts, "rounds_needed": self.rounds_needed}
 
 
 def explain(frame: pl.DataFrame, results: Sequence[Comparison]) -> list[Explanation]:

@@ -56,10 +56,7 @@ class Bcache(Layer):
         le=1 << 31,
     )
 
-    @property
-    @override
-    def width(self) -> int:
-        return 2
+    width: ClassVar[int] = 2
 
     @override
     def fault(self) -> tuple[str, str] | None:

@@ -64,10 +64,7 @@ class Writecache(Layer):
     cache_size: Bytes = option(8 * MIB, "Size of the cache.", unit="bytes", ge=MIB, le=1 << 40)
     block: Literal[512, 4096] = option(4096, "Bytes of a block of the cache.", expected="512 or 4096")
 
-    @property
-    @override
-    def width(self) -> int:
-        return 2
+    width: ClassVar[int] = 2
 
     @override
     def member_bytes(self, size_bytes: int) -> int:
@@ -94,10 +91,7 @@ class Cache(Layer):
         "writethrough", "Where a write of a block in the cache goes: to both devices, the cache, or the first device."
     )
 
-    @property
-    @override
-    def width(self) -> int:
-        return 2
+    width: ClassVar[int] = 2
 
     @override
     def fault(self) -> tuple[str, str] | None:

@@ -6,7 +6,7 @@ gives it. A value that could not be measured is None with a reason, never zero.
 
 from __future__ import annotations
 
-from iolab.domain.definition import Better, Metric, MetricDescription, Nature, Scope
+from iolab.domain.definition import Metric
 from iolab.domain.metric.aliases import meant
 from iolab.domain.metric.registry import (
     ALL,
@@ -29,13 +29,9 @@ __all__ = [
     "METRICS",
     "OPS",
     "TRANSFERS",
-    "Better",
     "Key",
     "Metric",
-    "MetricDescription",
-    "Nature",
     "Row",
-    "Scope",
     "describe",
     "key_of",
     "meant",

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from iolab.domain.definition import NO_IO, NO_TIME, Metric
-
-if TYPE_CHECKING:
-    from iolab.domain.observation import Observation
+from iolab.domain.observation import Observation
 
 
 def _cpu_wait_per_io(seen: Observation) -> float | None:

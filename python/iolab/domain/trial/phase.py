@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self, TypedDict, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict, TypeVar
 
 from pydantic import Discriminator, Field, Tag
 from typing_extensions import override
@@ -273,15 +273,8 @@ class DevicesPhase(PhaseSpec):
     cpus: list[int] | None
     drop_caches: bool
 
-    @property
-    @override
-    def writes(self) -> bool:
-        return True
-
-    @property
-    @override
-    def takes_devices(self) -> bool:
-        return True
+    writes: ClassVar[bool] = True
+    takes_devices: ClassVar[bool] = True
 
     @override
     def on_cpus(self, cpus: list[int]) -> Self:
@@ -306,10 +299,7 @@ class TimedCommandPhase(DevicesPhase):
     directory: str | None
     """None: the target's own."""
 
-    @property
-    @override
-    def takes_devices(self) -> bool:
-        return False
+    takes_devices: ClassVar[bool] = False
 
 
 class CommandsPhase(DevicesPhase):
@@ -424,10 +414,7 @@ class MetadataPhase(PhaseSpec):
     absolute."""
     drop_caches: bool
 
-    @property
-    @override
-    def writes(self) -> bool:
-        return True
+    writes: ClassVar[bool] = True
 
     @property
     @override
@@ -523,17 +510,14 @@ class SortPhase(DevicesPhase):
         each = sorted_bytes(memory_bytes, self.share_of_machine)
         return self.model_copy(update={"memory_limit_bytes": memory_bytes, "process_bytes": each})
 
-    @property
-    @override
-    def measures(self) -> tuple[str, ...]:
-        return (
-            "elapsed_s_spread",
-            "swap_in_bytes",
-            "swap_out_bytes",
-            "swap_out_after_first_bytes",
-            "swap_bytes_max",
-            "memory_bytes_max",
-        )
+    measures: ClassVar[tuple[str, ...]] = (
+        "elapsed_s_spread",
+        "swap_in_bytes",
+        "swap_out_bytes",
+        "swap_out_after_first_bytes",
+        "swap_bytes_max",
+        "memory_bytes_max",
+    )
 
 
 def at_once(phases: Sequence[P]) -> Iterator[list[P]]:

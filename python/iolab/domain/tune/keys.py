@@ -9,15 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from iolab.domain.attribute.design import mixtures
 from iolab.domain.attribute.judgement import Attribution, attribute
 from iolab.domain.tune.estimate import Estimate
-from iolab.domain.tune.space import Parameter, Space
-
-if TYPE_CHECKING:
-    from iolab.domain.tune.space import Point
+from iolab.domain.tune.space import Parameter, Point, Space
 
 KEPT = 0.95
 """Share of the gain that the smaller setting keeps."""

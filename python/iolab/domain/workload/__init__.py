@@ -18,7 +18,7 @@ from iolab.domain.workload import (
     together,
     trace,
 )
-from iolab.domain.workload.kind import Conflict, Kind
+from iolab.domain.workload.kind import Kind
 
 KINDS: dict[str, Kind] = {
     kind.name: kind
@@ -41,4 +41,4 @@ KINDS: dict[str, Kind] = {
 }
 """By name; `io` is the default."""
 
-__all__ = ["KINDS", "Conflict", "Kind"]
+__all__ = ["KINDS", "Kind"]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import PrivateAttr
 from typing_extensions import override
@@ -19,11 +19,8 @@ from iolab.base.toml import TomlTable
 from iolab.domain.trial import Phase
 from iolab.domain.workload.fio_file import job_file, translate
 from iolab.domain.workload.fio_file.ini import JobFileProblems, filled
+from iolab.domain.workload.fio_file.translate import Plan
 from iolab.domain.workload.kind import Conflict, Kind
-
-if TYPE_CHECKING:
-    from iolab.domain.workload.fio_file.ini import JobFileProblems
-    from iolab.domain.workload.fio_file.translate import Plan
 
 
 class FioOptions(Options):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from iolab.domain import native_types as native
+from iolab.domain import native_types as native
 
 EXPECTED = "expected operations in percent and size of each zone, such as 50/5%:30/15%:20/80%"
 ZONES_MAX = 256

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from iolab.domain.experiment import Comparison, CompiledWorkload, Experiment
+from iolab.domain.experiment import Experiment
 from iolab.files.experiment.parse import load, loads
 
-__all__ = ["Comparison", "CompiledWorkload", "Experiment", "load", "loads"]
+__all__ = ["Experiment", "load", "loads"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iolab.base.option import Bytes, Duration, Options, option
 from iolab.base.plain_text import counted, listed
@@ -35,10 +35,8 @@ from iolab.domain.trial.guest import (
     is_commit,
     is_image,
 )
+from iolab.files.experiment.setting import Setting
 from iolab.files.experiment.workloads import Workload
-
-if TYPE_CHECKING:
-    from iolab.files.experiment.setting import Setting
 
 _MODULE = re.compile(r"[\w-]{1,64}", re.ASCII)
 _VALUE = re.compile(r"[^\s\"'\\]{1,200}")

@@ -7,12 +7,12 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iolab.base.bounded_file import is_file
 from iolab.base.errors import InputError
 from iolab.base.former_names import renewed_key
 from iolab.base.problem import Problems
+from iolab.base.toml import KeyPath
 from iolab.domain import native_types as native
 from iolab.domain import simulated_machine
 from iolab.domain.control import CONTROLS
@@ -20,16 +20,13 @@ from iolab.domain.experiment import CompiledWorkload
 from iolab.domain.machine import MODEL_PREFIX
 from iolab.domain.probe import Probes
 from iolab.domain.simulated_machine import InvalidMachine
+from iolab.domain.trial import Phase
 from iolab.domain.workload import KINDS
 from iolab.files import machine_file
 from iolab.files.experiment.setting import Setting
 from iolab.files.experiment.workloads import Workload
 from iolab.files.machine_file import Change, ChangedMachine, InvalidChange, MachineFile
 from iolab.files.machine_file.machine_file import RENAMED_KEYS
-
-if TYPE_CHECKING:
-    from iolab.base.toml import KeyPath
-    from iolab.domain.trial import Phase
 
 _UNREAD_OPTION = (
     "nothing in this machine reads it: engines of one sort cost the same, as registered buffers and files do; caches "

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iolab.base.errors import InputError, IolabError, nearest, unknown
 from iolab.base.option import natural_lists, shown
 from iolab.base.plain_text import is_one_line
 from iolab.base.problem import Problems
 from iolab.base.toml import TomlTable
-from iolab.domain.control import CONTROLS
+from iolab.domain.control import CONTROLS, Control
 from iolab.domain.probe import PROBES, Probes, resolved
 from iolab.domain.trial.trial import Kind
 from iolab.domain.workload import KINDS
-
-if TYPE_CHECKING:
-    from iolab.domain.control import Control
 
 
 def read_probes(given: object, path: tuple[str, ...], problems: Problems) -> Probes:

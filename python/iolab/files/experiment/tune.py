@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iolab.base.errors import InputError, unknown
 from iolab.base.option import Duration, Options, option, shown
 from iolab.base.plain_text import counted
+from iolab.base.problem import Problems
 from iolab.base.quantity import parse_bytes, parse_duration_ns
 from iolab.base.toml import TomlTable
 from iolab.domain.control import CONTROLS
@@ -23,11 +24,7 @@ from iolab.domain.workload import KINDS
 from iolab.files.experiment.grid import VALUES_MAX, grid
 from iolab.files.experiment.options import read_share
 from iolab.files.experiment.setting import read_settings
-from iolab.files.experiment.workloads import variants
-
-if TYPE_CHECKING:
-    from iolab.base.problem import Problems
-    from iolab.files.experiment.workloads import Workload
+from iolab.files.experiment.workloads import Workload, variants
 
 KEYS_MAX = 60
 TABLE = ("tune",)

@@ -6,17 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import clipped, whole_number
+from iolab.base.toml import KeyPath
+from iolab.domain import native_types as native
 from iolab.domain.simulated_machine import InvalidMachine, Table
 from iolab.files.machine_file.machine_file import MachineFile, check_values
-
-if TYPE_CHECKING:
-    from iolab.base.toml import KeyPath
-    from iolab.domain import native_types as native
-
 
 SHOWN_MAX = 40
 """Characters of a part of a key that a message quotes."""

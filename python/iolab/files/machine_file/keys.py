@@ -6,13 +6,11 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iolab import _native
+from iolab.base.toml import KeyPath
 from iolab.domain import native_model
-
-if TYPE_CHECKING:
-    from iolab.base.toml import KeyPath
 
 _Schema = dict[str, Any]
 ELEMENT = "N"

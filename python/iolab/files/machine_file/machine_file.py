@@ -7,21 +7,17 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, is_file, read_bounded
 from iolab.base.errors import InputError
 from iolab.base.former_names import renewed
-from iolab.base.toml import parse
+from iolab.base.toml import Document, KeyPath, parse
 from iolab.domain import native_types as native
 from iolab.domain.machine import MODEL_PREFIX
 from iolab.domain.simulated_machine import InvalidMachine, Table
 from iolab.files.machine_file.catalogue import DEVICES, MOUNTS, copy_of, machine_path, part_path
 from iolab.files.machine_file.tables import as_written, expanded_drives, mounts_with_files
-
-if TYPE_CHECKING:
-    from iolab.base.toml import Document, KeyPath
-
 
 RENAMED_KEYS: dict[tuple[str, ...], str] = {
     ("cpus", "topology", "cells"): "numa_nodes",

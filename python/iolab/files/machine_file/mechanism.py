@@ -6,17 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from iolab.base.plain_text import counted, listed
 from iolab.domain import native_model
+from iolab.domain import native_types as native
 from iolab.domain.simulated_machine import InvalidMachine, cpu_count, is_detailed, scheduler_of, with_groups
-from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
+from iolab.domain.trial import LoadPhase, MetadataPhase, Phase, SortPhase, WeightedLoadPhase
 from iolab.domain.trial.control_group import KEYS_EVERYWHERE
-
-if TYPE_CHECKING:
-    from iolab.domain import native_types as native
-    from iolab.domain.trial import Phase
 
 _PROBES = ("block", "extents", "io_cost")
 """The probes that any simulated machine has."""

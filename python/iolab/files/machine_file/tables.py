@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import whole_number
+from iolab.base.toml import Document, KeyPath
 from iolab.domain.simulated_machine import InvalidMachine, Table
-
-if TYPE_CHECKING:
-    from iolab.base.toml import Document, KeyPath
-
 
 COUNT_MAX = 1024
 """Drives that the model can have together (crates/model/stack/src/machine)."""

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iolab.domain.calibration.cell import Cell, factor
 from iolab.domain.workload.io import IoOptions
 from iolab.files.measured.found import MeasuredCells
 from iolab.files.store import read as read_run
-
-if TYPE_CHECKING:
-    from iolab.files.store.read import RunData
+from iolab.files.store.read import RunData
 
 P99 = "latency_ns_p99"
 IOPS = "iops"

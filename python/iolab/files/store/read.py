@@ -18,7 +18,7 @@ from iolab.base.strict_json import JsonObject
 from iolab.domain.arms import interleaved, spans
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.lead import OF_DEVICE, Shape, kinds_of, shape_of
-from iolab.files.experiment import loads
+from iolab.files.experiment import Experiment, loads
 from iolab.files.store import imported_experiment, index
 from iolab.files.store.directory import RunDirectory
 from iolab.files.store.examine import Examination, examine, problem_of_content
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from iolab.domain.comparison import Pairing
     from iolab.domain.record import Record
-    from iolab.files.experiment import Experiment
 
 TRIALS_NAMED_MAX = 5
 FAILED_ELSEWHERE = "it failed, by the source's own report"

@@ -19,23 +19,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iolab.base import child_process
 from iolab.base.errors import InputError, IolabError, MachineError
 from iolab.base.strict_json import JsonObject
 from iolab.domain.executor import TrialStalled, error_to_json
-from iolab.domain.trial import Trial
+from iolab.domain.record import Record
+from iolab.domain.trial import DeviceIdentity, Trial
 from iolab.machines.cluster import address as addresses
 from iolab.machines.cluster.environment import environment
 from iolab.machines.cluster.task import SOCKET_VARIABLE
 from iolab.machines.host.local_process import LocalProcess
 from iolab.machines.system import lock, session
 from iolab.machines.system.undo import restore_dead
-
-if TYPE_CHECKING:
-    from iolab.domain.record import Record
-    from iolab.domain.trial import DeviceIdentity
 
 GCS_PORT = 6379
 """Ray's own default for nodes."""

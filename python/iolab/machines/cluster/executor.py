@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from iolab.domain.executor import OnProgress, ShouldStop
+from iolab.domain.record import Record
+from iolab.domain.trial import DeviceIdentity, Trial
 from iolab.machines.cluster.connection import SILENCE_S, Connection
 from iolab.machines.cluster.hosts import PATIENCE_S, HostRounds
 from iolab.machines.cluster.pool import ClusterPool
 from iolab.machines.model import ModelExecutor
-
-if TYPE_CHECKING:
-    from iolab.domain.executor import OnProgress, ShouldStop
-    from iolab.domain.record import Record
-    from iolab.domain.trial import DeviceIdentity, Trial
 
 
 class ClusterExecutor:

@@ -12,18 +12,12 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import MachineError
-from iolab.domain.executor import LeftBehind, Progress
-from iolab.domain.record import NOT_RESTORED, interrupted
-from iolab.machines.cluster.connection import HostLost
-
-if TYPE_CHECKING:
-    from iolab.domain.executor import OnProgress, ShouldStop
-    from iolab.domain.record import Record
-    from iolab.domain.trial import Trial
-    from iolab.machines.cluster.connection import Connection
+from iolab.domain.executor import LeftBehind, OnProgress, Progress, ShouldStop
+from iolab.domain.record import NOT_RESTORED, Record, interrupted
+from iolab.domain.trial import Trial
+from iolab.machines.cluster.connection import Connection, HostLost
 
 POLL_S = 0.1
 PATIENCE_S = 60.0

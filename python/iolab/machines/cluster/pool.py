@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from iolab.domain.executor import OnProgress, ShouldStop
-    from iolab.domain.record import Record
-    from iolab.domain.trial import Trial
-    from iolab.machines.cluster.connection import Connection
+from iolab.domain.executor import OnProgress, ShouldStop
+from iolab.domain.record import Record
+from iolab.domain.trial import Trial
+from iolab.machines.cluster.connection import Connection
 
 
 class ClusterPool:

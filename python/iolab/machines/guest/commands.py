@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
-from iolab.domain.phase_record import Usage, group_record, job_record, phase_record
+from iolab.domain.phase_record import PhaseRecord, Usage, group_record, job_record, phase_record
 from iolab.machines.guest import programs
 from iolab.machines.system import command
 from iolab.machines.system.shell import ShellResult
 
 if TYPE_CHECKING:
-    from iolab.domain.phase_record import PhaseRecord
     from iolab.domain.trial import TimedCommandPhase
     from iolab.machines.guest.agent_message import CommandEnd
     from iolab.machines.guest.steps import Plan

@@ -23,7 +23,7 @@ from iolab.base.plain_text import is_one_line
 from iolab.base.strict_json import JsonObject
 from iolab.domain.executor import Progress
 from iolab.domain.fio_report.document import documents
-from iolab.domain.trial import FioPhase
+from iolab.domain.trial import FioPhase, Phase
 from iolab.domain.workload.fio_file.value import joined
 from iolab.machines.host import fio_record
 from iolab.machines.system import beneath, command, page_cache
@@ -31,7 +31,6 @@ from iolab.machines.system import beneath, command, page_cache
 if TYPE_CHECKING:
     from iolab.domain import native_types as native
     from iolab.domain.phase_record import PhaseRecord
-    from iolab.domain.trial import Phase
     from iolab.machines.host.surroundings import Surroundings
 
 POLL_S = 0.1

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import MachineError
-from iolab.domain.trial import WeightedLoadPhase
+from iolab.domain.trial import ControlGroup, Phase, WeightedLoadPhase
 from iolab.domain.trial.control_group import from_the_top
 from iolab.machines.host import weights
 from iolab.machines.system import cgroup, rights
 
 if TYPE_CHECKING:
-    from iolab.domain.trial import ControlGroup, Phase
     from iolab.machines.host.site import TargetPlace
     from iolab.machines.system.cgroup import Cgroup, Hierarchy
     from iolab.machines.system.undo import UndoJournal

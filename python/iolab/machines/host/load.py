@@ -14,7 +14,6 @@ from iolab.domain.executor import OnProgress, Progress, ShouldStop
 from iolab.machines.system import rights
 
 if TYPE_CHECKING:
-    from iolab import _native
     from iolab.domain import native_types as native
     from iolab.domain.phase_record import PhaseRecord
     from iolab.domain.trial import LoadPhase, PhaseSpec

@@ -13,7 +13,6 @@ from iolab.machines.host import load
 from iolab.machines.system import page_cache
 
 if TYPE_CHECKING:
-    from iolab import _native
     from iolab.domain import native_types as native
     from iolab.domain.phase_record import PhaseRecord
     from iolab.domain.trial import MetadataPhase

@@ -12,23 +12,20 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
 from iolab import _native
 from iolab.domain import native_types as native
 from iolab.domain.phase_record import Observations, RecordedProbes
 from iolab.domain.probe.probe import ProbeOptions
+from iolab.domain.trial import Phase
 from iolab.machines.host import extents, nfs, nvme
+from iolab.machines.host.site import Site
 from iolab.machines.system import cgroup, tracefs
 from iolab.machines.system.action import RemoveTraceInstance
+from iolab.machines.system.block import BlockDevice
 from iolab.machines.system.facts import FactAbsent
-
-if TYPE_CHECKING:
-    from iolab import _native
-    from iolab.domain.trial import Phase
-    from iolab.machines.host.site import Site
-    from iolab.machines.system.block import BlockDevice
-    from iolab.machines.system.undo import UndoJournal
+from iolab.machines.system.undo import UndoJournal
 
 TRACE_INSTANCES = {"block": "", "switches": "-switches"}
 """Probes with a tracing instance of their own, each with what its name has after the common one."""

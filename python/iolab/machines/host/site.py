@@ -9,13 +9,21 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError, MachineError
 from iolab.base.plain_text import counted
 from iolab.base.quantity import size_in_words
 from iolab.domain import native_types as native
-from iolab.domain.trial import LoadPhase
+from iolab.domain.trial import (
+    DeviceIdentity,
+    DeviceTarget,
+    DirectoryTarget,
+    FileTarget,
+    LoadPhase,
+    Phase,
+    ScratchTarget,
+    Target,
+)
 from iolab.machines.system import filesystem, own_file, rights, safety, scratch, state
 from iolab.machines.system.beneath import Directory, itself
 from iolab.machines.system.block import BlockDevice, device_at, device_under
@@ -23,17 +31,6 @@ from iolab.machines.system.mounts import check_keeps_files
 from iolab.machines.system.own_directory import make_own_directory
 from iolab.machines.system.own_file import OwnFile
 from iolab.machines.system.undo import UndoJournal
-
-if TYPE_CHECKING:
-    from iolab.domain.trial import (
-        DeviceIdentity,
-        DeviceTarget,
-        DirectoryTarget,
-        FileTarget,
-        Phase,
-        ScratchTarget,
-        Target,
-    )
 
 REGION_ALIGN_BYTES = 1 << 20
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +26,6 @@ from iolab.machines.system import cgroup, device_identity, page_cache, storage_s
 from iolab.machines.system.action import EraseSwap, SwapOff, WriteFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from iolab.domain.trial import SortPhase
     from iolab.machines.host.site import TargetPlace
     from iolab.machines.host.surroundings import Surroundings

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.base.quantity import format_bytes
 from iolab.domain import native_types as native
 from iolab.domain.phase_record import PhaseRecord, Usage, group_record, job_record, phase_record
+from iolab.domain.trial import SortPhase
 from iolab.domain.trial.trial import derive_seed
-
-if TYPE_CHECKING:
-    from iolab.domain.trial import SortPhase
 
 SWAP_HEADER_BYTES = 1 << 16
 """More than mkswap takes of an area for itself."""

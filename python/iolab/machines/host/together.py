@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iolab.domain.trial import LoadPhase
+from iolab.domain.trial import LoadPhase, Phase
 from iolab.machines.system import page_cache
 
 if TYPE_CHECKING:
     from iolab.domain.phase_record import PhaseRecord
-    from iolab.domain.trial import Phase
     from iolab.machines.host.surroundings import Surroundings
 
 RunPhase = Callable[["Phase", "Surroundings"], "PhaseRecord"]

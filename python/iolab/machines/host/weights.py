@@ -9,16 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import MachineError
 from iolab.machines.system import cgroup, io_cost, scheduler
-from iolab.machines.system.block import shown
-
-if TYPE_CHECKING:
-    from iolab.machines.system.block import BlockDevice
-    from iolab.machines.system.cgroup import Hierarchy
-    from iolab.machines.system.undo import UndoJournal
+from iolab.machines.system.block import BlockDevice, shown
+from iolab.machines.system.cgroup import Hierarchy
+from iolab.machines.system.undo import UndoJournal
 
 WITHOUT = 'run the groups without weights: controller = "none" of iostest, no io_weight in a mix'
 

@@ -12,16 +12,13 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from iolab.domain.executor import OnProgress, Progress, ShouldStop
+from iolab.domain.executor import OnProgress, Pool, Progress, ShouldStop
+from iolab.domain.record import Record
+from iolab.domain.trial import DeviceIdentity, Trial
 from iolab.machines.model.pool import LocalPool, Simulate
 from iolab.machines.worker_process import POLL_S
-
-if TYPE_CHECKING:
-    from iolab.domain.executor import Pool
-    from iolab.domain.record import Record
-    from iolab.domain.trial import DeviceIdentity, Trial
 
 
 class ModelExecutor:

@@ -7,17 +7,14 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 from iolab.domain.executor import OnProgress, ShouldStop
+from iolab.domain.record import Record
+from iolab.domain.trial import Trial
 from iolab.machines import fork_server
 from iolab.machines.fork_server import ForkServer
 from iolab.machines.system import stall
 from iolab.machines.worker_process import WORKER, WorkerProcess
-
-if TYPE_CHECKING:
-    from iolab.domain.record import Record
-    from iolab.domain.trial import Trial
 
 Simulate = Callable[["Trial", OnProgress, ShouldStop], "Record"]
 

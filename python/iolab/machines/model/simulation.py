@@ -8,8 +8,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from iolab import _native
 from iolab.base.errors import InputError
 from iolab.domain import control, native_model, simulated_machine
 from iolab.domain import native_types as native
@@ -24,9 +25,6 @@ from iolab.machines.host.extents import examined
 from iolab.machines.model.describe import observed
 from iolab.machines.model.phases import ModelPhase, named_files, phases_for_model
 from iolab.machines.system.facts import FactAbsent
-
-if TYPE_CHECKING:
-    from iolab import _native
 
 
 def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:

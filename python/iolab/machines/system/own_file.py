@@ -8,20 +8,17 @@ import stat
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iolab.base import replaceable
 from iolab.base.errors import InputError, MachineError
 from iolab.base.quantity import size_in_words
+from iolab.domain import native_types as native
 from iolab.machines.system import beneath, safety
 from iolab.machines.system.action import RemoveFile, TruncateFile
 from iolab.machines.system.identity import identity_of
 from iolab.machines.system.own_directory import own_directory_for_a_moment
 from iolab.machines.system.reach import status_of
 from iolab.machines.system.undo import UndoJournal
-
-if TYPE_CHECKING:
-    from iolab.domain import native_types as native
 
 CANNOT_LINK = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 

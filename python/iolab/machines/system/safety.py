@@ -12,16 +12,13 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError, MachineError
 from iolab.base.quantity import size_in_words
+from iolab.domain.trial import DeviceIdentity, DeviceTarget
 from iolab.machines.system import blankness, block, command, device_identity, loop, rights
 from iolab.machines.system.block import BlockDevice, device_at
 from iolab.machines.system.mounts import mounts
-
-if TYPE_CHECKING:
-    from iolab.domain.trial import DeviceIdentity, DeviceTarget
 
 SWAPS = Path("/proc/swaps")
 

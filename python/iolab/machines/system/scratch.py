@@ -8,19 +8,16 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import MachineError
 from iolab.base.quantity import size_in_words
 from iolab.domain import layer
+from iolab.domain.trial import ScratchTarget, SideDevice
 from iolab.machines.system import driver_tags, filesystem, layers, loop, scheduler, state
 from iolab.machines.system.action import DetachLoop, Unmount
 from iolab.machines.system.block import BlockDevice, device_at
 from iolab.machines.system.own_directory import make_own_directory
 from iolab.machines.system.undo import UndoJournal
-
-if TYPE_CHECKING:
-    from iolab.domain.trial import ScratchTarget, SideDevice
 
 LOOP_SCHEDULER = "none"
 """What the kernel gives a new loop device."""

@@ -22,7 +22,6 @@ def attribute(
             metavar="EXPERIMENT.toml|RUN",
             help="An experiment with two settings that differ in several keys; or the directory of such a run, to show "
             "its answer.",
-            show_default=False,
             autocompletion=complete.experiments,
         ),
     ],
@@ -31,15 +30,11 @@ def attribute(
         typer.Option(
             metavar="METRIC",
             help="What differs.  [default: the first that the experiment compares]",
-            show_default=False,
             autocompletion=complete.metrics,
         ),
     ] = None,
     workload: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="The workload, if there are several.  [default: the first]", show_default=False
-        ),
+        str | None, typer.Option(metavar="NAME", help="The workload, if there are several.  [default: the first]")
     ] = None,
     confidence: Annotated[float, typer.Option(help="Stop when a set of keys has this probability.")] = 0.95,
     most: Annotated[int, typer.Option(help="Stop after this many rounds, each with every mixture once.")] = 8,

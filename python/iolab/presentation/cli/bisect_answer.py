@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from iolab.base.errors import EXIT_CONDITION
-from iolab.presentation.cli.output import print_json
+from iolab.presentation.cli.output import print_json, print_lines
 
 if TYPE_CHECKING:
     from iolab.base.strict_json import JsonObject
@@ -29,8 +29,6 @@ def show_commits(found: GitFinding, path: Path, fail_on: str | None, *, as_json:
     if as_json:
         print_json({"run": str(path), **commits.as_dict(found)})
     else:
-        from iolab.presentation.cli.output import print_lines
-
         print_lines(commits.lines(found))
         print(f"\nSearch: {path}")
     judged = {change.last: found.judged(change.last) for change in found.answer.changes}

@@ -30,7 +30,6 @@ What = Annotated[
         "further ones. "
         "With --git, a range of commits; or an experiment for guest machines, whose kernels are then the commits "
         "from --good to --bad.",
-        show_default=False,
         autocompletion=complete.experiments,
     ),
 ]
@@ -40,7 +39,6 @@ Good = Annotated[
     typer.Option(
         metavar="SETTING",
         help="The oldest version of the search.  [default: the first]",
-        show_default=False,
         autocompletion=complete.settings,
     ),
 ]
@@ -50,7 +48,6 @@ Bad = Annotated[
     typer.Option(
         metavar="SETTING",
         help="The newest version of the search.  [default: the last]",
-        show_default=False,
         autocompletion=complete.settings,
     ),
 ]
@@ -61,15 +58,11 @@ Metrics = Annotated[
         metavar="METRIC",
         help="What changed. May be given several times: each has an answer, from the same trials.  [default: the "
         "first that the experiment compares]",
-        show_default=False,
         autocompletion=complete.metrics,
     ),
 ]
 
-Workload = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="The workload to measure, of several.", show_default=False),
-]
+Workload = Annotated[str | None, typer.Option(metavar="NAME", help="The workload to measure, of several.")]
 
 Confidence = Annotated[float, typer.Option(help="Stop when one account of the history has this probability.")]
 
@@ -81,11 +74,7 @@ Confirm = Annotated[
 
 Time = Annotated[
     str | None,
-    typer.Option(
-        metavar="DURATION",
-        help="Stop after this time, such as 8h; --resume continues for the same time.",
-        show_default=False,
-    ),
+    typer.Option(metavar="DURATION", help="Stop after this time, such as 8h; --resume continues for the same time."),
 ]
 
 Spread = Annotated[
@@ -95,7 +84,6 @@ Spread = Annotated[
         help="Name no change before a version of each N-th of the range was measured: a change that is reversed "
         "between two measured versions is not seen. 0: in the fewest trials.  [default: an eighth of the "
         "versions, 8 to 24]",
-        show_default=False,
     ),
 ]
 
@@ -104,18 +92,12 @@ FailOn = Annotated[
     typer.Option(
         metavar="CONDITION",
         help="Exit with status 1 if a change for the worse was found (regressed), or any change (changed).",
-        show_default=False,
     ),
 ]
 
 Git = Annotated[
     Path | None,
-    typer.Option(
-        "--git",
-        metavar="REPO",
-        help="Search among commits of this repository, which is only read.",
-        show_default=False,
-    ),
+    typer.Option("--git", metavar="REPO", help="Search among commits of this repository, which is only read."),
 ]
 
 Versions = Annotated[
@@ -124,7 +106,6 @@ Versions = Annotated[
         metavar="FILE",
         help="Search among the versions that this file lists, a line each, oldest first. Commands get the version "
         "as $IOLAB_VERSION.",
-        show_default=False,
     ),
 ]
 
@@ -137,7 +118,6 @@ Measure = Annotated[
     typer.Option(
         metavar="COMMAND",
         help="By commands: what is measured, in a shell, in the directory $IOLAB_BUILD of the commit's build.",
-        show_default=False,
     ),
 ]
 
@@ -147,7 +127,6 @@ Build = Annotated[
         metavar="COMMAND",
         help="By commands: builds a commit in its checked-out files, and leaves in $IOLAB_BUILD what is measured. "
         "Exit status 125: can't be built, skip it.  [default: the commit's files are copied there]",
-        show_default=False,
     ),
 ]
 
@@ -157,36 +136,23 @@ Value = Annotated[
         metavar="wall|cpu|printed",
         help="By commands: the command's wall time, its CPU time, or the number that ends its last line.  "
         "[default: wall]",
-        show_default=False,
     ),
 ]
 
 HigherIsBetter = Annotated[bool, typer.Option("--higher-is-better", help="With --value printed: higher is better.")]
 
 SameWithin = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SHARE",
-        help="By commands: a change up to this size is none.  [default: 0.02]",
-        show_default=False,
-    ),
+    float | None, typer.Option(metavar="SHARE", help="By commands: a change up to this size is none.  [default: 0.02]")
 ]
 
 BuildLimit = Annotated[
-    str | None,
-    typer.Option(
-        metavar="DURATION",
-        help="By commands: a build is killed after this time.  [default: 1h]",
-        show_default=False,
-    ),
+    str | None, typer.Option(metavar="DURATION", help="By commands: a build is killed after this time.  [default: 1h]")
 ]
 
 MeasureLimit = Annotated[
     str | None,
     typer.Option(
-        metavar="DURATION",
-        help="By commands: a measured command is killed after this time.  [default: 10min]",
-        show_default=False,
+        metavar="DURATION", help="By commands: a measured command is killed after this time.  [default: 10min]"
     ),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,7 +31,6 @@ def characterise(
         typer.Option(
             metavar="model:NAME",
             help="Run the trace and the workload on this simulated machine, and report how far apart they are there.",
-            show_default=False,
             autocompletion=complete.machines,
         ),
     ] = None,
@@ -66,7 +66,7 @@ def characterise(
     differences = [] if check is None else _differences(source, text, check, as_json=json)
     if json:
         found = {"experiment": str(output), "streams": len(streams), "misses": misses}
-        print_json(found if check is None else {**found, "differences": [one.as_dict() for one in differences]})
+        print_json(found if check is None else {**found, "differences": [asdict(one) for one in differences]})
     elif not to_stdout:
         print(f"Experiment: {output}, {counted(len(streams), 'stream')}")
         print_lines(misses, "! ")

@@ -29,7 +29,6 @@ def claims(
         typer.Argument(
             metavar="[NAME]",
             help="Show this claim, or that of a file CLAIM.toml, in full.",
-            show_default=False,
             autocompletion=complete.claims,
         ),
     ] = None,
@@ -68,7 +67,6 @@ def claim(
         typer.Argument(
             metavar="NAME...|MAIL",
             help="Claims by name (iolab claims) or as files CLAIM.toml; of new: the mail.",
-            show_default=False,
             autocompletion=complete.claims,
         ),
     ],
@@ -78,14 +76,12 @@ def claim(
             metavar="PLACE",
             help=OF_ASK + "only there: count, paced, model or host. May be given several times.  [default: count, "
             "paced and model]",
-            show_default=False,
         ),
     ] = None,
     rounds: Annotated[
         int | None,
         typer.Option(
-            help=OF_ASK + "boots of each kernel on a path, rounds of an experiment.  [default: 3, the experiment's]",
-            show_default=False,
+            help=OF_ASK + "boots of each kernel on a path, rounds of an experiment.  [default: 3, the experiment's]"
         ),
     ] = None,
     out: Annotated[
@@ -94,7 +90,6 @@ def claim(
             metavar="DIR",
             help=OF_ASK + "where the runs go; claims on the same path and kernels share its run, and what is there is "
             "continued.  [default: a new one in iolab-runs]",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,7 +41,6 @@ def compare(
             help="A run directory, a file of another tool, including any CSV, or a directory of these. The first of "
             "several is the baseline, or the one with old, before or base in its name. Names such as old-1, old-2, "
             "new-1, new-2 are rounds of the settings old and new.",
-            show_default=False,
         ),
     ],
     group_by: GroupBy = None,
@@ -53,7 +53,6 @@ def compare(
             metavar="NAME",
             help="The setting to compare the others with, or the run or file if there are several.  "
             "[default: the first; in a run, its experiment's]",
-            show_default=False,
             autocompletion=complete.settings,
         ),
     ] = None,
@@ -65,9 +64,7 @@ def compare(
     same_within: Annotated[
         str | None,
         typer.Option(
-            metavar="SHARE",
-            help="Margin of the verdict `same`, such as 2%.  [default: the experiment's, else 2%]",
-            show_default=False,
+            metavar="SHARE", help="Margin of the verdict `same`, such as 2%.  [default: the experiment's, else 2%]"
         ),
     ] = None,
     from_: From = None,
@@ -78,7 +75,6 @@ def compare(
             "-o",
             metavar="FILE.html",
             help="Write the comparison as one HTML page too; replaced if it exists.",
-            show_default=False,
         ),
     ] = None,
     fail_on: FailOn = None,
@@ -148,7 +144,7 @@ def _compare_traces(paths: list[Path], same_within: float, *, json: bool) -> Non
 
     found = compare_traces(trace_of(paths[:1]), trace_of(paths[1:]), same_within)
     if json:
-        print_json({"comparisons": [one.as_dict() for one in found], "problems": [ONE_EACH]})
+        print_json({"comparisons": [asdict(one) for one in found], "problems": [ONE_EACH]})
         return
     from iolab.presentation.table.trace import compared
     from iolab.presentation.terminal import show

@@ -93,7 +93,6 @@ Show = Annotated[
         help="Print the script that completes iolab's command lines in this shell, and exit.",
         callback=_show,
         is_eager=True,
-        show_default=False,
     ),
 ]
 
@@ -105,7 +104,6 @@ Install = Annotated[
         help="Write that script where the shell looks for it, and exit.",
         callback=_install,
         is_eager=True,
-        show_default=False,
     ),
 ]
 

@@ -30,7 +30,6 @@ Names = Annotated[
         metavar="BASE TIP | A..B | SERIES...",
         help="Two kernels (iolab list kernels); with --git: a range of commits, or a series of patches: mboxes, "
         "maildirs or mails.",
-        show_default=False,
     ),
 ]
 
@@ -44,14 +43,10 @@ def cost(
             metavar="TREE",
             help="The kernel's git tree, which is only read, or Debian's source by name, such as linux-source-6.1, "
             "which is fetched.",
-            show_default=False,
         ),
     ] = None,
     base: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COMMIT", help="The commit that a series is applied to.  [default: HEAD]", show_default=False
-        ),
+        str | None, typer.Option(metavar="COMMIT", help="The commit that a series is applied to.  [default: HEAD]")
     ] = None,
     each: Annotated[bool, typer.Option("--each", help="Count each patch or commit too.")] = False,
     paths: Annotated[
@@ -60,7 +55,6 @@ def cost(
             metavar="NAME",
             help="Count this path only, or those that fit a pattern, such as null-*. May be given several times, or "
             "with commas. See: iolab list paths.  [default: all]",
-            show_default=False,
             autocompletion=complete.cost_paths,
         ),
     ] = None,
@@ -74,7 +68,6 @@ def cost(
         typer.Option(
             metavar="FILE",
             help="How the tree's kernels are configured: a whole .config, or lines that change the default `plain`.",
-            show_default=False,
         ),
     ] = None,
     memory: Annotated[bool, typer.Option("--memory", help="Count accesses to memory too; takes longer.")] = False,
@@ -82,11 +75,9 @@ def cost(
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
-            "--fail-on",
             metavar="CONDITION",
             help="Exit with status 1 if a path's change lies beyond this with its whole interval: "
             '"instructions > +0.5 %", "allocations > 0". May be given several times.',
-            show_default=False,
         ),
     ] = None,
     out: Annotated[
@@ -95,7 +86,6 @@ def cost(
             metavar="DIR",
             help="Where the runs go, one for each path; a directory of the same command is continued.  [default: a new "
             "one in iolab-runs]",
-            show_default=False,
         ),
     ] = None,
     mail: Annotated[

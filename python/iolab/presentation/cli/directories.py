@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iolab.base import beneath
 from iolab.base.errors import InputError
+from iolab.domain.comparison import Comparison
+from iolab.domain.summary import summarise
 from iolab.files.collection.place import runs_below
 from iolab.files.store import read
 from iolab.files.store.sweep_directory import SweepDirectory, is_sweep
 from iolab.studies.run import search_file
 from iolab.studies.tuner.directory import is_tune
-
-if TYPE_CHECKING:
-    from iolab.domain.comparison import Comparison
 
 NAMED_MAX = 3
 CONFIRM = "confirm"
@@ -65,8 +63,6 @@ def sweep_comparisons(path: Path, metrics: Sequence[str]) -> tuple[list[Comparis
     """The comparisons of each cell of a sweep, and what is wrong with its runs; None for any other directory."""
     if not is_sweep(path):
         return None
-    from iolab.domain.summary import summarise
-
     found: list[Comparison] = []
     problems: list[str] = []
     for cell in SweepDirectory.open(path).cells:

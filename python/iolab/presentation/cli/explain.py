@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,13 +37,10 @@ def explain(
             help="A run directory, or a file of another tool, including any CSV. A second one: its settings are "
             "compared with those of the same name in the first. Several files are read together, as by `iolab import`. "
             "Or one or two traces of block I/O.",
-            show_default=False,
         ),
     ],
     metric: Metrics = None,
-    workload: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Explain only this workload.", show_default=False)
-    ] = None,
+    workload: Annotated[str | None, typer.Option(metavar="NAME", help="Explain only this workload.")] = None,
     setting_column: SettingColumn = None,
     round_column: RoundColumn = None,
     workload_column: WorkloadColumn = None,
@@ -99,10 +97,10 @@ def _explain_traces(paths: list[Path], *, json: bool) -> None:
     traces = [trace_of([path]) for path in paths]
     if len(traces) == 1:
         slow = explain_slow(traces[0])
-        print_json(slow.as_dict()) if json else show(*trace_explanation.slow(slow))
+        print_json(asdict(slow)) if json else show(*trace_explanation.slow(slow))
         return
     change = explain_change(*traces)
-    print_json(change.as_dict()) if json else show(*trace_explanation.change(change))
+    print_json(asdict(change)) if json else show(*trace_explanation.change(change))
 
 
 def _inputs(paths: list[Path], metrics: list[str], baseline: str | None, from_: str | None) -> Inputs:
@@ -130,7 +128,7 @@ def _print_explanation(inputs: Inputs, *, everything: bool, json: bool) -> None:
             {
                 "causes": [one.as_dict() for one in found],
                 "explanations": [one.as_dict() for one in explained],
-                "stage_times": [one.as_dict() for one in stage_times(inputs.frame)] if inputs.is_one_setting else [],
+                "stage_times": [asdict(one) for one in stage_times(inputs.frame)] if inputs.is_one_setting else [],
                 "probes_off": inputs.probes_off,
                 "problems": inputs.problems,
             }

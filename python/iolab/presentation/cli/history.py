@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,7 +33,6 @@ def history(
             autocompletion=complete.runs_and_files,
             help="Runs of the same experiment, or a directory of them; files of other tools, such as fio's JSON, "
             "a file per run; or one CSV file with a row per run.",
-            show_default=False,
         ),
     ],
     metric: Metrics = None,
@@ -41,7 +41,6 @@ def history(
         typer.Option(
             metavar="COLUMN",
             help="CSV: the column of times or versions.  [default: one called time, date, version, commit ...]",
-            show_default=False,
         ),
     ] = None,
     looks: Annotated[
@@ -60,11 +59,7 @@ def history(
     ] = 0.0,
     since: Annotated[
         str | None,
-        typer.Option(
-            metavar="RUN|DATE",
-            help="Show changes from this run or date on only; older ones are known.",
-            show_default=False,
-        ),
+        typer.Option(metavar="RUN|DATE", help="Show changes from this run or date on only; older ones are known."),
     ] = None,
     fail_on: Annotated[
         str | None,
@@ -72,7 +67,6 @@ def history(
             metavar="CONDITION",
             help="Exit with status 1 if a metric has regressed and no later change made up for it, or if anything has "
             "changed. A change that may be drift is reported and meets possibly-regressed and possibly-changed only.",
-            show_default=False,
         ),
     ] = None,
     from_: From = None,
@@ -123,8 +117,6 @@ def _place(read: History, since: str) -> int:
     for place, moment in enumerate(read.moments):
         if since in (moment.name, str(moment)):
             return place
-    from datetime import UTC, datetime
-
     try:
         when = datetime.fromisoformat(since)
     except ValueError:

@@ -12,14 +12,11 @@ def host(
     join: Annotated[
         str,
         typer.Option(
-            metavar="HOST[:PORT]",
-            help="The head of a Ray cluster, as `ray start --head` prints it.  [port: 6379]",
-            show_default=False,
+            metavar="HOST[:PORT]", help="The head of a Ray cluster, as `ray start --head` prints it.  [port: 6379]"
         ),
     ],
     name: Annotated[
-        str | None,
-        typer.Option(help="What this host is called in the cluster.  [default: its host name]", show_default=False),
+        str | None, typer.Option(help="What this host is called in the cluster.  [default: its host name]")
     ] = None,
 ) -> None:
     """Offer this machine to a Ray cluster, for trials of `iolab run --on ray`, one at a time.

@@ -20,10 +20,9 @@ def import_files(
             help="Files of other tools, directories of them, or a log directory of mmtests. The name of a setting "
             "comes from the file's text, else from its name: base-run1.json and base-run2.json are two rounds of the "
             "setting base. Files are grouped as iolab compare groups them.",
-            show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The run directory to make.", show_default=False)],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The run directory to make.")],
     from_: Annotated[
         str | None,
         typer.Option(
@@ -31,7 +30,6 @@ def import_files(
             metavar="FORMAT",
             help="The format, if the content is not recognised: one of those that docs/reference/importers.md lists, "
             "such as fio-text, iostat or csv.",
-            show_default=False,
         ),
     ] = None,
     group_by: GroupBy = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,13 +30,10 @@ def list_names(
         str,
         typer.Argument(
             metavar="machines|devices|kernels|experiments|paths|workloads|controls|probes|metrics",
-            show_default=False,
             autocompletion=complete.lists,
         ),
     ],
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Show only this one, in full.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show only this one, in full.")] = None,
     json: Json = False,
 ) -> None:
     """List what an experiment can name: machines and the devices in them, kinds of workload and their options, controls
@@ -251,8 +249,6 @@ def _stored_results() -> list[Part]:
 
 
 def _scores(of_models: list[Part]) -> dict[str, Entries]:
-    from dataclasses import asdict
-
     from iolab.studies.reproduction.scorecard import scores
 
     return {"scorecard": [{**asdict(score), "skill": score.skill} for score in scores(of_models)]} if of_models else {}

@@ -33,12 +33,9 @@ def ls(
             help="Only runs that match every word: a word that stands in a name, a title, a tag ..., or KEY:TEXT "
             "with a key of run, title, machine, kernel, setting, workload, verdict, state, tag, note, since, until. "
             "`not:` in front selects the others.",
-            show_default=False,
         ),
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", help="Only the newest N.", show_default=False, min=1)
-    ] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", help="Only the newest N.", min=1)] = None,
     as_: Annotated[
         str,
         typer.Option("--as", metavar="FORMAT", help="plain: a line per run; csv: for spreadsheets; json: as --json."),

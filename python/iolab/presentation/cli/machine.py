@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from iolab.base import output_file
 from iolab.base.errors import InputError
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import Json
@@ -32,7 +33,6 @@ def machine(
             metavar="[DEVICE|DIRECTORY|FILE...]",
             help=OF_CALIBRATE + "a block device or a directory, which is measured for about two minutes; or what was "
             "measured: fio's JSON, six rates of io.cost.model, iolab's run directories.",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[
@@ -44,7 +44,6 @@ def machine(
             metavar="NAME|FILE.toml",
             help=OF_CALIBRATE + "the device file whose other keys it keeps.  [default: the class of the device, else "
             "nvme_mqsim]",
-            show_default=False,
         ),
     ] = None,
     around: Annotated[
@@ -54,15 +53,11 @@ def machine(
             metavar="model:NAME",
             help=OF_CALIBRATE + "the simulated machine in which the device is asked.  [default: this machine, of what "
             "is measured here; else model:nvme]",
-            show_default=False,
             autocompletion=complete.machines,
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help=OF_CALIBRATE + "the run directory of what is measured here.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="DIR", help=OF_CALIBRATE + "the run directory of what is measured here.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -76,8 +71,6 @@ def machine(
     intervals, and reports its errors on the last third beside predictors without a model; the file holds both. A device
     that is in use or holds data is only read (docs/safety.md).
     """
-    from iolab.base import output_file
-
     if json and not output_file.is_stdout(output) and action == "describe":
         raise InputError("prints the file on standard output", where="--json", remedy="leave --output out")
     if action == "calibrate":
@@ -98,7 +91,6 @@ def machine(
 def _calibrate(
     sources: list[Path], output: Path, *, like: str | None, around: str | None, out: Path | None, json: bool
 ) -> None:
-    from iolab.base import output_file
     from iolab.presentation.progress import display
     from iolab.presentation.table.calibration import calibration_tables
     from iolab.presentation.terminal import show

@@ -13,10 +13,7 @@ from iolab.presentation.cli.output import print_json, print_lines
 def note(
     run: RunDirectory,
     text: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="TEXT", help='One line; "" removes the note.  [default: print the run\'s]', show_default=False
-        ),
+        str | None, typer.Argument(metavar="TEXT", help='One line; "" removes the note.  [default: print the run\'s]')
     ] = None,
     json: Json = False,
 ) -> None:

@@ -22,40 +22,25 @@ Patience = Annotated[
     typer.Option(
         metavar="DURATION",
         help="How long to wait for something that does not answer: a trial without progress, a device, a mount.",
-        show_default=False,
     ),
 ]
 
 Out = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR", help="The run directory to make.  [default: a new one in iolab-runs]", show_default=False
-    ),
+    Path | None, typer.Option(metavar="DIR", help="The run directory to make.  [default: a new one in iolab-runs]")
 ]
 
 InsteadOfMachine = Annotated[
     str | None,
     typer.Option(
-        "--machine",
-        help="Where trials run, instead of the experiment's machine.",
-        show_default=False,
-        autocompletion=complete.machines,
+        "--machine", help="Where trials run, instead of the experiment's machine.", autocompletion=complete.machines
     ),
 ]
 
-Seed = Annotated[
-    int | None, typer.Option(help="Seed of all that is random.  [default: drawn and recorded]", show_default=False)
-]
+Seed = Annotated[int | None, typer.Option(help="Seed of all that is random.  [default: drawn and recorded]")]
 
 ResumeSearch = Annotated[
     Path | None,
-    typer.Option(
-        "--resume",
-        metavar="DIR",
-        help="Continue the search in DIR.",
-        show_default=False,
-        autocompletion=complete.runs,
-    ),
+    typer.Option("--resume", metavar="DIR", help="Continue the search in DIR.", autocompletion=complete.runs),
 ]
 
 On = Annotated[
@@ -65,13 +50,10 @@ On = Annotated[
         metavar="ray|ray://HOST:PORT",
         help="Run trials on the nodes of a Ray cluster. ray: the cluster that this machine is a node of; "
         "ray://HOST:PORT: the cluster with this port for clients.  [default: here]",
-        show_default=False,
     ),
 ]
 
-RunDirectory = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A run directory, as `iolab run` leaves it.", show_default=False)
-]
+RunDirectory = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, as `iolab run` leaves it.")]
 
 Collection = Annotated[
     Path,
@@ -83,7 +65,6 @@ RunOrFile = Annotated[
     typer.Argument(
         metavar="RUN|FILE",
         help="A run directory, or a file of another tool: fio, tiobench, iozone, fs_mark, mmtests, any CSV ...",
-        show_default=False,
         autocompletion=complete.runs_and_files,
     ),
 ]
@@ -94,7 +75,6 @@ From = Annotated[
         "--from",
         metavar="FORMAT",
         help="The format of a file, if its content is not recognised. See `iolab import --help`.",
-        show_default=False,
     ),
 ]
 
@@ -104,7 +84,6 @@ GroupBy = Annotated[
         metavar="REGEX",
         help="The part of DIRECTORY/NAME that is the setting: the group named `setting`, (?P<setting>...), else the "
         "first group. Files or runs of the same setting are its rounds.",
-        show_default=False,
     ),
 ]
 
@@ -115,7 +94,6 @@ Metrics = Annotated[
         metavar="KEY",
         help="Key of a metric, [phase/][operation.]metric: latency_ns_p99, read.iops, random_read/rate_bytes_per_s. "
         "May be given several times. See `iolab list metrics`.",
-        show_default=False,
         autocompletion=complete.metrics,
     ),
 ]
@@ -127,7 +105,7 @@ ByJob = Annotated[
     ),
 ]
 
-OneJob = Annotated[str | None, typer.Option("--job", metavar="NAME", help="Show only this job.", show_default=False)]
+OneJob = Annotated[str | None, typer.Option("--job", metavar="NAME", help="Show only this job.")]
 
 FailOn = Annotated[
     list[str] | None,
@@ -137,21 +115,15 @@ FailOn = Annotated[
         help="Exit with status 1 if a comparison is slower (or worse: the metric changed in its bad direction), "
         "faster (or better) or undecided; or if a trial had I/O errors or wrong data, or failed: faulty. May be given "
         "several times.",
-        show_default=False,
     ),
 ]
 
-SettingColumn = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="CSV: the column that names the setting.", show_default=False)
-]
+SettingColumn = Annotated[str | None, typer.Option(metavar="COLUMN", help="CSV: the column that names the setting.")]
 
-RoundColumn = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="CSV: the column that numbers the round.", show_default=False)
-]
+RoundColumn = Annotated[str | None, typer.Option(metavar="COLUMN", help="CSV: the column that numbers the round.")]
 
 WorkloadColumn = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="CSV: the column that names the workload, if any.", show_default=False),
+    str | None, typer.Option(metavar="COLUMN", help="CSV: the column that names the workload, if any.")
 ]
 
 Baseline = Annotated[
@@ -159,21 +131,17 @@ Baseline = Annotated[
     typer.Option(
         metavar="SETTING",
         help="The setting to compare the others with.  [default in a run: its experiment's]",
-        show_default=False,
         autocompletion=complete.settings,
     ),
 ]
 
 LowerIsBetter = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="COLUMN", help="CSV: lower is better in this column. Otherwise its name decides.", show_default=False
-    ),
+    typer.Option(metavar="COLUMN", help="CSV: lower is better in this column. Otherwise its name decides."),
 ]
 
 HigherIsBetter = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="CSV: higher is better in this column.", show_default=False),
+    list[str] | None, typer.Option(metavar="COLUMN", help="CSV: higher is better in this column.")
 ]
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
@@ -14,29 +15,20 @@ from iolab.presentation.cli.output import print_json
 
 def record(
     device: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DEVICE", help="The block device, such as /dev/sda.", show_default=False, readable=False
-        ),
+        Path, typer.Argument(metavar="DEVICE", help="The block device, such as /dev/sda.", readable=False)
     ],
     command: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[-- COMMAND...]", help="Record while this command runs.", show_default=False),
+        list[str] | None, typer.Argument(metavar="[-- COMMAND...]", help="Record while this command runs.")
     ] = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write, a trace.dat.")
     ] = Path("trace.dat"),
     for_: Annotated[
-        str | None,
-        typer.Option(
-            "--for", metavar="DURATION", help="End after this time.  [default: Ctrl-C ends it]", show_default=False
-        ),
+        str | None, typer.Option("--for", metavar="DURATION", help="End after this time.  [default: Ctrl-C ends it]")
     ] = None,
     keep: Annotated[
         str | None,
-        typer.Option(
-            metavar="DURATION", help="Keep only the events of this time before the end, in memory.", show_default=False
-        ),
+        typer.Option(metavar="DURATION", help="Keep only the events of this time before the end, in memory."),
     ] = None,
     until_slower: Annotated[
         str | None,
@@ -44,7 +36,6 @@ def record(
             metavar="DURATION",
             help="End when a request took this long, or has been in flight for this long; with --keep, the trace holds "
             "the time before it.",
-            show_default=False,
         ),
     ] = None,
     layers: Annotated[
@@ -96,7 +87,6 @@ def record(
 
 
 def _seconds(text: str | None, where: str) -> float | None:
-    from iolab.base.errors import InputError
     from iolab.base.quantity import parse_duration_ns
 
     if text is None:
@@ -108,7 +98,6 @@ def _seconds(text: str | None, where: str) -> float | None:
 
 
 def _kib(text: str) -> int:
-    from iolab.base.errors import InputError
     from iolab.base.quantity import parse_bytes
 
     try:

@@ -18,29 +18,23 @@ def replay(
     trace: Annotated[
         Path,
         typer.Argument(
-            metavar="TRACE",
-            help="The trace, from any of the tools; for blktrace, the name before .blktrace.0.",
-            show_default=False,
+            metavar="TRACE", help="The trace, from any of the tools; for blktrace, the name before .blktrace.0."
         ),
     ],
     on: Annotated[
         str,
         typer.Option(
-            "--on",
             metavar="PLACE",
             help="The place: a block device, a directory, or a simulated machine, model:NAME.",
-            show_default=False,
             autocompletion=complete.machines,
         ),
     ],
     setting: Annotated[
         list[str] | None,
         typer.Option(
-            "--setting",
             metavar="CONTROL=VALUE",
             help="A setting to compare, such as scheduler=bfq; several controls with ; between them. May be given "
             "several times; the first is the baseline.  [default: everything as it is]",
-            show_default=False,
             autocompletion=complete.controls,
         ),
     ] = None,
@@ -63,19 +57,13 @@ def replay(
         typer.Option(
             metavar="SIZE",
             help="How much of the place is used.  [default: as far as the trace reaches, or there is room]",
-            show_default=False,
         ),
     ] = None,
     device: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Only this device of the trace, such as 8:0.", show_default=False),
+        str | None, typer.Option(metavar="NAME", help="Only this device of the trace, such as 8:0.")
     ] = None,
-    skip: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Leave out the beginning of the trace.", show_default=False)
-    ] = None,
-    take: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Replay only this much of the trace.", show_default=False)
-    ] = None,
+    skip: Annotated[str | None, typer.Option(metavar="DURATION", help="Leave out the beginning of the trace.")] = None,
+    take: Annotated[str | None, typer.Option(metavar="DURATION", help="Replay only this much of the trace.")] = None,
     engine: Annotated[
         str,
         typer.Option(
@@ -94,7 +82,7 @@ def replay(
     ] = False,
     out: Out = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of the order of trials.  [default: drawn and recorded]", show_default=False)
+        int | None, typer.Option(help="Seed of the order of trials.  [default: drawn and recorded]")
     ] = None,
     columns: Columns = None,
     separator: Separator = None,

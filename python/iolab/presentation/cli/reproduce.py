@@ -28,34 +28,24 @@ def reproduce(
             metavar="[NAME]",
             help="The name of published figures that come with iolab, or a file FIGURES.toml.  [default: all that "
             "come with iolab]",
-            show_default=False,
             autocompletion=complete.figures,
         ),
     ] = None,
     rounds: Annotated[
-        int | None,
-        typer.Option(help="Number of rounds, instead of the file's or the experiment's.", show_default=False),
+        int | None, typer.Option(help="Number of rounds, instead of the file's or the experiment's.")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the runs, instead of the experiment's.", show_default=False)
-    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the runs, instead of the experiment's.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR",
-            help="Keep the runs, each in a run directory DIR/NAME.  [default: they are not kept]",
-            show_default=False,
+            metavar="DIR", help="Keep the runs, each in a run directory DIR/NAME.  [default: they are not kept]"
         ),
     ] = None,
     from_: Annotated[
-        Path | None,
-        typer.Option(
-            "--from", metavar="DIR", help="Run nothing; compare the runs that --out kept in DIR.", show_default=False
-        ),
+        Path | None, typer.Option("--from", metavar="DIR", help="Run nothing; compare the runs that --out kept in DIR.")
     ] = None,
     fail_on: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CONDITION", help="aim: exit with status 1 if an aim is missed.", show_default=False),
+        list[str] | None, typer.Option(metavar="CONDITION", help="aim: exit with status 1 if an aim is missed.")
     ] = None,
     json: Json = False,
 ) -> None:

@@ -18,8 +18,7 @@ NAMED_MAX = 10
 
 def rm(
     runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN...", autocompletion=complete.runs, help="Run directories.", show_default=False),
+        list[Path], typer.Argument(metavar="RUN...", autocompletion=complete.runs, help="Run directories.")
     ],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     json: Json = False,

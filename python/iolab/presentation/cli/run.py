@@ -30,7 +30,6 @@ def run(
             metavar="[EXPERIMENT.toml]",
             help="The experiment, a fio job file, or the name of an experiment that comes with iolab: iolab list "
             "experiments",
-            show_default=False,
             autocompletion=complete.experiments,
         ),
     ] = None,
@@ -39,16 +38,12 @@ def run(
         typer.Option(
             help="Where trials run, instead of the experiment's machine: host, a simulated machine, model:NAME, or a "
             "guest, guest:KERNEL. See: iolab list machines, iolab list kernels",
-            show_default=False,
             autocompletion=complete.machines,
         ),
     ] = None,
     rounds: Annotated[
         int | None,
-        typer.Option(
-            help="Number of rounds, instead of the experiment's. With --until-decided: the largest number.",
-            show_default=False,
-        ),
+        typer.Option(help="Number of rounds, instead of the experiment's. With --until-decided: the largest number."),
     ] = None,
     until_decided: Annotated[
         bool,
@@ -66,7 +61,6 @@ def run(
             metavar="DIR",
             help="Continue the run in DIR, after a kill or for more rounds. Finished trials are kept. The experiment "
             "is the run's own.",
-            show_default=False,
             autocompletion=complete.runs,
         ),
     ] = None,
@@ -74,8 +68,7 @@ def run(
         int | None,
         typer.Option(
             help="Seed of the order of trials and of all random offsets.  [default: the experiment's, else drawn and "
-            "recorded]",
-            show_default=False,
+            "recorded]"
         ),
     ] = None,
     retry_failed: Annotated[
@@ -85,27 +78,21 @@ def run(
     engine: Annotated[
         str | None,
         typer.Option(
-            metavar="iolab|fio",
-            help="What runs a fio job file: iolab's engine or the installed fio.  [default: iolab]",
-            show_default=False,
+            metavar="iolab|fio", help="What runs a fio job file: iolab's engine or the installed fio.  [default: iolab]"
         ),
     ] = None,
     section: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME",
-            help="Run only this job of a fio job file. May be given several times.  [default: all]",
-            show_default=False,
+            metavar="NAME", help="Run only this job of a fio job file. May be given several times.  [default: all]"
         ),
     ] = None,
     setting: Annotated[
         list[str] | None,
         typer.Option(
-            "--setting",
             metavar="CONTROL=VALUE",
             help="Of a fio job file: a setting to compare, such as scheduler=bfq; several controls with ; between "
             "them. May be given several times; the first is the baseline.  [default: everything as it is]",
-            show_default=False,
             autocompletion=complete.controls,
         ),
     ] = None,
@@ -115,7 +102,6 @@ def run(
             metavar="NAME",
             help="Switch this probe on, with its default options, in addition to the experiment's. May be given "
             "several times. See: iolab list probes",
-            show_default=False,
             autocompletion=complete.probes,
         ),
     ] = None,
@@ -125,7 +111,6 @@ def run(
             metavar="NAME",
             help="The part that this boot provides, if the experiment's settings belong to parts, such as two kernels: "
             "measure its next block, then report what to boot next. --out DIR names the run, the same at every boot.",
-            show_default=False,
         ),
     ] = None,
     command: Annotated[
@@ -134,14 +119,10 @@ def run(
             metavar="TEXT",
             help="Instead of an experiment: time this shell command in the current directory. Several are "
             "compared with the first. Words after -- are one command: iolab run -- make -j2",
-            show_default=False,
         ),
     ] = None,
     prepare: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT", help="With --command: a shell command before each, not timed.", show_default=False
-        ),
+        str | None, typer.Option(metavar="TEXT", help="With --command: a shell command before each, not timed.")
     ] = None,
     on: On = None,
     patience: Patience = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +28,6 @@ def sweep(
             metavar="[EXPERIMENT...]",
             help="Experiments, fio job files, or names of experiments that come with iolab; or a sweep's file, which "
             "names experiments and machines.",
-            show_default=False,
             autocompletion=complete.experiments,
         ),
     ] = None,
@@ -37,29 +37,21 @@ def sweep(
             metavar="MACHINE",
             help="A machine of the matrix: host, model:NAME, a machine's file FILE.toml, or guest:KERNEL. May be "
             "given several times.  [default: each experiment's own]",
-            show_default=False,
             autocompletion=complete.machines,
         ),
     ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(help="Number of rounds, instead of the experiments'.", show_default=False)
-    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="Number of rounds, instead of the experiments'.")] = None,
     seed: Annotated[
         int | None,
         typer.Option(
-            help="Seed of every run, so that all machines see the same offsets.  [default: drawn and recorded]",
-            show_default=False,
+            help="Seed of every run, so that all machines see the same offsets.  [default: drawn and recorded]"
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="The sweep's directory.  [default: a new one in iolab-runs]", show_default=False
-        ),
+        Path | None, typer.Option(metavar="DIR", help="The sweep's directory.  [default: a new one in iolab-runs]")
     ] = None,
     resume: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Continue the sweep in DIR. Finished trials are kept.", show_default=False),
+        Path | None, typer.Option(metavar="DIR", help="Continue the sweep in DIR. Finished trials are kept.")
     ] = None,
     on: On = None,
     patience: Patience = None,
@@ -101,8 +93,6 @@ def _requests(
     experiments: Sequence[Path], machines: Sequence[str], rounds: int | None
 ) -> tuple[list[CellRequest], int | None]:
     """The cells of the sweep, and the seed that a sweep's file names."""
-    from dataclasses import replace
-
     from iolab.studies.run import sweep_file
     from iolab.studies.run.cells import CellRequest
 
@@ -121,8 +111,6 @@ def _requests(
 
 
 def _show(path: Path, metrics: Sequence[str], *, as_json: bool) -> None:
-    from dataclasses import asdict
-
     from iolab.presentation.table import verdict_grid
 
     if as_json:

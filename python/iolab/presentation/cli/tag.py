@@ -15,9 +15,7 @@ def tag(
     run: RunDirectory,
     tags: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="TAG...", help="Words such as nightly or accepted.  [default: print the run's]", show_default=False
-        ),
+        typer.Argument(metavar="TAG...", help="Words such as nightly or accepted.  [default: print the run's]"),
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Take these tags away instead.")] = False,
     json: Json = False,

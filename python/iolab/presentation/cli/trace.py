@@ -21,7 +21,6 @@ TraceFiles = Annotated[
         metavar="FILE...",
         help="The files of one trace, from any of the tools, plain or packed with gzip, zstd or xz; `-`: standard "
         "input. For blktrace, one file or the name before .blktrace.0 selects the files of all CPUs.",
-        show_default=False,
     ),
 ]
 Columns = Annotated[
@@ -31,16 +30,11 @@ Columns = Annotated[
         help="For a table of a format that iolab does not recognise: what each column holds, as time:us, latency:us, "
         "offset:B, size:B, "
         "operation, device, pid, process, or - for something else.",
-        show_default=False,
     ),
 ]
 Separator = Annotated[
     str | None,
-    typer.Option(
-        metavar="CHARACTER",
-        help="Between the columns: a character, tab or blank.  [default: comma]",
-        show_default=False,
-    ),
+    typer.Option(metavar="CHARACTER", help="Between the columns: a character, tab or blank.  [default: comma]"),
 ]
 Gaps = Annotated[
     str | None,
@@ -48,7 +42,6 @@ Gaps = Annotated[
         metavar="filtered|lost",
         help="Why a text of blkparse leaves out numbers of events: lines were filtered, and all others hold; or "
         "events were lost, and no time across them is reported.  [default: lost, unless numbers are left out often]",
-        show_default=False,
     ),
 ]
 
@@ -57,21 +50,11 @@ def trace(
     files: TraceFiles,
     to: Annotated[
         str | None,
-        typer.Option(
-            metavar="FORM",
-            help="Write it as perfetto, blktrace, iolog or parquet, to the file of -o.",
-            show_default=False,
-        ),
+        typer.Option(metavar="FORM", help="Write it as perfetto, blktrace, iolog or parquet, to the file of -o."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The file to write; FILE.html for a page of maps.",
-            show_default=False,
-        ),
+        typer.Option("--output", "-o", metavar="FILE", help="The file to write; FILE.html for a page of maps."),
     ] = None,
     queued: Annotated[
         bool, typer.Option("--queued", help="iolog: the times at which I/Os were queued, not those of issue.")
@@ -82,7 +65,6 @@ def trace(
             metavar="DEVICE",
             help="Latency by hardware queue too, with the CPUs that this machine's DEVICE gives each: the events name "
             "no queue.",
-            show_default=False,
         ),
     ] = None,
     sector: Annotated[
@@ -91,7 +73,6 @@ def trace(
             metavar="N",
             min=0,
             help="Show the requests that hold this sector, of 512 bytes, each step of them with its time.",
-            show_default=False,
         ),
     ] = None,
     failed: Annotated[

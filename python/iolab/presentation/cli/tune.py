@@ -21,7 +21,6 @@ def tune(
         typer.Argument(
             metavar="[EXPERIMENT.toml|DIR]",
             help="An experiment with a table [tune]; or a search's directory, to show its answer.",
-            show_default=False,
             autocompletion=complete.experiments,
         ),
     ] = None,

@@ -13,10 +13,7 @@ from iolab.presentation.cli.output import print_json
 
 def wear(
     drive: Annotated[
-        str,
-        typer.Argument(
-            metavar="DRIVE", help="A simulated drive: a name of `iolab list devices`, or its file.", show_default=False
-        ),
+        str, typer.Argument(metavar="DRIVE", help="A simulated drive: a name of `iolab list devices`, or its file.")
     ],
     workload: Annotated[
         str,
@@ -24,24 +21,16 @@ def wear(
             metavar="WORKLOAD|TRACE",
             help="What is written: sequential, random, zipf, pareto, normal or permutation; an experiment's file with "
             "one workload of kind io; or a trace.",
-            show_default=False,
         ),
     ],
     amount: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE", help="Bytes to transfer, about.  [default: as many as the drive has]", show_default=False
-        ),
+        str | None, typer.Option(metavar="SIZE", help="Bytes to transfer, about.  [default: as many as the drive has]")
     ] = None,
     block_size: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE", help="Bytes of one operation.  [default: 128KiB, or the file's]", show_default=False
-        ),
+        str | None, typer.Option(metavar="SIZE", help="Bytes of one operation.  [default: 128KiB, or the file's]")
     ] = None,
     queue_depth: Annotated[
-        int | None,
-        typer.Option(min=1, max=4096, help="Operations in flight.  [default: 32, or the file's]", show_default=False),
+        int | None, typer.Option(min=1, max=4096, help="Operations in flight.  [default: 32, or the file's]")
     ] = None,
     start: Annotated[
         str | None,
@@ -50,7 +39,6 @@ def wear(
             help="What the drive holds at first: new, filled, steady (of this workload), steady-random or "
             "steady-sequential.  "
             "[default: as its file states]",
-            show_default=False,
         ),
     ] = None,
     changes: Annotated[
@@ -59,7 +47,6 @@ def wear(
             "--set",
             metavar="KEY=VALUE",
             help="Change a key of the drive, such as firmware.collector=windowed; may be repeated.",
-            show_default=False,
         ),
     ] = None,
     json: Json = False,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from iolab.base.plain_text import counted, one_line
-from iolab.domain.executor import Display
+from iolab.domain.executor import Display, Progress
 from iolab.presentation import terminal
 from iolab.presentation.progress import words
 from iolab.presentation.progress.pace import Pace, Speedometer
@@ -19,7 +19,6 @@ from iolab.presentation.progress.pace import Pace, Speedometer
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from iolab.domain.executor import Progress
     from iolab.domain.record import Record
     from iolab.domain.trial import Trial
 

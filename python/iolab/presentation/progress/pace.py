@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from iolab.domain.executor import Progress
+from iolab.domain.executor import Progress
 
 NS_PER_S = 1_000_000_000
 WINDOW_NS = NS_PER_S

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iolab.base import output_file
 from iolab.base.errors import InputError
+from iolab.files.store import RunData
 from iolab.files.store.directory import RunDirectory
 from iolab.presentation.report.page import render
-
-if TYPE_CHECKING:
-    from iolab.files.store import RunData
 
 
 def write(run: RunData, path: Path, metrics: Sequence[str] = ()) -> int:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from iolab.base.quantity import scale_for
 from iolab.base.strict_json import JsonObject
 from iolab.domain.matrix_axis import LATENCIES, Sweep, knee_of, main_metric, rows_of, sweeps, values
-from iolab.domain.summary import Summary
+from iolab.domain.summary import Row, Summary
 from iolab.presentation.report.plot import Figure, Plot, literal, marker_of, series
 from iolab.presentation.table.axis import curve, title
 from iolab.presentation.table.words import label, unit_of
-
-if TYPE_CHECKING:
-    from iolab.domain.summary import Row
 
 LINES_PLOTTED_MAX = 12
 LOG_FROM = 16

@@ -6,20 +6,17 @@ from collections.abc import Sequence
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iolab.base import output_file
 from iolab.base.plain_text import visible
 from iolab.base.quantity import ABSENT, scale_for
 from iolab.base.strict_json import JsonObject
 from iolab.base.version import VERSION
+from iolab.domain.comparison import Comparison
 from iolab.domain.metric import describe
 from iolab.presentation.report.forest import forest
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.words import change_with_interval, label, tally, verdict_with_rounds
-
-if TYPE_CHECKING:
-    from iolab.domain.comparison import Comparison
 
 
 def write(

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.domain.chains import Chain, means, per_operation, with_callers
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.probe.instructions import NAME
+from iolab.files.store import RunData
 from iolab.presentation.report.plot import Figure, Plot, caption, literal
 from iolab.presentation.table.probe_observations import PlaceObservations, observations_of
-
-if TYPE_CHECKING:
-    from iolab.files.store import RunData
 
 ROW_PX = 17
 FRAME_PX = 110

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from iolab.base.quantity import MULTIPLE_FROM
+from iolab.domain.comparison import Comparison
 from iolab.domain.definition import NO_DIFFERENCE
 from iolab.presentation.table.words import change_with_interval, label, verdict_with_rounds
-
-if TYPE_CHECKING:
-    from iolab.domain.comparison import Comparison
 
 ROWS_MAX = 10
 """Lines that the first screen has room for: those that lead, then those that differ most."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
@@ -11,11 +10,9 @@ from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.probe.instructions import NAME
 from iolab.domain.symbol_changes import compared
 from iolab.domain.symbols import Difference
+from iolab.files.store import RunData
 from iolab.presentation.report.plot import Figure, Plot, caption, colour_of, literal
 from iolab.presentation.table.probe_observations import PlaceObservations, observations_of
-
-if TYPE_CHECKING:
-    from iolab.files.store import RunData
 
 BARS_MAX = 20
 BAR_PX = 22

@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted, visible
@@ -17,6 +17,7 @@ from iolab.base.version import VERSION
 from iolab.domain.explain import causes, explain
 from iolab.domain.explain.inputs import of_run
 from iolab.domain.summary import Summary, summarise
+from iolab.files.store import RunData
 from iolab.presentation.report import probes
 from iolab.presentation.report.figures import figures
 from iolab.presentation.report.forest import forest
@@ -29,10 +30,6 @@ from iolab.presentation.table.grid import GridRow, grid
 from iolab.presentation.table.words import sentences, tally
 from iolab.presentation.terminal import console
 from iolab.studies.reproduction.evidence import evidence, in_words
-
-if TYPE_CHECKING:
-    from iolab.files.store import RunData
-
 
 REMARKS_SHOWN_MAX = 50
 WHY_WIDTH = 100

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from iolab.base.quantity import scale_for
+from iolab.files.store import RunData
 from iolab.presentation.report.plot import Figure, Plot, colour_of, literal, series
 from iolab.presentation.table.words import label, unit_of
 from iolab.studies.run.bisect import CONFIRM_FROM_ROUND, Finding, findings_in
-
-if TYPE_CHECKING:
-    from iolab.files.store import RunData
 
 
 def figure(run: RunData, _settings: Sequence[str]) -> Figure:

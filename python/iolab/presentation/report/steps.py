@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from statistics import fmean
-from typing import TYPE_CHECKING
 
+from iolab.files.store import RunData
 from iolab.presentation.report.plot import Figure, Plot, literal, series
 from iolab.presentation.table.make import make_workloads, step_seconds
-
-if TYPE_CHECKING:
-    from iolab.files.store import RunData
 
 
 def figure(run: RunData, settings: list[str]) -> Figure:

@@ -39,9 +39,14 @@ FORMATS = {
     "markdown": "the plain table for a document or a mail",
     "json": "every value and verdict, for programs",
 }
-"""Name -> what it is for. The format NAME is made by `iolab.presentation.table.NAME.render(run, metrics)`. `grid` is of
-many runs: `iolab.presentation.table.verdict_grid` makes it."""
+"""Name -> what it is for. The format NAME is made by `iolab.presentation.table.NAME.render(run, metrics)`, if it is
+none of VARIANTS. `grid` is of many runs: `iolab.presentation.table.verdict_grid` makes it."""
 
+VARIANTS: dict[str, tuple[str, dict[str, bool]]] = {
+    "tiobench_sums": ("tiobench", {"sums": True}),
+    "fs_mark_verbose": ("fs_mark", {"calls": True}),
+}
+"""Formats that the module of another makes, with what it is told."""
 OF_JOBS = ("plain", "markdown", "mmtests", "json")
 """Formats that have rows for jobs."""
 OF_PROBES = ("extents", "switches", "profile")
@@ -63,7 +68,8 @@ def render(run: RunData, name: str, metrics: Sequence[str] = (), jobs: Jobs | No
             f"{name}: does not show jobs apart", where="--as", remedy=f"choose another: {', '.join(OF_JOBS)}"
         )
     of_jobs = {} if jobs is None else {"jobs": jobs}
-    text: str = import_module(f"iolab.presentation.table.{name}").render(run, metrics, **of_jobs)
+    module, variant = VARIANTS.get(name, (name, {}))
+    text: str = import_module(f"iolab.presentation.table.{module}").render(run, metrics, **of_jobs, **variant)
     return text
 
 

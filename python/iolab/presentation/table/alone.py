@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted, listed
 from iolab.base.quantity import scale_for
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.lead import OF_DEVICE, SYNC_RATE, SYNC_TIMES
+from iolab.domain.summary import Cell, Row, Summary
 from iolab.presentation.table.words import beside, label, unit_of
-
-if TYPE_CHECKING:
-    from iolab.domain.summary import Cell, Row, Summary
 
 FIGURES_MAX = 3
 """Figures that a sentence has."""

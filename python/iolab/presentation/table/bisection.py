@@ -9,13 +9,12 @@ from iolab.base.plain_text import counted
 from iolab.base.quantity import scale_for
 from iolab.presentation.table.plain import empty_table
 from iolab.presentation.table.words import change_with_interval, label, unit_of
-from iolab.studies.run.bisect import in_words
+from iolab.studies.run.bisect import Finding, in_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from iolab.domain.bisect.search import Search
-    from iolab.studies.run.bisect import Finding
 
 BAR_CHARACTERS = 20
 NO_STEP = 1e-6

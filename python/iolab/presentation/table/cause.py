@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.base.quantity import scale_for
 from iolab.domain.explain.evidence import name_of
-from iolab.domain.explain.mechanism import IN_FLIGHT, SWITCHES_PER_IO, WAITING_ABOVE, mechanisms_of
+from iolab.domain.explain.mechanism import IN_FLIGHT, SWITCHES_PER_IO, WAITING_ABOVE, Mechanism, mechanisms_of
 from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, empty_table
 from iolab.presentation.table.words import claim, label, unit_of
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from iolab.domain.explain.budget import Budget
     from iolab.domain.explain.cause import Group, LeadingMetric
     from iolab.domain.explain.change import Change
-    from iolab.domain.explain.mechanism import Mechanism
 
 NS_PER_US = 1e3
 RESULTS_TOLD_MAX = 3

@@ -6,17 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted, listed
 from iolab.base.quantity import change
-from iolab.domain.definition import GAINS, LOSSES, NO_DIFFERENCE, VERDICTS
+from iolab.domain.comparison import Comparison
+from iolab.domain.definition import GAINS, LOSSES, NO_DIFFERENCE, VERDICTS, Verdict
 from iolab.domain.verdict.doubt import NOISE, noise
 from iolab.presentation.table.words import change_of, label, of_one_round, span_of_rounds, tally
-
-if TYPE_CHECKING:
-    from iolab.domain.comparison import Comparison
-    from iolab.domain.definition import Verdict
 
 NAMED_MAX = 4
 """Metrics that a sentence names for each verdict, those that changed most; more are counted."""

@@ -18,7 +18,6 @@ from iolab.domain.workload.fs_mark import FsMarkOptions
 
 if TYPE_CHECKING:
     from iolab.domain.comparison import Numbers
-    from iolab.domain.workload.fs_mark import FsMarkOptions
     from iolab.files.store import RunData
 
 CALLS = {

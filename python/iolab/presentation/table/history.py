@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted
 from iolab.base.quantity import change, scale_for
-from iolab.domain.history.changes import FEWEST, MOST
+from iolab.domain.history.changes import FEWEST, MOST, Change
 from iolab.domain.history.history import History, HistoryFinding, Series, UnchangedSeries
 from iolab.presentation.table.words import label, unit_of
-
-if TYPE_CHECKING:
-    from iolab.domain.history.changes import Change
 
 DIFFERENCES_MAX = 6
 UNSEEN_MAX = 6

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
-from iolab.domain.definition import NO_DIFFERENCE, VERDICTS
+from iolab.domain.definition import NO_DIFFERENCE, VERDICTS, Verdict
 from iolab.domain.hosts import HostComparison, host_comparisons
 from iolab.domain.summary import summarise
 from iolab.presentation.table.plain import STYLES, empty_table
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from iolab.domain.definition import Verdict
     from iolab.files.store import RunData
 
 DIFFER_BELOW = 0.05

@@ -21,7 +21,6 @@ from iolab.domain.workload.iostest import IostestOptions, group_name
 if TYPE_CHECKING:
     import polars
 
-    from iolab.domain.workload.iostest import IostestOptions
     from iolab.files.store import RunData
 
 KIB = 1024

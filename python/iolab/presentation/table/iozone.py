@@ -18,7 +18,6 @@ from iolab.domain.workload.iozone import IozoneOptions
 
 if TYPE_CHECKING:
     from iolab.domain.comparison import Numbers
-    from iolab.domain.workload.iozone import IozoneOptions
     from iolab.files.store import RunData
 
 KB = 1024

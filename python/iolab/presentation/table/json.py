@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from iolab.base.strict_json import JsonObject, dumps
 from iolab.domain.hosts import host_comparisons
 from iolab.domain.machine import Model
-from iolab.domain.summary import Summary, summarise
+from iolab.domain.summary import Jobs, Summary, summarise
+from iolab.files.store import RunData
 from iolab.presentation.table import axis, hosts
 from iolab.presentation.table.conclusions import conclusions
 from iolab.studies.reproduction.evidence import evidence
-
-if TYPE_CHECKING:
-    from iolab.domain.summary import Jobs
-    from iolab.files.store import RunData
 
 
 def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) -> str:

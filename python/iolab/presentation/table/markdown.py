@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted
-from iolab.domain.summary import summarise
+from iolab.domain.summary import Jobs, summarise
 from iolab.presentation.table import axis
 from iolab.presentation.table.alone import alone
 from iolab.presentation.table.conclusions import conclusions
@@ -16,7 +16,6 @@ from iolab.presentation.table.plain import LEGEND, SPREAD
 from iolab.presentation.table.words import tally
 
 if TYPE_CHECKING:
-    from iolab.domain.summary import Jobs
     from iolab.files.store import RunData
 
 WIDTH_MAX = 120

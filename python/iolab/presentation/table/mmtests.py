@@ -15,11 +15,10 @@ from statistics import fmean, harmonic_mean, stdev
 from typing import TYPE_CHECKING, Literal
 
 from iolab.base.quantity import Scale, scale_for
-from iolab.domain.summary import summarise
+from iolab.domain.summary import Jobs, Row, Summary, summarise
 from iolab.presentation.table.words import label
 
 if TYPE_CHECKING:
-    from iolab.domain.summary import Jobs, Row, Summary
     from iolab.files.store import RunData
 
 BEST_PERCENT = (50, 95, 99)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from iolab.base.plain_text import counted
 from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, Verdict
 from iolab.domain.matrix_axis import sweeps
-from iolab.domain.summary import UNFAITHFUL, Summary, summarise
+from iolab.domain.summary import UNFAITHFUL, Jobs, Summary, summarise
 from iolab.presentation.table import axis
 from iolab.presentation.table.alone import alone
 from iolab.presentation.table.conclusions import conclusions
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from iolab.domain.comparison import Comparison
-    from iolab.domain.summary import Jobs
     from iolab.files.store import RunData
 
 SENTENCE_WIDTH_MAX = 110

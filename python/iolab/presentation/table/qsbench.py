@@ -16,7 +16,6 @@ from iolab.domain.machine import Model
 from iolab.domain.workload.qsbench import QsbenchOptions
 
 if TYPE_CHECKING:
-    from iolab.domain.workload.qsbench import QsbenchOptions
     from iolab.files.store import RunData
 
 MIB = 2**20

@@ -14,7 +14,7 @@ from iolab.presentation.table.scorecard import scorecard
 from iolab.presentation.table.words import sentence, unit_of
 from iolab.studies.reproduction.as_json import objects
 from iolab.studies.reproduction.score import ComparedCell, times
-from iolab.studies.reproduction.statements import limits
+from iolab.studies.reproduction.statements import JudgedStatement, limits
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from iolab.studies.reproduction.cell_role import By
     from iolab.studies.reproduction.options import ChosenOptions, FittedOptions
     from iolab.studies.reproduction.reproduction import ReproducedTable, Reproduction, UncomparedCell
-    from iolab.studies.reproduction.statements import JudgedStatement
 
 MARKS = {"fit": "fit ", "chosen": "chosen "}
 """Before the errors of cells that are no predictions."""

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from iolab.base.quantity import scale_for
-from iolab.domain.explain.alone import stage_times
+from iolab.domain.explain.alone import StageTimes, stage_times
 
 if TYPE_CHECKING:
-    from iolab.domain.explain.alone import StageTimes
     from iolab.domain.explain.inputs import Inputs
 
 SHOWN_FROM = 0.005

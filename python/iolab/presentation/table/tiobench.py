@@ -2,7 +2,8 @@
 
 Units are the tool's: megabytes are 2^20 bytes, latencies milliseconds, CPU% the time of the threads per wall time (more
 than 100 % is more than one CPU), CPU efficiency the rate divided by that share. Values are means over the rounds, the
-maximum latency is the highest of all rounds. `tiobench_sums` prints latencies as `tiobench.pl --numruns` does.
+maximum latency is the highest of all rounds. `tiobench_sums` prints latencies as `tiobench.pl --numruns` does:
+the script adds up means, maxima and shares above 2 and 10 s over its runs, and never divides them.
 """
 
 from __future__ import annotations

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 from iolab.base.plain_text import one_line
 from iolab.base.quantity import scale_for
 from iolab.presentation.table.trace import microseconds
-from iolab.studies.trace.explain import NO_CAUSE
+from iolab.studies.trace.explain import NO_CAUSE, Change, SlowRequests, Stage
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-    from iolab.studies.trace.explain import Change, SlowRequests, Stage
 
 
 def slow(found: SlowRequests) -> Iterator[RenderableType]:

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING
 from iolab.base.option import shown
 from iolab.base.plain_text import counted
 from iolab.base.quantity import change
-from iolab.domain.tune.search import SAME_LOG
+from iolab.domain.tune.search import SAME_LOG, Search
 from iolab.domain.tune.untried import VALUES_MAX
 from iolab.presentation.table.words import label
-from iolab.studies.tuner.commands import commands, device_of
+from iolab.studies.tuner.commands import Commands, commands, device_of
 
 if TYPE_CHECKING:
     from iolab.base.strict_json import JsonObject
     from iolab.domain.tune.answer import ConfirmedCandidate
     from iolab.domain.tune.keys import Reduction
-    from iolab.domain.tune.search import Search
-    from iolab.studies.tuner.commands import Commands
     from iolab.studies.tuner.tuner import TunerResult
 
 

@@ -16,9 +16,9 @@ from iolab.base.errors import InputError
 from iolab.base.plain_text import counted, no_formula
 from iolab.base.quantity import ABSENT, change
 from iolab.base.strict_json import dumps
-from iolab.domain.definition import VERDICTS
-from iolab.domain.summary import summarise
-from iolab.files.store import read
+from iolab.domain.definition import VERDICTS, Verdict
+from iolab.domain.summary import Summary, summarise
+from iolab.files.store import RunData, read
 from iolab.files.store.sweep_directory import SweepDirectory, is_sweep
 from iolab.presentation.table.plain import STYLES, empty_table
 from iolab.presentation.table.words import label
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from iolab.domain.comparison import Comparison
-    from iolab.domain.definition import Verdict
-    from iolab.domain.summary import Summary
-    from iolab.files.store import RunData
 
 COLUMNS_MAX = 8
 """Columns that a table has room for; of more, each becomes a row."""

@@ -7,22 +7,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted
 from iolab.base.quantity import MULTIPLE_FROM, Scale, change, scale_for
+from iolab.domain.comparison import Comparison
 from iolab.domain.definition import BYTE_RATE, VERDICTS
 from iolab.domain.metric import describe
 from iolab.domain.summary import Summary
 from iolab.domain.verdict.forecast import FORECAST_MAX
+from iolab.domain.verdict.judgement import Judgement
 
 MEDIAN_APART = 0.1
 """The part of the interval by which the rounds' median ratio has to differ from the typical ratio to be shown."""
 MEDIANS_MAX = 3
-
-if TYPE_CHECKING:
-    from iolab.domain.comparison import Comparison
-    from iolab.domain.verdict.judgement import Judgement
 
 
 def sentences(summary: Summary) -> list[tuple[Comparison, str]]:

@@ -6,9 +6,10 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iolab.base.errors import InputError
+from iolab.domain.executor import Display
 from iolab.domain.trial import DeviceTarget
 from iolab.files import experiment
 from iolab.machines.host.local_process import LocalProcess
@@ -16,9 +17,6 @@ from iolab.machines.system import safety
 from iolab.machines.system.block import device_at
 from iolab.studies.calibrate.cells_to_measure import DURATION_S, experiment_text
 from iolab.studies.run import run
-
-if TYPE_CHECKING:
-    from iolab.domain.executor import Display
 
 REGION_BYTES_MAX = 1 << 36
 GRANULE_BYTES = 1 << 20

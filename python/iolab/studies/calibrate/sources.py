@@ -5,11 +5,12 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from iolab.base.errors import InputError
 from iolab.domain import native_types as native
 from iolab.domain.calibration.result import Calibration
+from iolab.domain.executor import Display
 from iolab.files.machine_file.catalogue import DEVICES, part_path
 from iolab.files.measured import measured
 from iolab.files.measured.found import MeasuredCells
@@ -18,9 +19,6 @@ from iolab.machines.host import machine_file
 from iolab.machines.system.block import BlockDevice, device_at, device_under
 from iolab.studies.calibrate.calibrate import MACHINE, calibrate, device_named, machine_around
 from iolab.studies.calibrate.measure import Place, measure, place_of
-
-if TYPE_CHECKING:
-    from iolab.domain.executor import Display
 
 LIKE = machine_file.NVME
 

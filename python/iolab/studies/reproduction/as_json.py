@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from typing import cast
 
 from iolab.base.strict_json import JsonObject
 from iolab.studies.reproduction.cell_role import CLAIMS, By, serves
@@ -70,13 +71,7 @@ def _table(one: ReproducedTable, found: Reproduction) -> TablePart:
 
 
 def _null(one: NullPredictor) -> NullPart:
-    return {
-        "words": one.words,
-        "cells": one.cells,
-        "factor": one.factor,
-        "model_factor": one.model_factor,
-        "as_good": one.as_good,
-    }
+    return cast(NullPart, {**asdict(one), "as_good": one.as_good})
 
 
 def _aim(claim: Claim) -> Aim:
@@ -115,29 +110,10 @@ def _statements(found: Reproduction) -> StatementsPart:
 
 
 def _statement(one: JudgedStatement, found: Reproduction) -> StatementPart:
-    statement = one.statement
-    return {
-        "name": statement.name,
-        "text": statement.text,
-        "who": statement.who,
-        "workload": statement.workload,
-        "metric": statement.metric,
-        "per": statement.per,
-        "job": statement.job,
-        "baseline": statement.baseline,
-        "setting": statement.setting,
-        "verdicts": statement.verdicts,
-        "above": statement.above,
-        "below": statement.below,
-        "served": any(serves(by, CLAIMS, statement.name) for by in found.published.served_by.values()),
-        "met": one.met,
-        "absent": one.absent,
-        "found": _found(one),
-    }
-
-
-def _found(one: JudgedStatement) -> JsonObject:
-    return {"values": one.values} if one.comparison is None else one.comparison.judgement.as_dict()
+    served = any(serves(by, CLAIMS, one.statement.name) for by in found.published.served_by.values())
+    came_to = {"values": one.values} if one.comparison is None else one.comparison.judgement.as_dict()
+    beside = {"served": served, "met": one.met, "absent": one.absent, "found": came_to}
+    return cast(StatementPart, {**asdict(one.statement), **beside})
 
 
 def _distribution(one: Distribution, found: Reproduction) -> DistributionPart:

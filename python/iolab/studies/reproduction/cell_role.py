@@ -6,15 +6,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import unknown
 from iolab.base.option import shown
+from iolab.base.problem import Problems
 from iolab.studies.reproduction.options import ChosenOptions, FittedOptions, KeyPath
 from iolab.studies.reproduction.tables import Cell, Role, Table
-
-if TYPE_CHECKING:
-    from iolab.base.problem import Problems
 
 CLAIMS = "claims"
 """The name under which `serves` has statements; no table may have it."""

@@ -10,19 +10,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.base.option import shown
 from iolab.base.plain_text import counted
+from iolab.base.problem import Problems
 from iolab.base.toml import TomlTable
+from iolab.domain.definition import Nature
 from iolab.domain.verdict.summaries import Contrast, Summary, contrasts
 from iolab.studies.reproduction.options import DistributionOptions, KeyPath, QuestionOptions, by_name, check_verdicts
 from iolab.studies.reproduction.score import Claim
-
-if TYPE_CHECKING:
-    from iolab.base.problem import Problems
-    from iolab.domain.definition import Nature
 
 UNITS_OF_TIME = ("ns", "us", "ms", "s", "min", "h")
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import unknown
+from iolab.base.problem import Problems
 from iolab.domain.cost.measure import MEASURES, ON_REQUEST
 from iolab.studies.reproduction.options import AskOptions, EffectOptions, FileOptions, by_name
-
-if TYPE_CHECKING:
-    from iolab.base.problem import Problems
 
 PLACES = {
     "count": "counts of a guest machine",

@@ -5,17 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted
 from iolab.domain.machine import Model
 from iolab.files import machine_file
+from iolab.files.store import RunData
 from iolab.studies.reproduction.part import Part
 from iolab.studies.reproduction.score import times, typical_factor
 from iolab.studies.reproduction.scorecard import factors_of, stored, tables_of
-
-if TYPE_CHECKING:
-    from iolab.files.store import RunData
 
 
 @dataclass(frozen=True)

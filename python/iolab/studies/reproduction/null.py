@@ -6,12 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from iolab.studies.reproduction.score import ComparedCell, factor, typical_factor
-
-if TYPE_CHECKING:
-    from iolab.studies.reproduction.tables import Cell, Table
+from iolab.studies.reproduction.tables import Cell, Table
 
 CELLS_MIN = 3
 """With fewer a constant that is the best in hindsight meets them by itself."""

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from iolab.base.errors import InputError, unknown
 from iolab.base.option import Options, option, shown
+from iolab.base.problem import Problems
 from iolab.base.toml import TomlTable
 from iolab.domain.definition import DIFFERENCES, NO_DIFFERENCE, Nature
 from iolab.domain.metric import parse_key
 from iolab.files.experiment.options import Share
-
-if TYPE_CHECKING:
-    from iolab.base.problem import Problems
-
 
 KeyPath = tuple[str, ...]
 OptionsT = TypeVar("OptionsT", bound=Options)

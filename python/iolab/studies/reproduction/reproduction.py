@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import unknown
 from iolab.base.problem import Problems
-from iolab.files.experiment import load
-from iolab.files.store import read
+from iolab.domain.executor import Display, Executor
+from iolab.files.experiment import Experiment, load
+from iolab.files.store import RunData, read
 from iolab.studies.reproduction.distributions import Distribution
 from iolab.studies.reproduction.evidence import mechanisms_of
 from iolab.studies.reproduction.null import NullPredictor, best
@@ -20,11 +20,6 @@ from iolab.studies.reproduction.score import Claim, ComparedCell, claims, typica
 from iolab.studies.reproduction.statements import JudgedStatement, judged
 from iolab.studies.reproduction.tables import Cell, Role, Table
 from iolab.studies.run import run
-
-if TYPE_CHECKING:
-    from iolab.domain.executor import Display, Executor
-    from iolab.files.experiment import Experiment
-    from iolab.files.store import RunData
 
 ROLES: tuple[Role, ...] = ("fit", "chosen", "prediction")
 ROUNDS_FOR_A_VERDICT = 2

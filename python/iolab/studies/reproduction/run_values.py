@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from iolab.domain.metric import ALL
-
-if TYPE_CHECKING:
-    from iolab.files.store import RunData
-    from iolab.studies.reproduction.tables import CellSelector
+from iolab.files.store import RunData
+from iolab.studies.reproduction.tables import CellSelector
 
 Trial = tuple[str, str]
 """Workload and setting."""

@@ -10,12 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
 from statistics import fmean
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from iolab.studies.reproduction.options import AimOptions
-    from iolab.studies.reproduction.tables import Cell
-
+from iolab.studies.reproduction.options import AimOptions
+from iolab.studies.reproduction.tables import Cell
 
 FACTOR_MAX = 1000.0
 """Further off is not distinguished: 0 would be infinitely far from any published figure."""

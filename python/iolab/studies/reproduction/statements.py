@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from iolab.base.problem import Problems
 from iolab.base.toml import TomlTable
 from iolab.domain.comparison import Comparison, Pair, compare_pairs, nature_of
 from iolab.domain.metric import ALL
+from iolab.files.store import RunData
 from iolab.studies.reproduction.options import KeyPath, StatementOptions, by_name, check_metric, check_verdicts
-from iolab.studies.reproduction.run_values import Value
+from iolab.studies.reproduction.run_values import RunValues, Value
 from iolab.studies.reproduction.score import Claim
-
-if TYPE_CHECKING:
-    from iolab.base.problem import Problems
-    from iolab.files.store import RunData
-    from iolab.studies.reproduction.run_values import RunValues
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from iolab.base.errors import unknown
 from iolab.base.option import shown
 from iolab.base.plain_text import counted
+from iolab.base.problem import Problems
 from iolab.base.toml import TomlTable
 from iolab.domain.metric import ALL
 from iolab.studies.reproduction.options import (
@@ -22,9 +23,6 @@ from iolab.studies.reproduction.options import (
     by_name,
     check_metric,
 )
-
-if TYPE_CHECKING:
-    from iolab.base.problem import Problems
 
 Role = Literal["fit", "chosen", "prediction", "not compared"]
 SERVED: tuple[Role, ...] = ("fit", "chosen")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError, MachineError
 from iolab.base.strict_json import JsonObject
 from iolab.base.version import VERSION
+from iolab.domain.executor import Display, Executor
 from iolab.domain.trial.trial import SEED_MAX
-from iolab.files.experiment import loads
+from iolab.files.experiment import Experiment, loads
 from iolab.files.store import directory
 from iolab.files.store.directory import RunDirectory
+from iolab.files.store.event import SessionEvent
 from iolab.files.store.journal import Journal, read_journal
 from iolab.files.store.state import RunState, fold
 from iolab.machines.ports import port_of
@@ -25,12 +26,6 @@ from iolab.studies.run.origin import Consent
 from iolab.studies.run.plan import Plan
 from iolab.studies.run.question import Question
 from iolab.studies.run.reconcile import check_resumable, reconcile
-
-if TYPE_CHECKING:
-    from iolab.domain.executor import Display, Executor
-    from iolab.files.experiment import Experiment
-    from iolab.files.store.event import SessionEvent
-
 
 __all__ = ["Run", "resume", "run"]
 

@@ -12,21 +12,18 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iolab.base.errors import InputError, unknown
 from iolab.base.plain_text import counted
 from iolab.domain.attribute.design import KEYS_MAX, mixtures
 from iolab.domain.attribute.judgement import Attribution, attribute
+from iolab.domain.executor import Display, Executor
 from iolab.domain.metric.registry import parse_key
 from iolab.domain.workload import KINDS
-from iolab.files.experiment import loads
+from iolab.files.experiment import Experiment, loads
 from iolab.files.store.read import RunData, read
 from iolab.studies.run import resume, run
-
-if TYPE_CHECKING:
-    from iolab.domain.executor import Display, Executor
-    from iolab.files.experiment import Experiment
 
 MIXTURE = "mixture-"
 """How the names of settings begin that are mixtures."""

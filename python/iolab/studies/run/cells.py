@@ -10,22 +10,26 @@ from __future__ import annotations
 
 import re
 import secrets
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iolab.base.errors import InputError, InterruptedRun, IolabError
 from iolab.base.plain_text import counted
 from iolab.base.stop import stop_flag
 from iolab.base.version import VERSION
+from iolab.domain.executor import Display, Executor
 from iolab.domain.machine import HOST
+from iolab.domain.trial import Trial
 from iolab.domain.trial.trial import SEED_MAX
-from iolab.files.experiment import loads
+from iolab.files.experiment import Experiment, loads
 from iolab.files.store import sweep_directory as store
 from iolab.files.store.directory import RunDirectory, check_free, default_path
+from iolab.files.store.event import SessionEvent
 from iolab.files.store.journal import Journal, read_journal
 from iolab.files.store.state import RunState, fold
 from iolab.files.store.sweep_directory import Cell, SweepDirectory
@@ -35,14 +39,6 @@ from iolab.studies.run.goal import Goal
 from iolab.studies.run.loop import Loop, RunStopped
 from iolab.studies.run.plan import Plan
 from iolab.studies.run.reconcile import check_resumable, reconcile
-
-if TYPE_CHECKING:
-    import threading
-
-    from iolab.domain.executor import Display, Executor
-    from iolab.domain.trial import Trial
-    from iolab.files.experiment import Experiment
-    from iolab.files.store.event import SessionEvent
 
 CELLS_MAX = 10_000
 NAME_LENGTH_MAX = 80

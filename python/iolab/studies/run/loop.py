@@ -13,13 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from iolab.base.errors import InterruptedRun, IolabError, MachineError
 from iolab.base.plain_text import counted
 from iolab.base.stop import stop_flag
-from iolab.domain.executor import ConcurrentExecutor, LeftBehind, TrialStalled
-from iolab.domain.record import NOT_RESTORED, impossible
+from iolab.domain.executor import ConcurrentExecutor, Display, Executor, LeftBehind, TrialStalled
+from iolab.domain.record import NOT_RESTORED, Record, impossible
+from iolab.domain.trial import DeviceIdentity, Trial
 from iolab.domain.verdict.looks import FIRST_LOOK
 from iolab.files.store import index, trial_file
 from iolab.files.store.directory import RunDirectory
@@ -28,13 +29,8 @@ from iolab.files.store.journal import Journal
 from iolab.files.store.read import read
 from iolab.files.store.state import RunState, describe_finished
 from iolab.studies.run.goal import Goal, undecided
+from iolab.studies.run.parts import Block
 from iolab.studies.run.plan import Plan
-
-if TYPE_CHECKING:
-    from iolab.domain.executor import Display, Executor
-    from iolab.domain.record import Record
-    from iolab.domain.trial import DeviceIdentity, Trial
-    from iolab.studies.run.parts import Block
 
 UNDECIDED_NAMED_MAX = 3
 

@@ -12,17 +12,14 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iolab.base.errors import InputError
 from iolab.base.option import shown
-from iolab.domain.trial import CommandsPhase, FioPhase, TimedCommandPhase
+from iolab.domain.trial import CommandsPhase, FioPhase, Phase, Target, TimedCommandPhase
+from iolab.files.experiment import Experiment
+from iolab.files.store.state import RunState
 from iolab.machines.system.state import state_directory
-
-if TYPE_CHECKING:
-    from iolab.domain.trial import Phase, Target
-    from iolab.files.experiment import Experiment
-    from iolab.files.store.state import RunState
 
 KEY_BYTES = 32
 Consent = Callable[[list[str]], None]

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iolab.base.errors import InputError, MachineError, unknown
 from iolab.base.plain_text import counted
 from iolab.base.strict_json import JsonObject
 from iolab.domain.conditions import alike, machine_facts
+from iolab.domain.experiment import Experiment
 from iolab.domain.verdict.looks import FIRST_LOOK
-
-if TYPE_CHECKING:
-    from iolab.domain.experiment import Experiment
-    from iolab.files.store.event import SessionEvent
-    from iolab.files.store.state import RunState
-    from iolab.studies.run.goal import Goal
+from iolab.files.store.event import SessionEvent
+from iolab.files.store.state import RunState
+from iolab.studies.run.goal import Goal
 
 KERNEL = ("kernel", "kernel build", "kernel command line")
 """What two parts differ in."""

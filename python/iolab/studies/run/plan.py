@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.domain import control
 from iolab.domain.trial import Trial
 from iolab.domain.trial.trial import derive_seed
-
-if TYPE_CHECKING:
-    from iolab.files.experiment import Experiment
-    from iolab.files.store.state import RunState
+from iolab.files.experiment import Experiment
+from iolab.files.store.state import RunState
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from iolab.domain.executor import Display
+from iolab.domain.experiment import Experiment
 from iolab.machines.ports import port_of
 from iolab.machines.system import recovery
-
-if TYPE_CHECKING:
-    from iolab.domain.executor import Display
-    from iolab.domain.experiment import Experiment
 
 
 def check(experiment: Experiment, progress: Display, on: str | None = None) -> None:

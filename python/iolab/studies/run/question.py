@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from iolab.base.errors import InputError, unknown
 from iolab.base.plain_text import counted
 from iolab.domain.metric.registry import METRICS, Key, parse_key
 from iolab.domain.workload import KINDS
+from iolab.files.experiment import Experiment
 from iolab.files.experiment.metric_keys import lacks
 from iolab.files.store.event import AskedQuestion
-
-if TYPE_CHECKING:
-    from iolab.files.experiment import Experiment
-    from iolab.files.store.state import RunState
+from iolab.files.store.state import RunState
 
 VERSIONS_MAX = 4096
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
 from iolab.base.version import VERSION
+from iolab.domain.executor import Executor
+from iolab.domain.experiment import Experiment
 from iolab.domain.machine import HOST, Host
-
-if TYPE_CHECKING:
-    from iolab.domain.executor import Executor
-    from iolab.domain.experiment import Experiment
-    from iolab.files.store.state import RunState
+from iolab.files.store.state import RunState
 
 
 @runtime_checkable

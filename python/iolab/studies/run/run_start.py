@@ -5,25 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iolab import _native
 from iolab.base.strict_json import JsonObject
 from iolab.base.version import VERSION
+from iolab.files.experiment import Experiment
 from iolab.files.store import directory
+from iolab.files.store.directory import RunDirectory
+from iolab.files.store.event import RunStarted, SessionEvent
 from iolab.files.store.journal import FORMAT
 from iolab.machines.system import session
 from iolab.studies.run import origin
+from iolab.studies.run.goal import Goal
+from iolab.studies.run.parts import Block
+from iolab.studies.run.plan import Plan
+from iolab.studies.run.question import Question
 from iolab.studies.run.reconcile import digest
-
-if TYPE_CHECKING:
-    from iolab.files.experiment import Experiment
-    from iolab.files.store.directory import RunDirectory
-    from iolab.files.store.event import RunStarted, SessionEvent
-    from iolab.studies.run.goal import Goal
-    from iolab.studies.run.parts import Block
-    from iolab.studies.run.plan import Plan
-    from iolab.studies.run.question import Question
 
 
 def create(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
@@ -58,10 +60,6 @@ class SlowRequests:
     stages: list[Stage]
     traits: list[Trait]
 
-    def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Group:
@@ -90,10 +88,6 @@ class Change:
     """What comes from requests alike that took longer, or less."""
     groups: list[Group]
 
-    def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
-        return asdict(self)
-
 
 def explain_slow(trace: Trace) -> SlowRequests:
     """The slowest hundredth beside the rest.
@@ -101,8 +95,6 @@ def explain_slow(trace: Trace) -> SlowRequests:
     Raises:
         InputError: the trace can't be read, or has too few latencies.
     """
-    import numpy as np
-
     rows = _requests(trace)
     measure = _measure([rows], trace.name)
     rows = rows.drop_nulls(f"{measure}_ns")
@@ -205,7 +197,6 @@ def _group() -> pl.Expr:
 
 def _traits(rows: pl.DataFrame, names: dict[int, str]) -> Iterator[tuple[str, pl.Series]]:
     """What a request has or has not, by its description."""
-    import numpy as np
     import polars as pl
 
     groups = rows.select(_group().alias("group"))["group"]
@@ -243,8 +234,6 @@ def _under_way(
     began: np.ndarray[Any, Any], ended: np.ndarray[Any, Any], since: np.ndarray[Any, Any], until: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     """How many of the intervals meet each of the others."""
-    import numpy as np
-
     started = np.searchsorted(np.sort(began), until, side="right")
     over = np.searchsorted(np.sort(ended), since, side="left")
     return np.asarray(started - over, dtype=np.int64)
@@ -254,8 +243,6 @@ def _ahead(
     began: np.ndarray[Any, Any], ended: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
     """What had arrived and not ended when each arrived."""
-    import numpy as np
-
     order = np.argsort(ended, kind="stable")
     done = np.concatenate([[0.0], np.cumsum(weights[order])])
     arrived = np.concatenate([[0.0], np.cumsum(weights)[:-1]])

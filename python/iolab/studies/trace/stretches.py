@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from iolab.base.errors import InputError
 from iolab.base.trace_files import Trace
@@ -39,10 +41,6 @@ class TraceComparison:
     judgement: Judgement | None
     """None if there are not enough independent stretches."""
     why_not: str | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
-        return asdict(self)
 
 
 def is_trace(path: Path) -> bool:
@@ -104,7 +102,6 @@ def _judged(metric: str, both: list[pl.DataFrame], column: str, name: str, same_
 
 def _blocks(rows: pl.DataFrame, block_ns: int, column: str, name: str) -> list[float]:
     """A value per whole stretch of time; of one without requests, only its rate has one."""
-    import numpy as np
     import polars as pl
 
     since = pl.col("completed_ns") - rows["completed_ns"][0]
@@ -127,8 +124,6 @@ def _spread(values: list[float], most: int) -> list[float]:
 
 def _lag_1(values: list[float]) -> float:
     """Correlation of each value with the next; 0 if nothing varies."""
-    import numpy as np
-
     centred = np.array(values) - np.mean(values)
     total = float((centred**2).sum())
     return 0.0 if total == 0 else float((centred[1:] * centred[:-1]).sum()) / total

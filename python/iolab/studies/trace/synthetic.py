@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from iolab.base.errors import InputError
 from iolab.base.quantity import format_bytes
 from iolab.base.toml import written
-from iolab.base.trace_files import trace_of
+from iolab.base.trace_files import Trace, trace_of
 from iolab.files.experiment import loads
 from iolab.files.store import read
 from iolab.studies import run as running
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-    from iolab.base.trace_files import Trace
     from iolab.domain.executor import Display
 
 QUANTILES = 999
@@ -43,10 +44,6 @@ class Difference:
     """In the unit of `words`."""
     words: str
     alike: bool
-
-    def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
-        return asdict(self)
 
 
 def beside(trace: Trace, synthetic: str, machine: str, progress: Display, *, seed: int = 1) -> list[Difference]:
@@ -111,8 +108,6 @@ def _requests(run: Path, workload: str) -> pl.DataFrame:
 
 
 def _differences(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[Difference]:
-    import numpy as np
-
     both = (ours, theirs)
     found = []
     latencies = [(rows["completed_ns"] - rows["arrived_ns"]).drop_nulls().to_numpy().astype(float) + 1 for rows in both]
@@ -151,8 +146,6 @@ def _difference(kind: str, figure: str, values: list[str], distance: float, word
 
 def _depth(rows: pl.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Share of the time at each depth from 0 on, padded so that two can be compared."""
-    import numpy as np
-
     ended = rows.drop_nulls("completed_ns")
     at = np.concatenate([ended["arrived_ns"].to_numpy(), ended["completed_ns"].to_numpy()]).astype(np.int64)
     by = np.concatenate([np.ones(len(ended), np.int64), -np.ones(len(ended), np.int64)])
@@ -167,8 +160,6 @@ _DEPTHS = 4096
 
 
 def _dispersion(rows: pl.DataFrame) -> float:
-    import numpy as np
-
     since = (rows["arrived_ns"] - rows["arrived_ns"][0]).to_numpy() // WINDOW_NS
     counts = np.bincount(since.astype(np.int64))
     return float(counts.var() / counts.mean())

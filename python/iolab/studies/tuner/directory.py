@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
@@ -34,16 +34,12 @@ from iolab.base.errors import InputError
 from iolab.base.schema import checked_json
 from iolab.base.toml import parse, write
 from iolab.domain.trial.trial import SEED_MAX
-from iolab.domain.tune.space import flat, nested
-from iolab.files.experiment import loads
+from iolab.domain.tune.space import Point, Space, flat, nested
+from iolab.domain.tune.tuning import Tuning
+from iolab.files.experiment import Experiment, loads
 from iolab.files.store.directory import check_free
+from iolab.files.store.read import RunData
 from iolab.studies.run.reconcile import digest
-
-if TYPE_CHECKING:
-    from iolab.domain.tune.space import Point, Space
-    from iolab.domain.tune.tuning import Tuning
-    from iolab.files.experiment import Experiment
-    from iolab.files.store.read import RunData
 
 FORMAT: Literal[1] = 1
 NOTE, EXPERIMENT, COPIES, ORIGIN = "tune.json", "experiment.toml", "files", "origin"

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError, InterruptedRun, MachineError
-from iolab.domain.executor import LeftBehind, TrialStalled
-from iolab.domain.record import impossible
+from iolab.domain.executor import Display, Executor, LeftBehind, OnProgress, ShouldStop, TrialStalled
+from iolab.domain.record import Record, impossible
+from iolab.domain.trial import DeviceIdentity, Trial
 from iolab.machines.fork_server import ServerEnded
-
-if TYPE_CHECKING:
-    from iolab.domain.executor import Display, Executor, OnProgress, ShouldStop
-    from iolab.domain.record import Record
-    from iolab.domain.trial import DeviceIdentity, Trial
 
 REFUSALS_MAX = 4
 """So many candidates that the machine refuses one after another, without one that it takes, end the search."""

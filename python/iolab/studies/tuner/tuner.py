@@ -11,17 +11,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError, InterruptedRun
 from iolab.base.plain_text import counted
+from iolab.domain.executor import Display, Executor
 from iolab.domain.metric import describe
+from iolab.domain.record import Record
 from iolab.domain.summary import Jobs, summarise
 from iolab.domain.trial.trial import SEED_MAX, derive_seed
 from iolab.domain.tune.answer import Answer, ConfirmedCandidate, answer
 from iolab.domain.tune.keys import Reduction
 from iolab.domain.tune.search import Block, Search, signed_log
+from iolab.domain.tune.space import Parameter, Point, Space
 from iolab.domain.tune.tuning import Budget
+from iolab.files.experiment import Experiment
 from iolab.files.store.read import RunData, read
 from iolab.studies.run import origin, run
 from iolab.studies.run import resume as go_on
@@ -30,12 +33,6 @@ from iolab.studies.run.origin import Consent
 from iolab.studies.tuner.directory import TuneDirectory, names_of
 from iolab.studies.tuner.proposer import check_installed, proposer
 from iolab.studies.tuner.refusals import RefusalGuard
-
-if TYPE_CHECKING:
-    from iolab.domain.executor import Display, Executor
-    from iolab.domain.record import Record
-    from iolab.domain.tune.space import Parameter, Point, Space
-    from iolab.files.experiment import Experiment
 
 SURVIVORS = 6
 """So many of the candidates that the simulated machine finds best are measured on the machine itself."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iolab.domain.control import in_order
 from iolab.domain.control.control import UnsupportedSetting
+from iolab.domain.trial import Phase
 from iolab.machines.host.control import (
     affinity,
     background,
@@ -22,9 +23,6 @@ from iolab.machines.host.control import (
     writeback,
 )
 from iolab.machines.host.control.applier import AppliedValue, Applier, Context
-
-if TYPE_CHECKING:
-    from iolab.domain.trial import Phase
 
 __all__ = ["APPLIERS", "AppliedValue", "Context", "apply", "place"]
 

@@ -5,23 +5,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typing_extensions import override
 
 from iolab.base import cpu_list
 from iolab.base.errors import MachineError
 from iolab.domain.control import cell
+from iolab.domain.control.cell import Part
 from iolab.domain.control.control import UnsupportedSetting
+from iolab.domain.trial import Phase
 from iolab.machines.host.control import kernel_file
 from iolab.machines.host.control.applier import AppliedValue, Applier, Context, queue_device
 from iolab.machines.host.control.interrupt import pin_workqueues
 from iolab.machines.system import interrupt
-
-if TYPE_CHECKING:
-    from iolab.domain.control.cell import Part
-    from iolab.domain.trial import Phase
-    from iolab.machines.system.block import BlockDevice
+from iolab.machines.system.block import BlockDevice
 
 
 class Affinity(Applier):

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iolab.base.errors import InputError
-
-if TYPE_CHECKING:
-    from iolab.domain.trial import Phase
-    from iolab.machines.system.block import BlockDevice
-    from iolab.machines.system.cgroup import Cgroup
-    from iolab.machines.system.undo import UndoJournal
+from iolab.domain.trial import Phase
+from iolab.machines.system.block import BlockDevice
+from iolab.machines.system.cgroup import Cgroup
+from iolab.machines.system.undo import UndoJournal
 
 
 @dataclass(frozen=True)

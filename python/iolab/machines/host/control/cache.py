@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
 from iolab.machines.host.control.applier import AppliedValue, Applier, Context
 from iolab.machines.system.page_cache import DROP_CACHES
-
-if TYPE_CHECKING:
-    pass
 
 
 class DropCaches(Applier):

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
 from iolab.base import cpu_list
 from iolab.base.errors import MachineError
 from iolab.machines.host.control.applier import AppliedValue, Applier, Context
-
-if TYPE_CHECKING:
-    pass
 
 
 class Cpus(Applier):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
@@ -13,9 +12,7 @@ from iolab.base.errors import MachineError
 from iolab.machines.host.control import kernel_file
 from iolab.machines.host.control.applier import AppliedValue, Applier, Context, queue_device
 from iolab.machines.system import interrupt
-
-if TYPE_CHECKING:
-    from iolab.machines.system.undo import UndoJournal
+from iolab.machines.system.undo import UndoJournal
 
 
 class IrqCpus(Applier):

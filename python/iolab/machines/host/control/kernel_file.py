@@ -6,16 +6,13 @@ import os
 from collections.abc import Callable, Container
 from operator import eq
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iolab.base.errors import MachineError
 from iolab.machines.host.control.applier import AppliedValue
 from iolab.machines.system import rights
 from iolab.machines.system.action import WriteFile
 from iolab.machines.system.block import shown
-
-if TYPE_CHECKING:
-    from iolab.machines.system.undo import UndoJournal
+from iolab.machines.system.undo import UndoJournal
 
 
 def write(

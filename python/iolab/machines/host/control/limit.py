@@ -8,15 +8,11 @@ Documentation/scheduler/sched-bwc.rst.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from iolab.domain.control.limit import CPU_PERIOD_US
 from iolab.machines.host import groups
 from iolab.machines.host.control.applier import AppliedValue, Applier, Context, queue_device
 from iolab.machines.system import cgroup
-
-if TYPE_CHECKING:
-    from iolab.machines.system.cgroup import Cgroup
+from iolab.machines.system.cgroup import Cgroup
 
 NAME = "limit"
 

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
@@ -20,12 +19,8 @@ from iolab.machines.host.control import kernel_file
 from iolab.machines.host.control.applier import AppliedValue, Applier, Context, queue_device
 from iolab.machines.system import driver_tags, scheduler
 from iolab.machines.system.action import WriteFile
-from iolab.machines.system.block import shown
-
-if TYPE_CHECKING:
-    from iolab.machines.system.block import BlockDevice
-    from iolab.machines.system.undo import UndoJournal
-
+from iolab.machines.system.block import BlockDevice, shown
+from iolab.machines.system.undo import UndoJournal
 
 GONE = {"cfq": "bfq", "noop": "none", "anticipatory": "mq-deadline", "as": "mq-deadline"}
 """Schedulers of single-queue block devices -> what stands in their place."""

@@ -5,8 +5,6 @@ Sources: Documentation/admin-guide/sysctl/vm.rst, Documentation/ABI/testing/sysf
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from typing_extensions import override
 
 from iolab.base.quantity import format_duration_ns, parse_duration_ns
@@ -16,9 +14,7 @@ from iolab.machines.host.control import kernel_file
 from iolab.machines.host.control.applier import AppliedValue, Applier, Context, queue_device
 from iolab.machines.system.action import WriteFile, WriteOneOfTwo
 from iolab.machines.system.block import shown
-
-if TYPE_CHECKING:
-    from iolab.machines.system.undo import UndoJournal
+from iolab.machines.system.undo import UndoJournal
 
 PARTS_PER_PERCENT = 10_000
 """Newer kernels show a disk's share in parts of a million too, in a file whose name ends with `_fine`."""
