@@ -132,8 +132,8 @@ CONTROLS: tuple[Control, ...] = (
     ),
     QueueFile(
         "nr_requests",
-        "Requests that the queue holds, per hardware queue; reset by each change of scheduler, so applied after it. Until "
-        "Linux 6.17.2 mq-deadline, and from 6.12.43 on bfq and kyber, limit writes by the former number.",
+        "Requests that the queue holds, per hardware queue; reset by each change of scheduler, so applied after it. "
+        "Until Linux 6.17.2 mq-deadline, and from 6.12.43 on bfq and kyber, limit writes by the former number.",
         values="a whole number from 4",
         at_least=4,
         example="64",
