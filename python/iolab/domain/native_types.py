@@ -538,6 +538,7 @@ class CpuSpec(TypedDict):
     completion_ns: int
     copy_call_ns: NotRequired[int | None]
     count: int
+    further_op_ns: NotRequired[int | None]
     interrupt_ns: NotRequired[int | None]
     jitter: float
     page_copy_ns: int

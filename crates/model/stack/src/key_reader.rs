@@ -9,6 +9,8 @@ pub enum KeyReader {
     Cpus,
     /// What calls cost that do I/O on a drive.
     Calls,
+    /// What further operations of a call cost.
+    Batches,
     /// What copying between a task and the page cache costs.
     Copies,
     /// The pages of files in memory.
@@ -64,9 +66,10 @@ struct Reads {
 
 impl KeyReader {
     /// One of each kind.
-    pub const ALL: [KeyReader; 24] = [
+    pub const ALL: [KeyReader; 25] = [
         KeyReader::Cpus,
         KeyReader::Calls,
+        KeyReader::Batches,
         KeyReader::Copies,
         KeyReader::PageCache,
         KeyReader::ReadAhead,
@@ -118,6 +121,10 @@ impl KeyReader {
                     "cpus.jitter",
                 ],
                 "reads and writes of a load go to a drive",
+            ),
+            KeyReader::Batches => (
+                &["cpus.further_op_ns"],
+                "a load submits several reads or writes to a drive at once",
             ),
             KeyReader::Copies => (
                 &[

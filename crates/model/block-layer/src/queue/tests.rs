@@ -1,5 +1,4 @@
 use super::*;
-use crate::{QueueMap, TagCounts};
 use crate::invariants;
 use crate::invariants::bench::bio;
 use crate::scheduler::bfq::Bfq;
@@ -8,6 +7,7 @@ use crate::scheduler::kyber::Kyber;
 use crate::scheduler::mq_deadline::{MqDeadline, MqDeadlineTunables};
 use crate::scheduler::none::NoScheduler;
 use crate::scheduler::noop::Noop;
+use crate::{QueueMap, TagCounts};
 use Direction::{Read, Write};
 use kernels::hardware_queue::{Runs, TagLimit, TagWakeRule};
 use kernels::queue::{PlugRules, PoolRules, QueueRules};

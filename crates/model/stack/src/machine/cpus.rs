@@ -304,6 +304,7 @@ fn check_simple(cpus: &CpuSpec) -> Result<(), SpecError> {
         within(key, value, 0, CALL_NS_MAX)?;
     }
     for (key, value) in [
+        ("further_op_ns", cpus.further_op_ns),
         ("copy_call_ns", cpus.copy_call_ns),
         ("write_call_ns", cpus.write_call_ns),
         ("page_write_ns", cpus.page_write_ns),

@@ -47,6 +47,7 @@ struct Read {
     mean_ns: f64,
     /// Of the task.
     cpu_share: f64,
+    cpu_ns_per_read: f64,
     notes: Value,
 }
 
@@ -73,8 +74,26 @@ fn reads(machine: Value, engine: &str, depth: u32, tasks: usize, poll: bool) -> 
     Read {
         mean_ns: job["read"]["latency"]["mean_ns"].as_f64().unwrap(),
         cpu_share: cpu_ns / record["elapsed_ns"].as_f64().unwrap(),
+        cpu_ns_per_read: cpu_ns / 500.0,
         notes: group["notes"].clone(),
     }
+}
+
+#[test]
+fn further_reads_of_a_call_cost_what_the_cpus_say() {
+    let of = |further_op_ns, depth| {
+        let mut cpus = simple_cpus(2);
+        cpus["further_op_ns"] = further_op_ns;
+        reads(machine("6.1", &cpus, json!({})), "libaio", depth, 1, false).cpu_ns_per_read
+    };
+    let each = of(Value::Null, 8);
+    assert!((2490.0..2510.0).contains(&each), "{each}");
+    assert_eq!(of(json!(0), 1), of(Value::Null, 1));
+    let [less, least] = [500, 0].map(|ns| of(json!(ns), 8));
+    assert!(
+        (750.0..2000.0).contains(&less) && least < less - 100.0,
+        "{less} {least}"
+    );
 }
 
 #[test]

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use crate::key_reader::{KeyReader, is_read, when_read};
 use crate::machine::MachineSpec;
 use events::SpecError;
+use workload::phase::EngineKind;
 
 /// The keys of a phase that determine what it uses: the keys of `AnyPhase`, others ignored.
 #[derive(Clone, Debug, Deserialize)]
@@ -31,6 +32,7 @@ struct FileUse {
 
 #[derive(Clone, Debug, Deserialize)]
 struct GroupUse {
+    engine: EngineKind,
     direct: bool,
     #[serde(default)]
     poll: bool,
@@ -39,9 +41,19 @@ struct GroupUse {
     jobs: Vec<JobUse>,
 }
 
+impl GroupUse {
+    fn submits_several(&self) -> bool {
+        let depth: u32 = self.jobs.iter().map(|job| job.queue_depth).sum();
+        let is_async = matches!(self.engine, EngineKind::Libaio | EngineKind::IoUring);
+        is_async && self.direct && depth > 1
+    }
+}
+
 #[derive(Clone, Debug, Deserialize)]
 struct JobUse {
     files: Vec<u32>,
+    #[serde(default)]
+    queue_depth: u32,
     read_share: f64,
     #[serde(default)]
     sync: Option<serde_json::Value>,
@@ -232,6 +244,9 @@ fn of_drive(drive: usize, group: &GroupUse, machine: &MachineSpec, used: &mut BT
     if machine.has_detailed_cpus() {
         used.insert(KeyReader::Completion(drive as u16));
     }
+    if group.submits_several() {
+        used.insert(KeyReader::Batches);
+    }
     if group.poll {
         used.insert(KeyReader::Polling(drive as u16));
     }
@@ -409,6 +424,7 @@ pub(super) mod tests {
                     KeyReader::Priorities,
                     KeyReader::Ticks,
                     KeyReader::Journal,
+                    KeyReader::Batches,
                     KeyReader::Seeks(0),
                     KeyReader::Seeks(1),
                 ];

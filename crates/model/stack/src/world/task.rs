@@ -60,6 +60,8 @@ pub(super) struct Task {
     begins_reaping: bool,
     /// This many of the offered ones are in the call that submits them.
     to_submit: usize,
+    /// It has submitted none of them yet.
+    begins_submitting: bool,
     /// Operations that it has not seen complete.
     outstanding: u32,
     jitter: Stream,
@@ -321,6 +323,7 @@ impl Task {
             to_reap: 0,
             begins_reaping: false,
             to_submit: 0,
+            begins_submitting: false,
             outstanding: 0,
             jitter: stream(phase.seed, number),
             used: Usage::default(),
@@ -495,8 +498,11 @@ impl Task {
             (Some(pages), _) => Call::CopyOn { pages },
             (None, Action::Reap(_)) => Call::Reap {
                 polled: self.polls.is_some(),
+                further: !self.begins_reaping,
             },
-            (None, Action::Start(..)) if self.path != Path::Buffered => Call::Submit,
+            (None, Action::Start(..)) if self.path != Path::Buffered => Call::Submit {
+                further: !std::mem::take(&mut self.begins_submitting),
+            },
             (None, Action::Start(_, op)) if op.kind.is_write() => Call::Write { pages },
             (None, Action::Start(..) | Action::Sync(..)) => Call::Copy { pages },
         }
@@ -628,6 +634,7 @@ impl Task {
             return None;
         }
         self.to_submit = self.offered.len();
+        self.begins_submitting = true;
         self.path.is_async().then_some(self.to_submit)
     }
 

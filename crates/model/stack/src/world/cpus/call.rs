@@ -9,16 +9,17 @@ use memory::cache::FileId;
 /// What a task does on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::world) enum Call {
-    /// Submits I/O, or finds that there is nothing to do.
-    Submit,
+    /// Submits an operation, alone or as the first or a further one of its call, or finds that there is nothing to do.
+    Submit { further: bool },
     /// Reads or syncs through the page cache.
     Copy { pages: u64 },
     /// Writes to the page cache.
     Write { pages: u64 },
     /// Continues with that, after this many pages.
     CopyOn { pages: u64 },
-    /// Looks at a completed I/O; a task that has polled for it was not interrupted.
-    Reap { polled: bool },
+    /// Looks at a completed I/O, as the first or a further one of its call; a task that has polled for it was not
+    /// interrupted.
+    Reap { polled: bool, further: bool },
     /// Goes on with a call that has waited: what the call costs was spent before.
     Resume,
     /// Takes so long by itself: a mount's call, as the mount reports it, or what precedes a commit.

@@ -39,7 +39,10 @@ pub struct CpuSpec {
     /// Of what a completed I/O costs its task.
     #[schemars(range(max = CALL_NS_MAX))]
     pub completion_ns: Time,
-    /// Of that: interrupt, wake-up and switch, which a task that polls for its completions does without. Left out: none.
+    /// Of each further operation of a call that submits several, until it has completed. Left out: as much as the first.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub further_op_ns: Option<Time>,
+    /// Of `completion_ns`: interrupt, wake-up and switch, which a task that polls for its completions does without. Left out: none.
     #[schemars(range(max = CALL_NS_MAX))]
     pub interrupt_ns: Option<Time>,
     /// Of copying a page between a task and the page cache, and looking it up.
@@ -251,12 +254,14 @@ impl SimpleCpus {
     /// Each turns out a little different.
     fn cost_ns(&self, call: Call) -> Time {
         match call {
-            Call::Reap { polled: true } => {
+            Call::Submit { further: true } => self.spec.further_op_ns.unwrap_or(self.spec.call_ns),
+            Call::Reap { further: true, .. } if self.spec.further_op_ns.is_some() => 0,
+            Call::Reap { polled: true, .. } => {
                 let interrupt_ns = self.spec.interrupt_ns.unwrap_or(0);
                 self.spec.completion_ns - interrupt_ns
             }
             Call::Reap { .. } | Call::Resume => self.spec.completion_ns,
-            Call::Submit => self.spec.call_ns,
+            Call::Submit { .. } => self.spec.call_ns,
             Call::Copy { pages } => self.copy_call_ns() + self.spec.page_copy_ns * pages,
             Call::Write { pages } => {
                 let call_ns = self.spec.write_call_ns;
