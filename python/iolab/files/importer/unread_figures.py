@@ -26,6 +26,8 @@ _NO_FIGURE = re.compile(
 )
 """Dates, times of day, versions, and names with digits."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_ALONE = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?![\w-])")
+_OPTION = re.compile(r"\s-{1,2}[A-Za-z]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _CLOCK = r"\d{1,3}:\d\d\.\d+|\d+m ?[\d.]+s\b"
 _TIMED = re.compile(rf"\b(?:{_CLOCK}|\d[\d.,]* ?(?:s|sec|seconds)\b)")
@@ -64,11 +66,19 @@ def seen(lines: Sequence[str]) -> str:
     """Which lines have figures with units, or rows of them, that no format reads."""
     found = _with_figures(lines)
     if not found:
-        return "" if any(map(_NUMBER.search, lines)) else "; no line of it has figures"
+        count, number = max(((_bare(line), -number) for number, line in enumerate(lines, 1)), default=(0, 0))
+        if not count:
+            return "; no line of it has figures"
+        return f"; no figure of it has a unit that iolab knows, such as {shown(-number, lines[-number - 1])}"
     first = _that_matter(found)[0]
     return (
         f"; {counted(len(found), 'line')} with figures that no format reads, such as {shown(first.number, first.text)}"
     )
+
+
+def _bare(line: str) -> int:
+    """How many figures the line has, none if it is a command."""
+    return 0 if _OPTION.search(line) else len(_ALONE.findall(_NO_FIGURE.sub(" ", line)))
 
 
 def into_csv(lines: Sequence[str]) -> str:
