@@ -443,3 +443,34 @@ def test_the_same_labels_below_indented_prose_are_said_to_be_rounds(tmp_path: Pa
     )
     (problem,) = figures(tmp_path, text, {("posted", "psync", "rate_bytes_per_s"): 600 * MB})
     assert "stands above these results, which are taken as a round" in problem
+
+
+def test_columns_that_share_one_of_their_metrics_are_no_rounds(tmp_path: Path) -> None:
+    text = (
+        "| filesystem | seq write | fsync-per-write |\n| --- | --- | --- |\n"
+        "| /mnt/a | 88 MB/s | **8 MB/s, 120 iops** |\n| /mnt/b | 360 MB/s | **116 MB/s, 1800 iops** |\n"
+    )
+    wanted = {
+        ("/mnt/a", "table[seq write]", "write.rate_bytes_per_s"): 88 * MB,
+        ("/mnt/b", "table[fsync-per-write]", "write.rate_bytes_per_s"): 116 * MB,
+        ("/mnt/b", "table[fsync-per-write]", "write.iops"): 1800,
+    }
+    assert figures(tmp_path, text, wanted) == []
+
+
+def test_a_title_may_stand_in_quotes(tmp_path: Path) -> None:
+    dd = "3145728000 bytes (3.1 GB, 2.9 GiB) copied, {} s, 678 MB/s\n"
+    text = f"\u201cPacking with zstd-3\u201d\n{dd.format('4.5')}\u201cUnpacking with zstd-3\u201d\n{dd.format('3.5')}"
+    wanted = {
+        ("Packing with zstd-3", "dd", "elapsed_s"): 4.5,
+        ("Unpacking with zstd-3", "dd", "elapsed_s"): 3.5,
+    }
+    assert figures(tmp_path, text, wanted) == []
+
+
+def test_options_with_figures_beside_them_are_no_job_file(tmp_path: Path) -> None:
+    text = "raw disk /dev/nvme1\niodepth=1\nnumjobs=1 r: 12.31(us) w: 12.78(us)\nnumjobs=2 r: 14.39(us) w: 14.78(us)\n"
+    error = refusal(tmp_path, text)
+    assert "2 lines with figures that no format reads, such as 3: 'numjobs=1 r: 12.31(us) w: 12.78(us)'" in error
+    error = refusal(tmp_path, "**results BEFORE regression:** 110K ops (commit-id Ffbd)\n")
+    assert "no figure of it has a unit that iolab knows, such as 1: '**results BEFORE regression:** 110K ops" in error

@@ -534,12 +534,13 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
     found: dict[tuple[str, str], list[int]] = {}
     for place, name in enumerate(header):
         kinds = {known.metric for row in rows for known in quantities_below(row[place], name)}
-        if not place or _is_result(without_unit(name)) or len(kinds) != 1:
+        if not place or _is_result(without_unit(name)):
             continue
-        # Times without a name of their own are called by their columns.
-        if (metric := kinds.pop()) and (OF_TEST.search(name) or metric != "ns"):
-            ways = ways_in(name)
-            found.setdefault((ways[0] if len(ways) == 1 else "all", metric), []).append(place)
+        ways = ways_in(name)
+        for metric in kinds - {None}:
+            # Times without a name of their own are called by their columns.
+            if metric is not None and (OF_TEST.search(name) or metric != "ns"):
+                found.setdefault((ways[0] if len(ways) == 1 else "all", metric), []).append(place)
     if all(len(places) == 1 for places in found.values()):
         return {}
     return {place: without_unit(header[place]).strip() for places in found.values() for place in places}

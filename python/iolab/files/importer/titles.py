@@ -47,6 +47,7 @@ _OPTION = re.compile(r"\s-{1,2}[A-Za-z]")
 """What a command has: the line below it begins anew."""
 _RULER = re.compile(r"\s*+[-=~_]{3,}+\s*+")
 """Below a title, or between outputs."""
+_QUOTED = re.compile(r"\s*+[\"\u201c](?P<text>[^\"\u201c\u201d]+)[\"\u201d]\s*+")
 ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
 _OF_TOOL = re.compile(
     r"[#$|/]|(?:real|user|sys) +\d|Compare |Test (?:if|open_sync|\S+ with) |Non-[Ss]ync|Options?:|statement latencies "
@@ -91,7 +92,11 @@ class Titles:
     """The titles of a text, line by line."""
 
     def __init__(self, lines: Iterable[Line]) -> None:
-        self._lines = [(line.number, line.text) for line in lines if not _RULER.fullmatch(line.text)]
+        self._lines = [
+            (line.number, found["text"] if (found := _QUOTED.fullmatch(line.text)) else line.text)
+            for line in lines
+            if not _RULER.fullmatch(line.text)
+        ]
 
     @cached_property
     def _numbers(self) -> list[int]:
