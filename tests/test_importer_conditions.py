@@ -336,7 +336,7 @@ TWO_OF_SYSBENCH = (
 @pytest.mark.parametrize(
     ("text", "setting", "workload", "metric", "round", "expected"),
     [
-        (THREADS, "xfs", "fs_mark 16 threads: creates", "operations_per_s", 0, 34e3),
+        (THREADS, "xfs", "fs_mark with 16 threads", "operations_per_s", 0, 34e3),
         (VERSIONS_ABOVE, "6.1", "read", "read.iops", 0, 92.4e3),
         (VERSIONS_ABOVE, "5.10", "read", "read.latency_ns_p99", 0, 1483 * US),
         (AMOUNTS_ABOVE, "6.6", "table[QD8]", "iops", 0, 88e3),

@@ -6,7 +6,8 @@ import re
 
 AMOUNTS = frozenset(
     (
-        *("qd", "depth", "iodepth", "queuedepth", "bs", "blocksize", "recordsize", "reclen", "requestsize", "iosize"),
+        *("qd", "qdepth", "depth", "iodepth", "queuedepth", "bs", "blocksize", "recordsize", "reclen"),
+        *("requestsize", "iosize", "accesssize", "transfersize", "xfersize", "chunksize", "stripesize"),
         *("size", "filesize", "threads", "numthreads", "jobs", "numjobs", "njobs", "clients", "processes", "procs"),
         *("concurrency", "workers", "rwmixread", "readahead", "readaheadkb", "ra"),
         *("objectsize", "disks", "numdisks", "drives", "nodes", "hosts", "cores", "cpus", "connections", "streams"),

@@ -8,10 +8,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from iolab.files.importer.columns import MEASURED, OF_RESULT, RATIO, are_counts, is_amount, stated_in, states_time
+from iolab.files.importer.columns import (
+    MEASURED,
+    OF_RESULT,
+    RATIO,
+    are_counts,
+    are_sizes,
+    is_amount,
+    stated_in,
+    states_time,
+)
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_lines
-from iolab.files.importer.quantity_cell import quantities, several, without_spread
+from iolab.files.importer.quantity_cell import NAME_OF_SPREAD, quantities, several, without_spread
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.text import ABSENT, QUOTED_MAX
@@ -26,9 +35,12 @@ _GAP = re.compile(r"\s{2,}+|\t+")
 _RULE = re.compile(r"[-=+\s]+$")
 _CHANGE = re.compile(r"(?<=\S)\s++[(\[]?[-+~]?\d[\d.]*+ ?%[)\]]?$")
 """Behind a row's figures, below no name: computed anew."""
-_SPREAD_STATED = re.compile(r"\b(?:std\.? ?dev|stdev|standard deviation|s\.?d\.|sd\b|rsd)", re.IGNORECASE)
+_MARKED = re.compile(r"(?<=[\d%])\s+\*{1,3}$")
+"""A row's last figure, marked as significant."""
 _SPREAD = re.compile(r"(?<=[\d%]) \([\d.]++ ?%?\)(?=\s|$)")
 """`1021.3 (12.1)`, where the text says what stands in brackets."""
+_ENTRY = re.compile(r"\s*[-*\u2022] ")
+"""Of a list: no line of names."""
 _KERNEL = re.compile(r"[2-7]\.\d{1,2}(?:\.\d{1,3})?(?:-\w+)?")
 """A version that is called like a figure, in a line of nothing else."""
 _NAMED_ROW = re.compile(r"(?P<name>\S[^:]{0,100}):\s+(?P<figures>\d\S*(?:\s+\d\S*)*)$")
@@ -49,6 +61,8 @@ class _Found:
     names: int = 1
     """The columns of text before those of figures."""
     rows: list[list[str]] = field(default_factory=list)
+    last: int = 0
+    """The line of the last row."""
     left_out: dict[str, None] = field(default_factory=dict)
     """What stands in rows and is not read."""
     beside: list[Line] = field(default_factory=list)
@@ -57,7 +71,7 @@ class _Found:
     @cached_property
     def has_spreads(self) -> bool:
         """Whether the heading, or the text above it, says that spreads stand in brackets."""
-        return any(map(_SPREAD_STATED.search, (self.text, *self.context)))
+        return any(map(NAME_OF_SPREAD.search, (self.text, *self.context)))
 
     def may_go_on(self, line: Line) -> bool:
         """Whether the line may be the second of its heading."""
@@ -67,6 +81,7 @@ class _Found:
     def takes(self, text: str) -> bool:
         """Whether the line is a row: as many columns as the heading has, parted by two spaces or more, or as many
         words. The first row decides."""
+        text = _MARKED.sub("", text.rstrip())
         if self.has_spreads and _SPREAD.search(text):
             self.left_out["spreads in brackets are left out: they are no rounds"] = None
             text = _SPREAD.sub("", text)
@@ -113,8 +128,9 @@ def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
         if text and _RULE.fullmatch(text):
             continue
         if found is not None and found.takes(text):
+            found.last = line.number
             continue
-        if found is not None and found.rows and text and _figures(text.split()[-1:]):
+        if found is not None and found.rows and text and _figures(_MARKED.sub("", text).split()[-1:]):
             found.beside.append(line)
             continue
         if found is not None and len(found.rows) >= ROWS_MIN:
@@ -133,8 +149,14 @@ def _header(line: Line, above: _Found | None) -> list[str]:
     columns = max(len(cells), len(line.text.split()) - 1)
     is_title = line.text.rstrip().endswith(":")
     has_figures = any(quantities(cell) or MEASURED.search(cell) for cell in cells)
-    are_names = are_counts(cells[1:]) or (line.text[:1].isspace() and all(map(_KERNEL.fullmatch, cells)))
-    if is_title or columns < COLUMNS_MIN or (has_figures and not are_names):
+    are_names = (
+        are_counts(cells[1:])
+        or are_sizes(cells[1:])
+        or are_sizes(cells)
+        or (line.text[:1].isspace() and all(map(_KERNEL.fullmatch, cells)))
+    )
+    is_entry = bool(_ENTRY.match(line.text))
+    if is_title or is_entry or columns < COLUMNS_MIN or (has_figures and not are_names):
         return []
     names = cells if line.text[:1].strip() else ["", *cells]
     if above is not None and above.may_go_on(line):
@@ -146,7 +168,7 @@ def _header(line: Line, above: _Found | None) -> list[str]:
 def _of_results(found: _Found) -> bool:
     have_units = any(MEASURED.search(cell) for row in found.rows for cell in row[found.names :])
     is_stated = any(OF_RESULT.search(line) or states_time(line) for line in found.context)
-    are_metrics = all(OF_RESULT.search(row[0]) for row in found.rows)
+    are_metrics = any(OF_RESULT.search(row[0].replace("_", " ")) for row in found.rows)
     return bool(have_units or any(map(OF_RESULT.search, found.header)) or is_stated or are_metrics)
 
 
@@ -159,6 +181,7 @@ def _parse(source: Source, results: Results) -> None:
             header = [
                 name if place in shares or not place else f"{name} {what}".strip() for place, name in enumerate(header)
             ]
+        results.lines_read |= {*range(found.line, found.last + 1), *(line.number for line in found.beside)}
         for what in found.left_out:
             results.problem(what, found.line)
         for line in found.beside:
@@ -176,14 +199,10 @@ def _recognises(source: Source) -> bool:
     return any(map(_of_results, _of_text(source)))
 
 
-def without_metric(source: Source) -> tuple[int, int, bool] | None:
-    """The first and the last line of a table of the text that does not say what its figures are, and whether they are
-    ratios."""
+def without_metric(source: Source) -> tuple[int, int] | None:
+    """The first and the last line of a table of the text that does not say what its figures are."""
     found = next((one for one in _of_text(source) if not _of_results(one)), None)
-    if found is None:
-        return None
-    are_ratios = all(map(RATIO.fullmatch, (cell for row in found.rows for cell in row[1:])))
-    return found.line, found.line + len(found.rows), are_ratios
+    return None if found is None else (found.line, found.last)
 
 
 FORMAT = Format(
@@ -193,4 +212,5 @@ FORMAT = Format(
     parse=_parse,
     words=("IOPS", "MB/s", "baseline", "patched"),
     titled=True,
+    marks=True,
 )

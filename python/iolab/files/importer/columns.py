@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from iolab.domain import parameter
-from iolab.files.importer.quantity_cell import LATENCY, quantity, unit_of
+from iolab.files.importer.quantity_cell import LATENCY, WAY, quantity, unit_of, without_unit
 
 OF_RESULT = re.compile(
     r"\b[km]?iops\b|bandwidth|\bbw\b|throughput|\b[kmg]i?b(?:ytes)?/s|\blatency\b|\bc?lat\b|\bp9\d|\b(?:ops|req|tx|obj|files)/s"
@@ -17,29 +17,39 @@ OF_RESULT = re.compile(
 """A metric of I/O, or its unit."""
 MEASURED = re.compile(r"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|(?:ops|completions)/s(?:ec)?)\b")
 """A rate or a latency; seconds stand in many a sentence."""
-OF_TEST = re.compile(r"seq|rand|rnd|read|write|\bmixed\b|^total$|\b\d+ ?[km]i?b?(?:qd\d+)?\b", re.IGNORECASE)
-"""What only the name of a test has: how it accesses, and how much."""
-_UNIT = re.compile(r"\(?\[?\b(?P<unit>[kKMGT]?i?B/s(?:ec)?|[kM]?IOPS|[mnuµ]s(?:ec)?)\b\)?\]?")
+OF_TEST = re.compile(
+    rf"seq|rand|rnd|{WAY}|\bmixed\b|^total$|\b\d+ ?[km]i?b?(?:qd\d+)?\b"
+    r"|\b(?-i:PUT|GET|HEAD|LIST|STAT|DELETE|INSERT|UPDATE|SELECT|SCAN)\b",
+    re.IGNORECASE,
+)
+"""What only the name of a test has: how it accesses, and how much, or a request."""
+_UNIT = re.compile(
+    r"\(?\[?\b(?P<unit>[kKMGT]?i?B/s(?:ec)?|[kM]?IOPS|(?:files|ops|obj|reqs?)/s(?:ec)?|[mnuµ]s(?:ec)?)\b\)?\]?"
+)
 _THOUSANDS = re.compile(r"\bIOPS ?[(\[](?P<prefix>[kM])[)\]]")
 _CHANGE = re.compile(
-    # A share of time is a figure of its own.
-    r"(?!.*\b(?:cpu|util\w*|busy|iowait|idle|hits?|usr|user|sys\w*)\b)"
+    # A share of time is a figure of its own, as a percentile is.
+    r"(?!.*\b(?:\d\d(?:\.\d+)?th|cpu|util\w*|busy|iowait|idle|hits?|usr|user|sys\w*)\b)"
     r"(?:\W*(?:delta|Δ|change|diff(?:erence)?|gain|improve\w*|regress\w*|reduction|speed-?up|ratio|vs\.?|percent)\b.*"
     r"|.*[ (](?:diff|delta|change|%)\)?\W*|%.*|Δ.*|.*\bvs\b.*)",
     re.IGNORECASE,
 )
+CHANGES = r"before|after|base(?:line)?|(?:un)?patched|vanilla|mainline"
+"""What was changed is called so, and never what was done. Chosen, as the names below are."""
+SETTINGS = r"noop|(?:mq-)?deadline|cfq|bfq|kyber|ext[234]|xfs|btrfs|zfs|f2fs|bcachefs"
+"""Schedulers and file systems."""
 COUNT_DIGITS_MAX = 5
 """Of a column's name that is a count: threads, readers. Chosen."""
 _WAY = re.compile(r"(?:reads?|writes?|r|w)", re.IGNORECASE)
 _TOGETHER = re.compile(r"\s*(?:[/,&+]|\bx\b|\band\b)\s*")
 _OF_UNIT = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
 _CHANGED = re.compile(
-    r"[-+\u2212]\s?[\d.,]{1,12}\s?[%x\u00d7]"
+    r"[-+\u2212\u00b1]\s?[\d.,]{1,12}\s?[%x\u00d7]"
     r"|[~≈]?[\d.,]{1,12}\s?[%x\u00d7] (?:slower|faster|higher|lower|better|worse|less|more|fewer)",
     re.IGNORECASE,
 )
 """A cell of such a column, whatever it is called."""
-RATIO = re.compile(r"[-+\u2212~≈]?[\d.,]{1,12}\s?[%x\u00d7]")
+RATIO = re.compile(r"[-+\u2212\u00b1~≈]?[\d.,]{1,12}\s?[%x\u00d7]")
 _TIME = re.compile(r"time \(\w{1,12}\)", re.IGNORECASE)
 _TIME_STATED = re.compile(
     r"(?:\bin\s|(?<!\S)[(\[])(?P<unit>[mnuµ]s(?:ec)?|s|sec|(?:milli|micro|nano)?seconds)(?:[)\]]|\b(?! of\b))"
@@ -62,13 +72,21 @@ _WORD = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|[^\s()\[\]]+")
 def without_changes(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
     """The table less its columns of changes, if two columns of figures or more are left beside them."""
     columns = [[row[place] for row in rows if row[place]] for place in range(len(header))]
+    bare = [without_unit(name) for name in header]
+    quotients = [name for name in header[1:] if "/" in name and set(name.split("/")) & set(bare[1:])]
     kept = [
         place
         for place, name in enumerate(header)
-        if not place or not (_CHANGE.fullmatch(name) or (columns[place] and all(map(_CHANGED.match, columns[place]))))
+        # What was computed of columns stands behind them.
+        if not (place > 2 and (_CHANGE.fullmatch(name) or name in quotients))
+        and not (place and columns[place] and all(map(_CHANGED.match, columns[place])))
     ]
     if len(kept) < 3:
         kept = list(range(len(header)))
+    units = {header[place][len(bare[place]) :].strip() for place in kept[1:]}
+    if quotients and len(kept) == 3 and len(units) == 1 and _TIME.fullmatch(f"time {(unit := units.pop())}"):
+        # `old (s)` and `new (s)`, beside `old/new`, are settings.
+        header = [header[0], *(f"{name} time {unit}" for name in bare[1:])]
     return [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 
@@ -104,19 +122,24 @@ def are_counts(names: Sequence[str]) -> bool:
     )
 
 
+def are_sizes(names: Sequence[str]) -> bool:
+    """Whether columns are called by sizes alone: `4k 64k 1M`."""
+    return len(names) > 1 and all(map(parameter.SIZE.fullmatch, names))
+
+
 def by_count(
     header: Sequence[str], rows: Sequence[Sequence[str]], name: str, *, are_settings: bool
 ) -> tuple[list[str], list[list[str]]]:
-    """The table with a column for each row, where columns are called by counts and rows by what was changed. `name`:
-    what rows are called without one. `are_settings`: whether the first column says that rows are; then columns may be
-    called by amounts, such as `QD1`. Any other table as it is."""
+    """The table with a column for each row, where columns are called by counts or sizes and rows by what was changed.
+    `name`: what rows are called without one. `are_settings`: whether the first column says that rows are; then columns
+    may be called by amounts, such as `QD1`. Any other table as it is."""
     units = {unit_in(one) for one in header[1:]}
     counts = [one.replace(unit_in(one), "").strip() for one in header[1:]]
     labels = [row[0] for row in rows]
     are_changes = all(labels) and len(set(labels)) == len(labels) and not is_amount(header[0], labels)
     are_amounts = are_settings and all(map(parameter.named_amount, counts))
     if (
-        not (are_counts(counts) or are_amounts)
+        not (are_counts(counts) or are_sizes(counts) or are_amounts)
         or not are_changes
         or any(OF_TEST.search(one) or _is_of_metric(one) for one in labels)
     ):
@@ -199,6 +222,9 @@ def settings_of(header: Sequence[str]) -> tuple[list[str], str] | None:
     if len(words) < 2:
         return None
     shared = [word for word in words[0] if all(word in other for other in words)]
+    if any(not set(one) - set(shared) for one in words):
+        # `base IOPS` beside `base patched IOPS`.
+        shared = list(filter(_is_of_metric, shared))
     metric = " ".join(shared)
     names = [" ".join(word for word in one if word not in shared) for one in words]
     are_with = {name.lower() for name in names} in ({"with", "without"}, {"w/", "w/o"})

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from iolab.files.importer.columns import OF_TEST
+from iolab.files.importer.columns import CHANGES, OF_TEST, SETTINGS
 from iolab.files.importer.listed import OF_NO_NAME, OF_SETTING, Entry, named
 from iolab.files.importer.quantity_cell import Quantity, quantity
 
@@ -37,8 +37,8 @@ _NAME = r"[\w+/=-]+(?:\.[\w+/=-]+)*"
 _CONDITION = re.compile(
     r"\b(?P<how>with(?:out)?|w/o|w/|using|under|on|in|for|via|over)\s+(?:(?:the|an?|my|our|this|same|linux)\s+)*"
     rf"(?P<name>{_NAME}(?: {_NAME}){{0,3}}?){_ENDS}"
-    r"|(?P<alone>\b(?:before|after|baseline|(?:un)?patched|vanilla|mainline|(?:mq-)?deadline|noop|cfq|bfq|kyber|ext[234]|xfs"
-    r"|btrfs|zfs|f2fs|bcachefs)\b)(?!-)|(?<=[\w)] )\((?P<inside>[^()\d][^()]{1,30})\)",
+    rf"|(?P<alone>\b(?:{CHANGES}|{SETTINGS})\b)(?!-)"
+    r"|(?<=[\w)] )\((?P<inside>[^()\d][^()]{1,30})\)",
     re.IGNORECASE,
 )
 _OF_WAY = re.compile(

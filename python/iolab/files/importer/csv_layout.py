@@ -41,11 +41,15 @@ UNNAMED = "\0"
 COLUMNS_MAX = 10_000
 SEPARATORS = ",;\t"
 ROWS_LOOKED_AT = 1000
+NAME_WORDS_MAX = 6
+"""Of a column; more make a clause of a sentence. Chosen."""
 
 _PREFACE = re.compile(r"\s*+(?:#.*|sep=.)?$")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 """Separators of thousands, in a line with words."""
 _LETTER = re.compile(r"[A-Za-z]")
+_LABELLED = re.compile(r"\s*+[A-Za-z][^:]{0,60}:\s*+~?\d[\d.]*+ ?[kKMG]?\b")
+"""`with the patch: 54k`."""
 _REMARK = re.compile(r"^\s*+#+\s*+")
 
 
@@ -89,6 +93,10 @@ def layout_of(source: Source) -> Layout:
     """InputError if the file is no table of comma-separated values with a header and numbers."""
     begin, separator, (header, *body) = head_rows(source)
     names = [name.strip() for name in header]
+    if all(_LABELLED.match(row[0]) for row in (header, *body) if row):
+        raise InputError(
+            "its lines are labels with figures", where=source.name, remedy="expected a table with a header"
+        )
     whole = [row for row in body if len(row) == len(names) and [entry.strip() for entry in row] != names]
     names = _named(source, names, whole)
     if not whole or 2 * len(whole) < len(body):
@@ -167,8 +175,11 @@ def is_table(source: Source) -> bool:
         len(lines) > 1
         and not has_unit(lines[0])
         and not lines[0].rstrip().endswith(":")
+        and not all(map(_LABELLED.match, lines))
         and any(
-            separator in lines[0] and len({len(row) for row in csv.reader(lines, delimiter=separator)}) == 1
+            separator in lines[0]
+            and max(len(cell.split()) for cell in lines[0].split(separator)) <= NAME_WORDS_MAX
+            and len({len(row) for row in csv.reader(lines, delimiter=separator)}) == 1
             for separator in SEPARATORS
         )
     )

@@ -61,4 +61,4 @@ def _joined(before: str, parts: Sequence[str], after: str) -> str:
 
 
 def _is_of_case(part: str) -> bool:
-    return bool(_AMOUNT.fullmatch(part) or named_amount(part) or are_operations([part]))
+    return all(_AMOUNT.fullmatch(one) or named_amount(one) or are_operations([one]) for one in part.split(","))

@@ -26,15 +26,17 @@ EACH_BYTES_MAX = 2.0**60
 UNITS = {
     unit: scale
     for units in (
-        {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6},
+        {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12},
         {"ns": 1.0, "us": US, "ms": MS, "s": 1e9, "min": 60e9},
         {"B": 1.0, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 2.0**40, "kB": KB, "MB": MB, "GB": GB},
     )
     for unit, scale in units.items()
 }
 """Of numbers whose unit stands beside them: times in ns."""
-NUMBER = r"(?:[\d.,]{1,40}+(?:[eE][-+]?\d{1,3}+)?+)"
+NUMBER = r"(?:(?:[.,]?\d){1,40}+(?:[eE][-+]?\d{1,3}+)?+)"
 """As C's `%g` prints them too, `1.16e+03`."""
+_BEGINS = r"\s*+(?:[-*\u2022] )?(?:"
+"""Of a line, also as an item of a list."""
 PHASE_MAX = 80
 _PART = re.compile(r"([\d.]++)([nmµu]s|[hms])")
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
@@ -103,7 +105,7 @@ _OF_RULES = (
 def rule(pattern: str, **more: Any) -> Rule:
     """A rule; figures are given as `group=of(...)`."""
     known = {name: more.pop(name) for name in _OF_RULES if name in more}
-    return Rule(r"\s*+(?:" + pattern + ")", more, **known)
+    return Rule(_BEGINS + pattern + ")", more, **known)
 
 
 class _Reader:
@@ -300,10 +302,10 @@ def figures_format(
     a line is recognised by, and the rules that hold for it instead. `titled`: as in `Format`.
     `repeats`: lines of figures that its other lines state too, or that come before the end of the measurement.
     `whole`: metrics that every report has, and what the tool calls them. `cut`: lines that end too early."""
-    pattern = re.compile(r"\s*+(?:" + recognised_by + ")", re.ASCII)
-    repeated = None if repeats is None else re.compile(r"\s*+(?:" + repeats + ")", re.ASCII)
-    too_short = None if cut is None else re.compile(r"\s*+(?:" + cut + ")", re.ASCII)
-    second = None if otherwise is None else re.compile(r"\s*+(?:" + otherwise[0] + ")", re.ASCII)
+    pattern = re.compile(_BEGINS + recognised_by + ")", re.ASCII)
+    repeated = None if repeats is None else re.compile(_BEGINS + repeats + ")", re.ASCII)
+    too_short = None if cut is None else re.compile(_BEGINS + cut + ")", re.ASCII)
+    second = None if otherwise is None else re.compile(_BEGINS + otherwise[0] + ")", re.ASCII)
 
     def recognises(source: Source) -> bool:
         return source.has_line(pattern) or (second is not None and source.has_line(second))

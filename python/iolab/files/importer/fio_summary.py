@@ -89,4 +89,5 @@ FORMAT = Format(
     recognises=lambda source: source.has_line(_TOTAL) and not FIO_TEXT.recognises(source),
     parse=_parse,
     words=("Run status group", "READ: bw=", "WRITE: bw=", "aggrb="),
+    has_labels=False,
 )

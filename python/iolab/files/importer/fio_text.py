@@ -362,4 +362,5 @@ FORMAT = Format(
     ),
     parse=_parse,
     words=("groupid=", "err=", "IOPS=", "BW=", "clat (usec)", "Run status group"),
+    has_labels=False,
 )

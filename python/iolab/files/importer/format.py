@@ -28,6 +28,8 @@ class Format:
     """Whether its tables may stand under titles that name their settings: it prints no line that looks like one."""
     marks: bool = False
     """Whether it marks the lines that it reads: then those with figures that it does not read are stated."""
+    has_labels: bool = True
+    """Whether lines of a label and its figure may be its own, if it does not mark what it reads."""
     resembles: Callable[[Source], bool] = lambda source: False
     """Whether a file that no format recognises is meant to be one of this: then `parse` states what is wrong with
     it."""

@@ -38,6 +38,7 @@ from iolab.files.importer.iozone import FORMAT as IOZONE
 from iolab.files.importer.kbench import FORMAT as KBENCH
 from iolab.files.importer.kernels import FORMAT as KERNELS
 from iolab.files.importer.listed import FORMAT as LISTED
+from iolab.files.importer.listed import is_labelled
 from iolab.files.importer.lkp import FORMAT as LKP
 from iolab.files.importer.lmbench import FORMATS as LMBENCH
 from iolab.files.importer.load_tools import FORMATS as LOAD_TOOLS
@@ -68,7 +69,7 @@ from iolab.files.importer.sysstat_json import FORMAT as SYSSTAT_JSON
 from iolab.files.importer.time_command import FORMAT as TIME_COMMAND
 from iolab.files.importer.tiobench import FORMAT as TIOBENCH
 from iolab.files.importer.unread import IF_ROUNDS, INPUTS, PARTS, UNREAD, UnreadFormat, lone_figures, shape_of
-from iolab.files.importer.unread_figures import into_csv, seen, shown
+from iolab.files.importer.unread_figures import has_unit, into_csv, seen, shown
 from iolab.files.importer.vdbench_flat import FORMAT as VDBENCH_FLAT
 from iolab.files.importer.vmstat import FORMAT as VMSTAT
 from iolab.files.importer.vmstat_disks import FORMAT as VMSTAT_DISKS
@@ -176,23 +177,17 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if tables and not (tables[0] in (PROSE, ALIGNED) and CSV_FILE.resembles(source)):
         return tables
     _refuse(PARTS, source)
-    if not any(map(MEASURED.search, source.text_lines)):
+    if not any(has_unit(line) and not command_of(line) for line in source.text_lines):
         _refuse(INPUTS, source)
     if shape := shape_of(source.text_lines):
         raise InputError(f"unrecognised format: {shape.what}", where=source.name, remedy=shape.remedy)
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
         return meant
     if found := without_metric(source):
-        first, last, are_ratios = found
-        lines = f"the table in lines {first} to {last}"
         raise InputError(
-            f"unrecognised format: {lines} has ratios alone, and not the figures that they were computed from"
-            if are_ratios
-            else f"unrecognised format: nothing states what the figures of {lines} are",
+            f"unrecognised format: nothing states what the figures of the table in lines {found[0]} to {found[1]} are",
             where=source.name,
-            remedy="give these figures, before and after"
-            if are_ratios
-            else "write it right above the table, such as 'IOPS:', 'TPS:', 'latency in ms:' or 'time in s:'",
+            remedy="write it right above the table, such as 'IOPS:', 'TPS:', 'latency in ms:' or 'time in s:'",
         )
     near = ", ".join(_nearest(text))
     raise InputError(
@@ -210,10 +205,15 @@ def _refuse(known: Sequence[UnreadFormat], source: Source) -> None:
 
 def state_unread(source: Source, formats: Sequence[Format], results: Results) -> None:
     """Adds a problem if lines have figures with units, and no format of the text read them. For texts that are as short
-    as mails, in formats that mark what they read."""
-    if not all(one.marks for one in formats) or not source.is_short:
+    as mails; beside tools that print none, lines of a label and its figure."""
+    if not source.is_short:
         return
     lines = [line for line in source.lines(lambda what, line: None) if line.number not in results.lines_read]
+    if not all(one.marks for one in formats):
+        if any(one.has_labels and not one.marks for one in formats):
+            return
+        # What is surely none of the tool's lines.
+        lines = [line for line in lines if is_labelled(line.text)]
     found = [line for line in lines if MEASURED.search(line.text) and not command_of(line.text)]
     if found:
         of = counted(len(found), "line with figures is", "lines with figures are")

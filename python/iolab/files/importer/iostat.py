@@ -289,6 +289,7 @@ FORMAT = Format(
     parse=_parse,
     words=("avg-cpu", "Device", "rkB/s", "w_await", "%util", "tps"),
     titled=True,
+    has_labels=False,
 )
 
 

@@ -15,16 +15,10 @@ from iolab.files.importer.text import numbers
 
 MEGABYTE = 2**20
 WORKLOAD = "kernels"
-RATES_MIN = 2
-"""So many lines of MB/sec make a list."""
 _SPLIT = re.compile(r"\s*+Kernel\s++(?=%)(?:%\s?\w++\s*+)++$")
 _CYCLES = re.compile(r"\s*+Kernel\s++CPU_CYCLES\s++BACK END BUBBLES\s++\S")
-_RATE = re.compile(
-    r"\s*+(?![-*+•] |[^:]*\b(?i:reads?|writes?|bandwidth|throughput|speed|rate)\b)"
-    r"(?!(?:Sequential|Random) [^:]*\bT= ?\d|(?:Average )?I/O [Ss]peed)"
-    r"(?P<name>[^:\s][^:]*+):\s*+"
-    r"(?P<rate>\d[\d.,]*+) MB/s(?:ec)?\s*+$"
-)
+_RATE = re.compile(r"\s*+(?P<name>[^:\s][^:]*+):\s*+(?P<rate>\d[\d.,]*+) MB/s(?:ec)?\s*+$")
+"""In a text that has one of these headings; any other is a list of figures."""
 _STATES = {"user": "user", "usr": "user", "nice": "nice", "sys": "system", "iowait": "iowait", "idle": "idle"}
 
 Column = tuple[str, float]
@@ -82,8 +76,7 @@ class _Reader(TableReader):
 
 
 def _recognises(source: Source) -> bool:
-    rates = sum(bool(_RATE.match(line)) for line in source.text_lines)
-    return rates >= RATES_MIN or any(source.has_line(pattern) for pattern in (_SPLIT, _CYCLES))
+    return any(source.has_line(pattern) for pattern in (_SPLIT, _CYCLES))
 
 
 FORMAT = Format(

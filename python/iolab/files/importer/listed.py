@@ -5,37 +5,65 @@ several, behind a name of their own: `Before: IOPS=3227, BW=12.6MB/s`."""
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from iolab.base.plain_text import counted
-from iolab.files.importer.columns import OF_RESULT, OF_TEST
+from iolab.domain import parameter
+from iolab.files.importer.columns import CHANGES, OF_RESULT, OF_TEST, SETTINGS
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.dotted import dotted, settings_in
 from iolab.files.importer.format import Format
-from iolab.files.importer.quantity_cell import LATENCY, REQUESTS_PER_S, Quantity, quantities, quantity, ways_in
+from iolab.files.importer.quantity_cell import (
+    LATENCY,
+    REQUESTS_PER_S,
+    STATISTIC,
+    Quantity,
+    quantities,
+    quantity,
+    ways_in,
+    with_unit,
+    without_unit,
+)
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.titles import without_markup
+from iolab.files.importer.titles import NUMBERED_ROUND, without_markup
+from iolab.files.importer.unread import RANGE
 
 LINES_MIN = 2
 LINE_QUOTED_MAX = 60
 OF_NO_NAME = "list"
 _LINE = re.compile(
-    r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d][^:=|*`]{1,100}?)[*_`]{0,2}\s*+"
+    r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d]"
+    r"(?:[^:=|*`]|(?<=\w)=(?=[A-Za-z][\w.-]*+[:;\s]|\w++:\s)){1,100}?)[*_`]{0,2}\s*+"
     r"(?:[:=]|(?<=\s)(?:--|[\u2013\u2014])(?=\s))\s*+[*_`]{0,2}"
-    r"(?P<figure>~?\d[^:=|*_`]{0,60}?)(?P<each>\s+per\s+(?:core|cpu|thread|device|drive|disk|job|node|queue))?"
+    r"(?:(?:avg|average|mean)\.? )?(?P<figure>~?\d[^:=|*_`]{0,60}?)"
+    r"(?P<each>\s+per\s+(?:core|cpu|thread|device|drive|disk|job|node|queue))?"
     r"[*_`]{0,2}(?:\s+(?:[^\w\s(]{1,20}+|<-+ [^:=|]{1,60}))?(?:\s+\([^()]{1,80}\))?[.,;]?\s*+$",
     re.IGNORECASE,
 )
 _LEAD = re.compile(
     r"\s{0,12}(?:[-*•+] )?[*_`]{0,2}(?P<lead>\w[^:=;,|*`]{0,60}?)"
     r"(?:[*_`]{0,2}\s*+(?:[:.]|--|[\u2013\u2014])[*_`]{0,2}\s+|\s{2,})"
-    r"(?P<pairs>[*_`]{0,2}[A-Za-z][^:=;,]{0,40}[:=].*)"
+    r"(?P<pairs>[*_`]{0,2}[A-Za-z][^:=;,]{0,40}(?:[:=]|\s~?\d).*)"
 )
 _BETWEEN_PAIRS = re.compile(r"[;,]\s+|\s{2,}+(?=[A-Za-z])")
 _PAIR = re.compile(
-    r"[*_`]{0,2}(?P<label>[A-Za-z][^:=;|*`]{0,60}?)[*_`]{0,2}\s*+[:=]\s*+[*_`]{0,2}(?P<figure>~?\d[^:=;|*_`]{0,30}?)[*_`]{0,2}\.?\s*$"
+    r"[*_`]{0,2}(?P<label>[A-Za-z][^:=;|*`]{0,60}?)[*_`]{0,2}(?:\s*+(?P<sign>[:=])|\s)\s*+[*_`]{0,2}"
+    r"(?P<figure>~?\d[^:=;|*_`]{0,30}?)[*_`]{0,2}\.?\s*$"
+)
+"""`IOPS=3227`; without a sign, `IOPS 3227`, where the label is that of a metric or of an amount alone."""
+_WITH_STATISTICS = re.compile(
+    r"\s{0,12}(?:[-*\u2022+] )?(?P<what>[A-Za-z][\w ()/]{0,60}?)[:=]?"
+    rf"(?P<statistics>(?:[ ,]\s*{STATISTIC}[ :=]\s*~?\d[\d.,]*+[kM]?"
+    rf"(?: ?(?!{STATISTIC}\b)[A-Za-z\u00b5/]{{1,5}})?){{2,9}})\s*$",
+    re.IGNORECASE,
+)
+"""`IOPS mean 852 stddev 158`."""
+_EACH_STATISTIC = re.compile(
+    rf"(?P<name>{STATISTIC})[ :=]\s*(?P<figure>~?\d.*?)(?=[ ,]\s*{STATISTIC}[ :=]|$)", re.IGNORECASE
 )
 _OF_WAYS = re.compile(
     r"\s{0,12}(?:[-*•+] )?(?P<lead>\w[^:=;,|*`]{0,60}?)(?:[:=]| -{1,2}| \u2013| \u2014)\s+(?P<ways>\S.{8,120})$"
@@ -85,18 +113,20 @@ OF_SETTING = re.compile(
     re.IGNORECASE,
 )
 """Times that were asked for, and shares that took as long."""
-_EMPTY = re.compile(r"\(\s*\)")
+_IN_BRACKETS = re.compile(r"(\([^()]*\))")
+_IN_EMPTY = "(). ,/"
+"""What brackets still hold when their metric is taken out."""
 _PREPOSITION = re.compile(r"(?:^|\s+)(?:of|at|in|for|the)$", re.IGNORECASE)
 """What is left at the end of `Latency at 99 percentile`, less its metric."""
 _AMONG = re.compile(r",\s+| and ")
 """What parts the figures behind one label."""
 _BARE = re.compile(r"\d[\d.]*+")
 _OF_REPETITIONS = re.compile(r"\b(?:runs?|rounds?|times|iterations?|trials|repeats|repetitions)\b", re.IGNORECASE)
-_STATISTIC_ALONE = re.compile(r"p\d\d(?:\.\d+)?|avg|average|mean|median|min|max", re.IGNORECASE)
+_STATISTIC_ALONE = re.compile(STATISTIC, re.IGNORECASE)
 SETTING = re.compile(
-    r"before|after|base(?:line)?|(?:un)?patched|vanilla|mainline|old|new"
+    rf"{CHANGES}|{SETTINGS}|old|new|none"
     r"|with(?:out)?(?: (?:the )?patch)?|w/o?(?: patch)?"
-    r"|none|noop|(?:mq-)?deadline|cfq|bfq|kyber|ext[234]|xfs|btrfs|zfs|f2fs|bcachefs|(?:linux[ -])?v?\d+\.\d+[\w.+-]*",
+    r"|(?:linux[ -])?v?\d+\.\d+[\w.+-]*",
     re.IGNORECASE,
 )
 """Labels that name what was changed, and not what was done. Chosen, as the words of repetitions are."""
@@ -119,14 +149,19 @@ def entries(text: str) -> list[Entry]:
     return [one for one in _parts(text) if one is not None]
 
 
+def is_labelled(text: str) -> bool:
+    """Whether the line is a label, a colon or the like, and a figure that means something."""
+    return bool(_LINE.match(text) and entries(text))
+
+
 def _parts(text: str) -> list[Entry | None]:
     """Each figure of a line, None for one that means nothing beside its label."""
     found = _LINE.match(text)
     if found is None:
-        return [*_pairs(text)] or [*_alone(text)]
+        return [*_statistics(text)] or [*_pairs(text)] or [*_alone(text)]
     whole = found["label"].strip()
     name = dotted(whole)
-    label = name.what if name else whole
+    label = name.what if name else whole if " " in whole else whole.replace("_", " ")
     figure = found["figure"].strip()
     if way := _WAY_WITHIN.fullmatch(figure):
         label, figure = f"{label} {way['way']}", f"{way['number']} {way['unit']}"
@@ -149,6 +184,23 @@ def _parts(text: str) -> list[Entry | None]:
     return entries if any(entries) else [*_ways(text)] or entries
 
 
+def _statistics(text: str) -> Iterator[Entry | None]:
+    """What a line says of several figures of one distribution: of a rate the mean and the extremes alone."""
+    found = _WITH_STATISTICS.match(text)
+    if found is None:
+        return
+    what = found["what"]
+    bare = without_unit(what)
+    unit = what[len(bare) :]
+    for each in _EACH_STATISTIC.finditer(found["statistics"]):
+        one = quantity(with_unit(each["figure"].strip(" ,"), unit))
+        name = each["name"].rstrip(".")
+        is_rate = not LATENCY.search(what)
+        said = None if one is None else named(f"{name} {bare}", one)
+        is_mean = name.lower() in ("mean", "avg", "average")
+        yield None if is_rate and not (is_mean or _EXTREME.match(f"{name} ")) else said
+
+
 def _alone(text: str) -> list[Entry]:
     """The rate that a line holds alone."""
     found = _FIGURE_ALONE.match(text)
@@ -168,8 +220,12 @@ def _pairs(text: str) -> list[Entry]:
     found = _LEAD.match(text)
     lead, pairs = (found["lead"].strip(), found["pairs"]) if found else ("", text.lstrip(" -*•+"))
     parts = [_PAIR.match(part.strip()) for part in _BETWEEN_PAIRS.split(pairs)]
+    of_amount = [part for part in parts if part and parameter.plain(part["label"]) in parameter.AMOUNTS]
+    parts = [part for part in parts if part not in of_amount]
     figures = [(part["label"].strip(), quantities(part["figure"].strip())) for part in parts if part]
-    if len(parts) < 2 or len(figures) < len(parts) or any(len(known) != 1 for _, known in figures):
+    # Behind a lead and a colon of its own, a single pair is enough.
+    least = 1 if of_amount or (lead and ":" in pairs) else 2
+    if len(parts) < least or len(figures) < len(parts) or any(len(known) != 1 for _, known in figures):
         return _ways(text)
     of_latency = any(LATENCY.search(label) for label, _ in figures)
     said = [
@@ -179,10 +235,20 @@ def _pairs(text: str) -> list[Entry]:
     entries = [one for one in said if one is not None]
     if len(entries) < len(said):
         return []
+    is_sure = all(
+        part is not None and (part["sign"] or one.name == OF_NO_NAME or OF_TEST.search(one.name))
+        for part, one in zip(parts, entries, strict=True)
+    )
+    if not is_sure:
+        return []
+    if (ways := _ways(text)) and not all(part and part["sign"] for part in parts):
+        return ways
     if not lead or OF_TEST.search(lead):
-        names = [lead if one.name == OF_NO_NAME and lead else one.name for one in entries]
-        return [one._replace(name=name) for one, name in zip(entries, names, strict=True)]
-    return [one._replace(setting=lead) for one in entries]
+        entries = [one._replace(name=lead) if one.name == OF_NO_NAME and lead else one for one in entries]
+    else:
+        entries = [one._replace(setting=lead) for one in entries]
+    case = ",".join(f"{one['label'].strip()}={one['figure'].strip()}" for one in of_amount if one)
+    return [one._replace(name=f"{one.name}[{case}]") for one in entries] if case else entries
 
 
 def _ways(text: str) -> list[Entry]:
@@ -218,9 +284,8 @@ def _time(label: str, one: Quantity) -> Entry | None:
 def named(label: str, one: Quantity, *, is_result: bool = False) -> Entry | None:
     """What a figure behind a label says; None if neither states a metric. `is_result`: operations per second are none
     that were asked for, whatever the label."""
+    one = elapsed(label, one)
     metric = one.metric_called(label)
-    if one.metric == "ns" and not LATENCY.search(label) and _OF_TIME.search(label):
-        metric, one = "elapsed_s", replace(one, metric="elapsed_s", value=one.value / 1e9)
     if metric is None and _COUNTS_OPERATIONS.search(label) and one.metric in (None, "operations_per_s"):
         metric = "iops"
     if metric is None and one.metric is None and _COUNTS_REQUESTS.search(label):
@@ -235,19 +300,32 @@ def named(label: str, one: Quantity, *, is_result: bool = False) -> Entry | None
     words = _METRIC_WORDS if metric.startswith("latency_ns_") else _RATE_WORDS
     if (extreme := _EXTREME.match(label)) and metric in OF_EXTREMES:
         label, metric = label[extreme.end() :], f"{metric}_{extreme[0][:3].lower()}"
-    rest = " ".join(_EMPTY.sub(" ", words.sub(" ", label)).strip(" -,").split())
+    parts = (
+        part if part[:1] == "(" and words.sub("", part).strip(_IN_EMPTY) else words.sub(" ", part)
+        for part in _IN_BRACKETS.split(label)
+    )
+    rest = " ".join("".join(part for part in parts if part.strip(_IN_EMPTY)).strip(" -,").split())
     rest = _PREPOSITION.sub("", rest)
+    rest = rest[1:-1] if _IN_BRACKETS.fullmatch(rest) else rest
     op = ways[0] if len(ways) == 1 and metric != "elapsed_s" else "all"
     return Entry(rest or OF_NO_NAME, op, metric, one.value)
+
+
+def elapsed(label: str, one: Quantity) -> Quantity:
+    """A time whose label says that it is how long something took; anything else as it is."""
+    is_elapsed = one.metric == "ns" and not LATENCY.search(label) and _OF_TIME.search(label)
+    return replace(one, metric="elapsed_s", value=one.value / 1e9) if is_elapsed else one
 
 
 def _parse(source: Source, results: Results) -> None:
     last = None
     table = None
     unknown: list[Line] = []
+    lines = list(source.lines(results.problem))
+    changed = _changed(lines)
     repeats = any(map(_OF_REPETITIONS.search, source.text_lines))
     given = settings_in({one.name: None for line in source.text_lines for one in entries(line)})
-    for line in source.lines(results.problem):
+    for line in lines:
         found = entries(line.text)
         if not repeats and len({(one.name, one.op, one.metric) for one in found}) < len(found):
             results.lines_read.add(line.number)
@@ -260,21 +338,65 @@ def _parse(source: Source, results: Results) -> None:
         if _alone(line.text):
             results.problem("rates that stand alone in their lines are taken as rounds of what stands above them")
         if None in _parts(line.text):
-            results.problem("a figure does not state what it is: left out", line.number)
+            of_rate = _WITH_STATISTICS.match(line.text)
+            what = "of a rate, the mean and the extremes alone are read" if of_rate else ""
+            results.problem(what or "a figure does not state what it is: left out", line.number)
         if table is None or last != line.number - 1:
             table = results.table(line.number)
         last = line.number
         for entry in found:
             name, stated = given.get(entry.name, (entry.name, None))
+            if line.number in changed:
+                name, stated = OF_NO_NAME, name
+            elif re.fullmatch(NUMBERED_ROUND, name):
+                name = OF_NO_NAME
             setting = entry.setting or stated or source.stem_without_round
             known = (row for row in table.rows if (row.setting, row.workload) == (setting, name))
             row = next((row for row in known if (row.key(entry.metric, entry.op), "all") not in row.reported), None)
             row = row or table.row(setting, name)
             row.add(entry.metric, entry.value, op=entry.op)
+    results.lines_read |= {line.number for line in unknown}
+    ranges = [line for line in unknown if RANGE.search(line.text)]
+    unknown = [line for line in unknown if line not in ranges]
+    if ranges:
+        of = counted(len(ranges), "line has a range", "lines have ranges")
+        results.problem(f"{of} in place of a figure: left out; give the figure of each run", ranges[0].number)
     if unknown:
-        results.lines_read |= {line.number for line in unknown}
         of = counted(len(unknown), "line has a figure", "lines have figures")
         results.problem(f"{of} of no metric that iolab knows: left out, {_quoted(unknown[0].text.strip())!r} first")
+
+
+def _changed(lines: Sequence[Line]) -> set[int]:
+    """The lines whose labels name what was changed: each has the same metrics as those right above and below it, and
+    another label, which names no test and stands nowhere else. Where labels come again, what stands above them is
+    what was changed."""
+    blocks: list[list[tuple[int, list[Entry]]]] = []
+    last = -1
+    for line in lines:
+        parts = _parts(line.text)
+        found = [one for one in parts if one is not None]
+        if found and last == line.number - 1:
+            blocks[-1].append((line.number, found))
+        elif found:
+            blocks.append([(line.number, found)])
+        if found or (parts and last == line.number - 1):
+            last = line.number
+    known: Counter[Entry] = Counter()
+    changed: dict[int, list[Entry]] = {}
+    for block in blocks:
+        said = [found for _, found in block]
+        known.update({one._replace(value=0.0) for found in said for one in found})
+        kinds = {tuple((one.op, one.metric) for one in found) for found in said}
+        names = [one.name for found in said for one in found[:1]]
+        are_names = not any(
+            name.partition("[")[0] == OF_NO_NAME or OF_TEST.search(name) or re.fullmatch(NUMBERED_ROUND, name)
+            for name in names
+        )
+        have_one = all(len({one.name for one in found}) == 1 and not found[0].setting for found in said)
+        if len(kinds) == 1 < len(names) == len(set(names)) and are_names and have_one:
+            changed |= dict(block)
+    again = any(known[one._replace(value=0.0)] > 1 for found in changed.values() for one in found)
+    return set() if again else set(changed)
 
 
 def _quoted(text: str) -> str:

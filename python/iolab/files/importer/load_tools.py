@@ -182,6 +182,8 @@ STRESS_NG = figures_format(
     ],
 )
 
+_SHELL = r"(?:[^#$]{0,80}[#$] ?)?(?:(?:sudo|time) ){0,2}"
+"""Before a command."""
 _DD_COPIED = (
     r"(?:(?P<setting>[A-Za-z][\w .=-]{0,40}+):\s++)?"
     rf"{_figure('size')} [^\s\d]{{1,12}}+ (?:\([^()]*+\) )?(?:[^\s\d]{{1,14}}, |transferred in ){_figure('time')} s"
@@ -195,7 +197,7 @@ DD = figures_format(
     cut=r"\d++ bytes \([^()]*+\) copied(?:, [\d.]*+)?\s*+$",
     rules=[
         rule(r"\d++\+\d++ [^\s\d]", counts=True),
-        rule(r"(?:[^#$]{0,80}[#$] ?)?(?:(?:sudo|time) ){0,2}dd (?P<workload>\w+=\S.{0,120}?)\s*+$"),
+        rule(rf"{_SHELL}dd (?P<workload>\w+=\S.{{0,120}}?)\s*+$"),
         rule(
             _DD_COPIED,
             begins=True,
@@ -204,6 +206,27 @@ DD = figures_format(
             time=of("elapsed_s"),
             amount="size",
             quotient=("rate_bytes_per_s", "size", "time"),
+        ),
+    ],
+)
+
+_RSYNC_SENT = (
+    r"sent [\d.,]++[KMGT]? bytes\s++received [\d.,]++[KMGT]? bytes\s++"
+    rf"{_figure('rate')}(?P<rate_unit>[KMGT]?) bytes/sec"
+)
+RSYNC = figures_format(
+    "rsync",
+    "rsync's last lines: the bytes that it sent and received by the time that it took; each is a round",
+    recognised_by=_RSYNC_SENT,
+    words=("sent", "received", "bytes/sec", "speedup"),
+    titled=True,
+    repeats=r"total size is [\d.,]++[KMGT]?\s++speedup is ",
+    rules=[
+        rule(rf"{_SHELL}rsync (?P<workload>\S.{{0,160}}?)\s*+$"),
+        rule(_RSYNC_SENT, begins=True, rate=of("rate_bytes_per_s")),
+        rule(
+            r"[\d.,]++[KMGT]?\s++\d{1,3}%\s++[\d.,]++[kKMG]B/s\s",
+            left_out="rates of single files, as --progress prints",
         ),
     ],
 )
@@ -544,6 +567,7 @@ FORMATS = (
     PG_TEST_FSYNC,
     STRESS_NG,
     DD,
+    RSYNC,
     HDPARM,
     MDTEST,
     IOR,

@@ -22,7 +22,7 @@ _RULE = re.compile(
 )
 """`|---|---|`; `------ | --- ---- | --- ----` as YABS has it."""
 _DRAWN = re.compile(r"\s*+\+?(?:[-=]{2,}+\+)++(?:[-=]{2,}+)?\s*+$")
-"""`+------+------+`, above the header, below it and below the rows; `------+------` below the header."""
+"""`+------+------+`, above the header, below it, and below rows; `------+------` below the header."""
 _DASHES = re.compile(r"\s*+-{8,}+\s*+$")
 """Above the heading, below it and below the rows, where columns are parted by bars alone."""
 _CROSSINGS = "┌┬┐├┼┤└┴┘┏┳┓┡╇┩┣╋┫┗┻┛╞╪╡╒╤╕╘╧╛╭╮╰╯╔╦╗╠╬╣╚╩╝"
@@ -38,7 +38,7 @@ ROWS_MIN = 2
 
 
 def _parse(source: Source, results: Results) -> None:
-    lines, before = list(source.lines(results.problem)), set(results.lines_read)
+    lines, before = _with_corners(list(source.lines(results.problem))), set(results.lines_read)
     _add_all(source, lines, results)
     for place, (above, line) in enumerate(pairwise((Line(0, ""), *lines))):
         begins = not _cells(above.text) and not _ends_heading(above.text, []) and line.number not in before
@@ -49,7 +49,27 @@ def _parse(source: Source, results: Results) -> None:
 
 
 def _parse_bars(source: Source, results: Results) -> None:
-    _add_all(source, _ruled(list(source.lines(results.problem))), results)
+    _add_all(source, _ruled(_with_corners(list(source.lines(results.problem)))), results)
+
+
+def _with_corners(lines: Sequence[Line]) -> list[Line]:
+    """The lines, with a bar at the side of headings whose first cell is empty, and that begin with the bar behind it:
+    `  | old | new` above `read | 1 | 2`."""
+    made, heading = list(lines), list[int]()
+    for place, line in enumerate(lines):
+        cells = _cells(line.text)
+        if cells and line.text.lstrip().startswith("|"):
+            heading.append(place)
+            continue
+        # A heading without a rule is right above its rows.
+        if not cells and heading and _is_rule(line.text):
+            continue
+        if heading and len(_cells(lines[heading[-1]].text)) + 1 == len(cells):
+            for one in heading:
+                text = lines[one].text
+                made[one] = Line(lines[one].number, f"|{text[1:]}" if text[:1].isspace() else f"| {text}")
+        heading = []
+    return made
 
 
 def _ruled(lines: Sequence[Line]) -> Iterator[Line]:
@@ -62,11 +82,8 @@ def _ruled(lines: Sequence[Line]) -> Iterator[Line]:
 
 
 def _header_in(lines: Sequence[str]) -> str | None:
-    """The first line, if it names columns and those below it are rows: as many cells, some of them figures. A name of
-    the first column that is empty is taken as one: `  | old | new` above `read | 1 | 2`."""
-    first, *below = lines
-    is_open = any(not text.lstrip().startswith("|") for text in below) and first.lstrip().startswith("|")
-    text = f"| {first}" if is_open else first
+    """The first line, if it names columns and those below it are rows: as many cells, some of them figures."""
+    text, *below = lines
     header, rows = _cells(text), list(map(_cells, below))
     are_names = all(map(_is_filled, header[1:])) and not any(map(quantities, header))
     are_rows = all(len(row) == len(header) and any(map(quantities, row)) for row in rows)
@@ -89,16 +106,20 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
     table: Table | None = None
     what = over = ""
     """The last line above the table that is none of it."""
+    was_drawn = False
+    below_no_rule: list[Line] = []
+    """Rows, as their figures show, of no table."""
     for line in lines:
         cells = _cells(line.text)
         if cells:
             results.lines_read.add(line.number)
-        elif line.text.strip() and not _is_rule(line.text):
+        elif line.text.strip() and not _is_rule(line.text) and not _DASHES.match(line.text):
             over = line.text
-        # A line below rows ends them, if it is drawn.
         is_drawn = _is_rule(line.text) or bool(_DASHES.match(line.text))
         is_rule = _ends_heading(line.text, before) and (not rows or table is None or bool(_RULE.match(line.text)))
         if is_rule and len(before) > 1:
+            if below_no_rule and below_no_rule[-1].number >= line.number - 1:
+                below_no_rule.pop()
             if table is not None and len(rows) > 1:
                 add(table, *_with_stated(what, header, rows[:-1]), source, results)
             if table is not None and not rows and is_whole:
@@ -110,7 +131,13 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
             rows, table = [], results.table(line.number, caption=header[0] or None)
         elif table is not None and not rows and not is_whole and (names := _below(above, header, line.text)):
             header, is_whole = names, True
-        elif table is not None and len(cells) in (len(header), max(len(header) - 1, 2)):
+        elif table is not None and rows and is_drawn:
+            pass  # Between two rows, or at the end.
+        elif (
+            table is not None
+            and len(cells) in (len(header), max(len(header) - 1, 2))
+            and not (rows and was_drawn and not any(map(quantities, cells[1:])))
+        ):
             # A last cell that is empty may be left out.
             cells = [*cells, ""][: len(header)]
             if rows and cells[0] == header[0] and cells != header:
@@ -128,11 +155,16 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
                     results.problem(
                         f"{counted(len(cells), 'cell')}, and the header has {len(header)}: left out", line.number
                     )
+            elif len(cells) >= BARS_COLUMNS_MIN and any(map(quantities, cells[1:])):
+                below_no_rule.append(line)
             table = None
         heading = [] if is_drawn else _heading(heading, before, line.text)
-        before = cells
+        before, was_drawn = cells, is_drawn
     if table is not None:
         add(table, *_with_stated(what, header, rows), source, results)
+    if below_no_rule:
+        of = counted(len(below_no_rule), "row has", "rows have")
+        results.problem(f"{of} no header with a rule such as |---|---| below it: left out", below_no_rule[0].number)
 
 
 def _stated(over: str) -> str:
@@ -204,7 +236,7 @@ def _cells(text: str) -> list[str]:
     text = _drawn(text)
     if "|" not in text:
         return []
-    return [cell.strip(_MARKS) for cell in text.strip().removeprefix("|").removesuffix("|").split("|")]
+    return [cell.replace("`", "").strip(_MARKS) for cell in text.strip().removeprefix("|").removesuffix("|").split("|")]
 
 
 def _recognises(source: Source) -> bool:
@@ -214,7 +246,7 @@ def _recognises(source: Source) -> bool:
 
 
 def _recognises_bars(source: Source) -> bool:
-    lines = source.text_lines
+    lines = [line.text for line in _with_corners([Line(0, text) for text in source.text_lines])]
     headers = (_header_in(lines[place : place + 1 + ROWS_MIN]) for place in range(len(lines)))
     return not _recognises(source) and any(header is not None for header in headers)
 

@@ -51,7 +51,8 @@ _SIGN = re.compile(r"\bfrom\s|->|=>|→", re.IGNORECASE)
 """Each change has one, and most paragraphs have none, which is found out sooner."""
 _FILLER = re.compile(
     r"\b(?:the|up|down|an?|is|are|was|were|be|been|has|have|can|will|by|in|of|on|for|this|that|it|its|which|and|we|i|see|saw|patch"
-    r"|commit|change|with|performance|results?|shows?|showed|about|significantly|slightly|also|now|then)\b",
+    r"|commit|change|with|performance|results?|shows?|showed|about|significantly|slightly|also|now|then|nearly|almost|over"
+    r"|roughly|around)\b|~?\d[\d.]*+ ?%",
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"\A\s*(?:[-*+•]+|\d{1,2}[.)])\s+")

@@ -9,9 +9,9 @@ from iolab.files.importer.text import number
 
 _THINGS = r"(?:file|op|req|request|object|obj|IO|io|transaction|txn?|completion|commit|event|insert)"
 _CELL = re.compile(
-    r"(?P<number>[-+]?[\d.,]{1,40}+)\s*+"
+    r"(?P<number>[-+]?[\d.,]{1,40}+(?:e[-+]\d{1,3}+)?+)\s*+"
     rf"(?P<unit>(?:[kKM] ?)?{_THINGS}s?/s(?:ec)?"
-    rf"|[mnuµμ]?s/{_THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,5}}+(?:/s(?:ec)?|ps)?)\Z"
+    rf"|[mnuµμ]?s/{_THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,5}}+(?i:/s(?:ecs?)?|/seconds?|ps)?)\Z"
 )
 _TWO = re.compile(
     r"(?P<first>[^()]{1,40}?)\s*+\((?P<inside>[^()]{1,40})\)\Z"
@@ -23,6 +23,9 @@ _OF_HEADER = re.compile(
     r"|(?:^|[\s,_]|\sin\s)(?P<bare>[kKMGT]?i?B/s(?:ec)?|(?<=\S\s)[mnuµμ]s(?:ec)?|(?<=\sin\s)s)\s*:?\s*$"
 )
 """`Bandwidth (MiB/s)`, `Bandwidth in MiB/s`, `p99 us`."""
+WAY = r"(?:(?<!th)read(?!-?_?ahead)|write(?!-?_?(?:back|through|around|cache)))"
+"""What was done, in a name, and no mode of a cache."""
+_SHARE = re.compile(rf"(?<![\d.])(?P<share>\d{{1,3}}(?:\.\d+)?) ?% (?P<way>{WAY})", re.IGNORECASE)
 REQUESTS_PER_S = ("tps", "qps", "rps")
 AS_ROUNDED = 0.03
 """By so much `15,425 MB/s` and `(15.4 GB/s)` may differ. Chosen."""
@@ -37,8 +40,10 @@ _TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3, "ms": 1e6, 
 _TIMES |= {f"{word}second{end}": _TIMES[unit] for word, unit in _LONG for end in ("", "s")}
 _EACH = re.compile(rf"(?P<prefix>[kKM]?) ?{_THINGS}s?/s(?:ec)?|(?P<time>[mnuµμ]?s)/{_THINGS}")
 """`25.8 files/s`, `38.80 ms/file`."""
-_MINUTES = re.compile(r"(?P<minutes>\d{1,5})m ?(?P<seconds>\d{1,2}(?:\.\d{1,6})?)s")
-"""`4m30s`, as `time` prints it."""
+_MINUTES = re.compile(
+    r"(?P<minutes>\d{1,5})(?:m(?:in)? ?(?P<seconds>\d{1,2}(?:\.\d{1,6})?)s|:(?P<behind>\d\d(?:\.\d{1,6})?) ?min)"
+)
+"""`4m30s`, as `time` prints it, `4min30s` and `4:30 min`."""
 LATENCY = re.compile(r"(?:\b|_)c?lat(?:\b|_)|c?latency(?![a-z])", re.IGNORECASE)
 _PERCENTILE = re.compile(
     r"(?<![a-z0-9])(?:p(?P<after>\d\d(?:[._]?9{1,2})?)"
@@ -72,8 +77,11 @@ _SPREAD_AMONG = re.compile(r"\s*+(?:±|\+/-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%]{0
 _SPREAD_NAMED = re.compile(
     r"\s*+(?:±|\+/-)\s*+(?:(?:std|standard)[ ._-]?(?:dev\w*|err\w*)|\w{1,12}|\u03c3)(?:\.)?", re.IGNORECASE
 )
-_STATISTIC = r"(?:min|max|minimum|maximum|mean|avg|average|median|mdev|std_?dev|sd|p\d\d(?:\.\d+)?)\.?"
-_SEVERAL = re.compile(rf"(?P<names>\b{_STATISTIC}(?: ?/ ?{_STATISTIC})+)(?!\w)", re.IGNORECASE)
+NAME_OF_SPREAD = re.compile(
+    r"\b(?:(?:std|standard)[._ -]*dev(?:iation)?|stdev|deviation|s\.d|r?sd)(?!\w)\.?", re.IGNORECASE
+)
+STATISTIC = r"(?:min|max|minimum|maximum|mean|avg|average|median|mdev|std_?dev|sd|p\d\d(?:\.\d+)?)\.?"
+_SEVERAL = re.compile(rf"(?P<names>\b{STATISTIC}(?: ?/ ?{STATISTIC})+)(?!\w)", re.IGNORECASE)
 _UNITS = re.compile(r"[(\[](?P<units>[^()\[\]\d]{3,60})[)\]]")
 _BETWEEN = re.compile(r"\s*/\s*(?=[\d.-])")
 
@@ -109,8 +117,16 @@ def _statistic(name: str) -> str | None:
 
 
 def ways_in(text: str) -> list[str]:
-    """Which of reads and writes a name speaks of; `threads` is none."""
-    return [way for way in ("read", "write") if re.search(rf"(?<!th){way}", text, re.IGNORECASE)]
+    """Which of reads and writes a name speaks of; `threads` and `writeback` are none, `0% read` is a write, and
+    `70% read` is both."""
+    text = _SHARE.sub(_of_share, text)
+    return [way for way in ("read", "write") if re.search(rf"{WAY}(?<={way})", text, re.IGNORECASE)]
+
+
+def _of_share(found: re.Match[str]) -> str:
+    others = {"read": "write", "write": "read"}
+    way = found["way"].lower()
+    return {100.0: way, 0.0: others[way]}.get(float(found["share"]), "read write")
 
 
 def quantities(cell: str) -> list[Quantity]:
@@ -156,17 +172,20 @@ def quantities_below(cell: str, header: str) -> list[Quantity]:
 def quantity(cell: str) -> Quantity | None:
     """The quantity in a cell; None if it holds something else. `MB` is 10^6 bytes, `MiB` 2^20."""
     if long := _MINUTES.fullmatch(cell.strip()):
-        return Quantity((int(long["minutes"]) * 60 + float(long["seconds"])) * 1e9, "ns")
+        return Quantity((int(long["minutes"]) * 60 + float(long["seconds"] or long["behind"])) * 1e9, "ns")
     found = _CELL.match(_APART.sub("", _ABOUT.sub("", cell.strip(), count=1)))
     value = number(found["number"]) if found else None
     if found is None or value is None:
         return None
-    unit = found["unit"]
+    unit = re.sub(r"(?i)/s(?:ecs?|econds?)?\Z", "/s", found["unit"])
+    if unit == "m":
+        # A million, or a minute.
+        return None
     if unit == "%" or unit in _PREFIXES:
         return Quantity(value * _PREFIXES.get(unit, 1.0), None)
     if unit.lower() in _TIMES:
         return Quantity(value * _TIMES[unit.lower()], "ns")
-    if unit in ("/s", "/sec"):
+    if unit == "/s":
         return Quantity(value, "operations_per_s")
     if (each := _EACH.fullmatch(unit)) is not None:
         if each["time"]:
@@ -176,7 +195,7 @@ def quantity(cell: str) -> Quantity | None:
         return Quantity(value * _PREFIXES[unit[:-4]], "iops")
     if unit.lower()[-3:] in REQUESTS_PER_S and unit[:-3] in _PREFIXES:
         return Quantity(value * _PREFIXES[unit[:-3]], "operations_per_s")
-    for end in ("b/s", "b/sec", "bps"):
+    for end in ("b/s", "bps"):
         prefix = unit.lower().removesuffix(end)
         if unit.lower().endswith(end) and prefix in _BYTES:
             # Mbps and Mb/s may be bits.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
@@ -276,10 +276,13 @@ class Results:
     def _close(self) -> None:
         tables = sorted((table for table in self._tables if table.rows), key=lambda table: table.line)
         if self._unnamed is not None:
-            self._name_by_paths(tables, self._unnamed)
-            self._name_by_commands(tables, self._unnamed)
+            paths = self._without_paths(tables, self._unnamed)
+            self._name_by_commands(tables, self._unnamed, paths)
             if not self._unnamed.is_labelled:
                 self._name_by_titles(tables, self._unnamed)
+            for row in (row for table in tables for row in table.rows):
+                if row.setting == self._unnamed.setting:
+                    row.setting = paths.get(id(row), row.setting)
             self._part_by_titles(tables, self._unnamed)
             self._state_prose(tables, self._unnamed)
         for table in tables:
@@ -310,7 +313,7 @@ class Results:
             if row.workload in parted and row.amount:
                 row.workload = f"{row.workload}[{row.amount}]"
 
-    def _name_by_commands(self, tables: list[Table], unnamed: Unnamed) -> None:
+    def _name_by_commands(self, tables: list[Table], unnamed: Unnamed, paths: Mapping[int, str]) -> None:
         """Tables of the same measurement below different commands are of different workloads; of settings, if the
         commands differ by paths alone, or by what was set before the same command."""
         tables = [table for table in tables if table.titled]
@@ -318,24 +321,29 @@ class Results:
         again = [table for table in tables if any(count[row.place] > 1 for row in table.rows)]
         if len(again) < 2:
             return
-        names = commands_apart(unnamed.titles().commands([table.line for table in tables]), [one.line for one in again])
-        if names is None:
+        lines, titles = [table.line for table in tables], unnamed.titles()
+        names = commands_apart(titles.commands(lines), [one.line for one in again])
+        if names is None or (names.are_settings and _differ(titles.marked(lines), [tuple(one.line for one in again)])):
             return
         for table in again:
             for row in table.rows:
                 if names.are_settings and row.setting == unnamed.setting and not unnamed.is_labelled:
-                    row.setting = names.of[table.line]
+                    row.setting = paths.get(id(row), names.of[table.line])
                 elif not names.are_settings:
                     row.workload = f"{row.workload}[{names.of[table.line]}]"
         if not names.are_settings:
             self.problem("results below different commands are of different workloads, and no rounds of one")
 
-    def _name_by_paths(self, tables: list[Table], unnamed: Unnamed) -> None:
-        """Workloads that are commands which differ by one path alone are one workload under settings."""
+    def _without_paths(self, tables: list[Table], unnamed: Unnamed) -> dict[int, str]:
+        """Workloads that are commands which differ by one path alone are one workload. Returns the path of each row, by
+        the row's id, which is the setting's name if nothing above names one."""
         rows = [row for table in tables for row in table.rows if row.setting == unnamed.setting]
         apart = {} if unnamed.is_labelled else path_apart(list(dict.fromkeys(row.workload for row in rows)))
+        found = {}
         for row in rows:
-            row.workload, row.setting = apart.get(row.workload, (row.workload, row.setting))
+            if row.workload in apart:
+                row.workload, found[id(row)] = apart[row.workload]
+        return found
 
     def _name_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
         """Tables of the same measurement under different titles are of different settings; of different workloads, if

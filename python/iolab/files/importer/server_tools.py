@@ -393,14 +393,29 @@ CRYPTSETUP = figures_format(
 
 REQUESTS = figures_format(
     "requests",
-    "hey, wrk and etcd's benchmark: requests per second, latencies and their distribution",
-    recognised_by=r"Requests/sec:\s++[\d.]++\s*+$",
+    "hey, wrk, ab, SeaweedFS' and etcd's benchmark: requests per second, latencies and their distribution",
+    recognised_by=r"Requests/sec:\s++[\d.]++\s*+$|Requests per second:\s++[\d.]++ \[#/sec\]",
     words=("Requests/sec", "Slowest", "Fastest", "Latency distribution", "Transfer/sec", "requests in"),
     titled=True,
     whole={"operations_per_s": "Requests/sec"},
     rules=[
         rule(r"Summary:", begins=True),
         rule(rf"Total:\s++{_figure('time')} secs", time=of("elapsed_s")),
+        rule(r"-{4,}\s(?P<workload>\w[\w ]{0,40}?)\s-{4,}\s*+$", begins=True),
+        rule(rf"Time taken for tests:\s++{_figure('time')} seconds", time=of("elapsed_s")),
+        rule(rf"Requests per second:\s++{_figure('rate')} \[#/sec\]", rate=of("operations_per_s")),
+        rule(rf"Transfer rate:\s++{_figure('rate')} \[Kbytes/sec\]", rate=of("rate_bytes_per_s", KIB)),
+        rule(
+            rf"Total:\s++{_figure('least')}\s++{_figure('mean')}\s++{_figure('most')}\s++{_figure('spread')}\s*+$",
+            least=of("latency_ns_min", MS),
+            mean=of("latency_ns_mean", MS),
+            most=of("latency_ns_max", MS),
+            spread=of("latency_ns_stddev", MS),
+        ),
+        *(
+            rule(rf"{percent}%\s++{_figure('at')}(?: ms)?\s*+$", at=of(f"latency_ns_p{percent}", MS))
+            for percent in (50, 75, 90, 95, 99)
+        ),
         *(
             rule(rf"{word}:\s++{_figure('at')} secs", at=of(f"latency_ns_{name}", 1e9))
             for word, name in (("Slowest", "max"), ("Fastest", "min"), ("Average", "mean"), ("Stddev", "stddev"))

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 from iolab.base.plain_text import counted
 from iolab.domain import parameter
 from iolab.domain.definition import NAMELESS
 from iolab.files.importer.columns import (
+    CHANGES,
     OF_RESULT,
     OF_TEST,
+    SETTINGS,
     by_case,
     by_count,
     is_amount,
@@ -28,9 +30,11 @@ from iolab.files.importer.columns import (
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import METRIC_COLUMN, ROUND, SETTING, WORKLOAD
 from iolab.files.importer.listed import OF_NO_NAME as OF_ALL
-from iolab.files.importer.listed import Entry, named
+from iolab.files.importer.listed import Entry, elapsed, named
 from iolab.files.importer.quantity_cell import (
     LATENCY,
+    NAME_OF_SPREAD,
+    WAY,
     Quantity,
     quantities,
     quantities_below,
@@ -57,17 +61,22 @@ _OVER_ROUNDS = re.compile(rf"(?:{_SUMMARY}|std ?dev|total|sum)\.?", re.IGNORECAS
 STATISTIC = re.compile(rf"p ?\d\d(?:\.\d{{1,4}})?|\d\d(?:\.\d{{1,4}})?th|{_SUMMARY}", re.IGNORECASE)
 """The name of a row, or of a column, that is one figure of a distribution."""
 _OF_METRIC = re.compile(
-    r"iops|bandwidth|\bbw\b|throughput|rate|[kmg]i?b/s|read|write|time|cpu|(?<!\d)%|\bp\d\d|stdev|\b(?:[nmu]s|sec)\b",
+    rf"iops|bandwidth|\bbw\b|throughput|rate|[kmg]i?b/s|{WAY}|time|cpu|(?<!\d)%|\bp\d\d|stdev|\b(?:[nmu]s|sec)\b",
     re.IGNORECASE,
 )
 _OF_VALUES = re.compile(r"values?|results?|scores?|measured|figures?", re.IGNORECASE)
 """How the only column of figures is called, where it has no name of its own."""
 _BOTH_WAYS = re.compile(r"\s*\(?\b(?:read|r) ?/ ?(?:write|w)\b\)?", re.IGNORECASE)
 _WAY = re.compile(r"(?P<what>\S.{0,40}?)\s*[(\[](?P<way>[RWrw])[)\]]")
-_OF_CHANGE = re.compile(r"\b(?:(?:un)?patched|vanilla|base(?:line)?|mainline|before|after)\b", re.IGNORECASE)
+_OF_CHANGE = re.compile(rf"\b(?:{CHANGES})\b", re.IGNORECASE)
 """Rows that name what was changed, and not only what was done."""
+_KNOWN = re.compile(rf"{CHANGES}|{SETTINGS}", re.IGNORECASE)
 _FIGURES = re.compile(r"[-+]?\d[\d.,]*+%?(?:\s++[-+]?\d[\d.,]*+%?)++")
 """`612.3   88.1`: the cells of several columns, and no name."""
+_OF_PARAMETER = re.compile(r"\d++(?: ?[*x\u00d7/:+] ?\d++)*+")
+"""`64`, `16*20`, `70/30`: how much was done, and no name."""
+_DURATION = re.compile(r"(?:\d+h ?)?\d+m|\d+(?::\d\d){1,2}")
+"""`1h51m`, `7m` and `07:19`, which may be minutes or hours, and no name."""
 _BETWEEN_UNITS = re.compile(r"\s+/\s+")
 _CPU_SHARE = re.compile(r"%? ?CPU? ?%?", re.IGNORECASE)
 _KIB_PER_S = re.compile(r"\bK/s(?:ec)?\b", re.IGNORECASE)
@@ -83,6 +92,7 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
     header, rows = _with_units(*_by_way(_spelled_out(header), rows))
     header, rows = _by_statistic(header, rows, results, table.line)
     header, rows = _without_repeated(_of_cpu(header), rows, results, table.line)
+    header, rows = _without_spreads(header, rows, results, table.line)
     whole = len(header)
     header, rows = without_changes(header, rows)
     if len(header) < whole:
@@ -96,7 +106,14 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
     if is_amount(names[0], (amounts := [row[0] for row in named_rows])) and all(map(str.isdecimal, amounts)):
         named_rows = [[_case(names[0], row[0]), *row[1:]] for row in named_rows]
     if split := settings_of(names):
-        left_out = _add_settings(table, *split, named_rows, source)
+        called, metric = split
+        if _name_changes(row[0] for row in named_rows) and not _name_changes(called):
+            # Rows are what was changed, and columns are what was done.
+            cells = zip(*(row[1:] for row in named_rows), strict=True)
+            changed = [row[0] for row in named_rows]
+            named_rows = [[name, *of_name] for name, of_name in zip(called, cells, strict=True)]
+            called = changed
+        left_out = _add_settings(table, called, metric, named_rows, source)
     elif by_metric := settings_by_metric(names):
         left_out = []
         for metric, places in by_metric.items():
@@ -232,6 +249,17 @@ def _of_cpu(header: list[str]) -> list[str]:
     return [f"{bare[place - 1]} CPU %".strip() if place and one else named[place] for place, one in enumerate(are_cpu)]
 
 
+def _without_spreads(
+    header: list[str], rows: list[list[str]], results: Results, line: int
+) -> tuple[list[str], list[list[str]]]:
+    """The table less columns that are called by spreads alone, beside others of figures."""
+    kept = [place for place, name in enumerate(header) if not place or not NAME_OF_SPREAD.fullmatch(name)]
+    if not 1 < len(kept) < len(header):
+        return header, rows
+    results.problem("columns of spreads are left out: they are no rounds", line)
+    return [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
+
+
 def _without_repeated(
     header: list[str], rows: list[list[str]], results: Results, line: int
 ) -> tuple[list[str], list[list[str]]]:
@@ -301,6 +329,11 @@ def _add_settings(table: Table, names: list[str], metric: str, rows: list[list[s
     return left_out
 
 
+def _name_changes(names: Iterable[str]) -> bool:
+    """Whether one of the names is that of what was changed."""
+    return any(map(_OF_CHANGE.search, names))
+
+
 def _without_figure(cell: str, known: list[Quantity]) -> list[str]:
     return [] if known or not any(map(str.isdigit, cell)) else [repr(cell[:QUOTED_MAX])]
 
@@ -312,7 +345,9 @@ def _rows_are_metrics(header: list[str], rows: list[list[str]]) -> bool:
         return of_values or not any(map(_is_result, header[1:]))
     if len(header) < 3 and not of_values:
         return False
-    return 2 * sum(_is_result(row[0]) for row in rows) > len(rows) and not any(map(_OF_METRIC.search, header[1:]))
+    results = sum(_is_result(row[0].replace("_", " ")) for row in rows)
+    is_most = 2 * results > len(rows) or (results > 0 and _name_changes(header[1:]))
+    return is_most and not any(map(_OF_METRIC.search, header[1:]))
 
 
 def _is_result(name: str) -> bool:
@@ -333,16 +368,18 @@ def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
         OF_TEST.search(name) or _OF_VALUES.fullmatch(name) or is_amount(name, [row[place] for row in rows])
         for place, name in enumerate(names, 1)
     )
-    one_kind = all(len(kind) < 2 for kind in kinds) and all(
-        any(map(quantities, column)) for column in list(zip(*rows, strict=True))[1:]
-    )
+    of_figures = [any(map(quantities, column)) for column in list(zip(*rows, strict=True))[1:]]
+    are_figures = all(of_figures) or (sum(of_figures) > 1 and _name_changes(names))
+    one_kind = all(len(kind) < 2 for kind in kinds) and are_figures
+    are_known = sum(map(bool, map(_KNOWN.fullmatch, names))) > 1
     # Rows of sizes are what was done, under settings of one metric.
     are_named = (
         are_numbered
         or all(_is_text(row[0]) or parameter.SIZE.fullmatch(row[0]) for row in rows)
         or is_amount(header[0], [row[0] for row in rows])
+        or are_known
     )
-    return one_kind and (has_unit or are_numbered or are_tests) and are_named
+    return one_kind and (has_unit or are_numbered or are_tests or are_known) and are_named
 
 
 def _add_columns(table: Table, header: list[str], rows: list[list[str]], source: Source) -> list[str]:
@@ -366,12 +403,12 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
             left_out += _without_figure(row[place], known)
             for found in known:
                 bare = without_unit(label).strip() or label
-                if parameter.SIZE.fullmatch(bare) or is_amount(header[0], [bare]):
+                if bare.isdecimal() or parameter.SIZE.fullmatch(bare) or is_amount(header[0], [bare]):
                     metric = found.metric_called(label) or _nameless(found)
                     table.row(setting, _case(header[0], bare)).add(metric, found.value)
                     continue
                 phase, op, plain = metric_of(bare)
-                metric = found.metric_called(label) or (f"{plain}_ns" if found.metric else plain)
+                metric = found.metric_called(label) or (TIME if found.metric else plain)
                 said = named(bare, found) or Entry(bare, op, metric, found.value)
                 workload = OF_NO_NAME if said.name == OF_ALL else said.name
                 one = made.get(workload) or made.setdefault(workload, table.row(setting, workload, phase))
@@ -418,7 +455,7 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
         text = [place for place in range(len(header)) if _names_rows(columns[place], is_first=not place)]
         setting = next((place for place in text if place not in amounts | {workload}), None)
         is_test = setting is not None and all(map(OF_TEST.search, columns[setting]))
-        if setting is not None and workload is None and is_test and not any(map(_OF_CHANGE.search, columns[setting])):
+        if setting is not None and workload is None and is_test and not _name_changes(columns[setting]):
             setting, workload = None, setting
     special = {setting, workload, round}
     cases = [
@@ -430,8 +467,10 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
         # A name that comes again is of other tests, if the next columns name these.
         names = next((place for place in range(len(header)) if quantities(rows[0][place])), 0)
         cases += [place for place in range(names) if place not in special and place not in cases]
-    if special == {None} and not cases and _counts(header[0], [row[0] for row in rows]):
-        cases = [0]
+    if special == {None} and not cases:
+        cases = _parameters(header, rows)
+    if len(header) > 1 and all(_DURATION.fullmatch(cell) for row in rows for cell in row[1:]):
+        return [repr(cell) for row in rows for cell in row[1:]]
     for row in rows:
         name = source.stem_without_round if setting is None else row[setting]
         setting_name = name or source.stem_without_round
@@ -451,9 +490,27 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
                 _, op, metric = metric_of(name)
                 if found is not None and found.metric is not None:
                     op = next(iter(ways_in(name)), op)
+                    found = elapsed(name, found)
                     metric = found.metric_called(name) or (TIME if _OF_VALUES.fullmatch(name) else f"{metric}_ns")
                 made.add(metric, None if found is None else found.value, op=op, absent="empty in the table")
     return left_out
+
+
+def _parameters(header: list[str], rows: list[list[str]]) -> list[int]:
+    """The columns that state how much was done, where none is called so: whole numbers left of the first result, or
+    in the first column, rising or falling."""
+    first = next(
+        (
+            place
+            for place, name in enumerate(header)
+            if _is_result(name) or any(one.metric for row in rows for one in quantities_below(row[place], name))
+        ),
+        0,
+    )
+    left = range(first)
+    if first and all(_OF_PARAMETER.fullmatch(row[place]) for row in rows for place in left):
+        return list(left)
+    return [0] if _counts(header[0], [row[0] for row in rows]) else []
 
 
 def _counts(name: str, entries: list[str]) -> bool:
@@ -477,12 +534,13 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
     found: dict[tuple[str, str], list[int]] = {}
     for place, name in enumerate(header):
         kinds = {known.metric for row in rows for known in quantities_below(row[place], name)}
-        if not place or _is_result(without_unit(name)) or len(kinds) != 1:
+        if not place or _is_result(without_unit(name)):
             continue
-        # Times without a name of their own are called by their columns.
-        if (metric := kinds.pop()) and (OF_TEST.search(name) or metric != "ns"):
-            ways = ways_in(name)
-            found.setdefault((ways[0] if len(ways) == 1 else "all", metric), []).append(place)
+        ways = ways_in(name)
+        for metric in kinds - {None}:
+            # Times without a name of their own are called by their columns.
+            if metric is not None and (OF_TEST.search(name) or metric != "ns"):
+                found.setdefault((ways[0] if len(ways) == 1 else "all", metric), []).append(place)
     if all(len(places) == 1 for places in found.values()):
         return {}
     return {place: without_unit(header[place]).strip() for places in found.values() for place in places}
@@ -497,7 +555,7 @@ def _of_one_name(header: list[str], rows: list[list[str]], known: Container[int]
             metric
             for row in rows
             for one in quantities_below(row[place], name)
-            if one.metric == "ns" and (metric := one.metric_called(without_unit(name)))
+            if one.metric == "ns" and (metric := elapsed(name, one).metric_called(without_unit(name)))
         }
         if place and place not in known and len(metrics) == 1:
             ways = ways_in(name)
@@ -518,5 +576,6 @@ def _is_text(cell: str) -> bool:
 def _names_rows(cells: list[str], *, is_first: bool) -> bool:
     """Whether a column may name what its rows are: a number among names is one, a remark among figures is none."""
     written = [cell for cell in cells if cell and cell.lower() not in ABSENT]
-    names = sum(_is_text(cell) and not _FIGURES.fullmatch(cell) for cell in written)
+    none = (_FIGURES, _OF_PARAMETER, _DURATION)
+    names = sum(_is_text(cell) and not any(one.fullmatch(cell) for one in none) for cell in written)
     return names > 0 if is_first else 2 * names > len(written)

@@ -13,6 +13,7 @@ from iolab.files.importer.source import Line, Source
 from iolab.files.importer.text import QUOTED_MAX, number
 
 KIB, BLOCK = 1024, 512
+_ALL = ("real", "user", "sys")
 _COMMAND = re.compile(r"\s*+Command being timed: \"(?P<command>.*)\"\s*+$")
 _FIELD = re.compile(r"\s*+(?P<name>[A-Z][\w ()/:,]*?): (?P<value>\S++)\s*+$")
 _SIMPLE = re.compile(
@@ -22,7 +23,7 @@ _IN_A_LINE = re.compile(
     r"\s*+(?:(?P<label>[^\s:][^:]{0,60}):)?"
     + "".join(
         rf"\s*+{name}\s++(?:(?P<{name}_minutes>\d{{1,15}})m ?)?(?P<{name}_seconds>\d{{1,15}}\.\d{{1,15}})s?"
-        for name in ("real", "user", "sys")
+        for name in _ALL
     )
     + r"\s*+$"
 )
@@ -31,11 +32,17 @@ _DEFAULT = re.compile(
     r"\s*+(?P<user>[\d.]++)user\s++(?P<system>[\d.]++)system\s++(?P<elapsed>[\d.:]++)elapsed\s++(?P<percent>[\d?]++)%CPU"
     r"(?:.*?(?<!\d)(?P<resident>\d{1,15}+)maxresident)?"
 )
+_ZSH = re.compile(
+    r"\s*+(?:(?P<command>\S.{0,160}?) {1,2})?(?P<user>[\d.,]++)s user (?P<system>[\d.,]++)s system"
+    r" (?P<percent>\d{1,6})% cpu (?P<elapsed>[\d.,:]++) total\s*+$"
+)
 _FAULTS = re.compile(
     r"\s*+(?P<inputs>\d{1,15}+)inputs\+(?P<outputs>\d{1,15}+)outputs "
     r"\((?P<major>\d{1,15}+)major\+(?P<minor>\d{1,15}+)minor\)"
 )
-_PROMPT = re.compile(r"(?:\S{0,80}?[#$%>+]\s)?\s*+(?:sudo )?time\s++(?!-p\s*+$)(?P<command>\w\S*+ \S.{0,120}?)\s*+$")
+_PROMPT = re.compile(
+    r"(?:\S{0,80}?[#$%>+]\s|\d{1,2}[.)] )?\s*+(?:sudo )?time\s++(?!-p\s*+$)(?P<command>\w\S*+ \S.{0,120}?)\s*+$"
+)
 """The line above what bash, zsh and busybox print, which `set -x` marks with a plus sign."""
 _EXIT = re.compile(r"\s*+(?:Command exited with non-zero status|Exit status:)\s++(?P<status>\d{1,9}+)\s*+$")
 _METRICS = {
@@ -60,6 +67,8 @@ class _Reader:
         self.results = results
         self.row: Row | None = None
         self.seconds: dict[str, float] = {}
+        self.names = _simple_in(source)
+        """Which of real, user and sys the text has."""
         self.exit_status = 0
         self.command = WORKLOAD
         """What the shell was given last."""
@@ -73,9 +82,9 @@ class _Reader:
             self._simple(line, found["name"], found["minutes"], found["seconds"])
         elif found := _IN_A_LINE.match(line.text):
             self.command = found["label"] or self.command
-            for name in ("real", "user", "sys"):
+            for name in _ALL:
                 self._simple(line, name, found[f"{name}_minutes"], found[f"{name}_seconds"])
-        elif found := _DEFAULT.match(line.text):
+        elif found := _DEFAULT.match(line.text) or _ZSH.match(line.text):
             self._default(line, found)
         elif found := _FAULTS.match(line.text):
             self._faults(found)
@@ -100,23 +109,26 @@ class _Reader:
 
     def _simple(self, line: Line, name: str, minutes: str | None, seconds: str) -> None:
         self.seconds[name] = 60 * float(minutes or 0) + float(seconds.replace(",", "."))
-        if self.seconds.keys() == {"real", "user", "sys"}:
-            row = self._begin(line, self.command)
-            real, user, system = (self.seconds[key] for key in ("real", "user", "sys"))
-            row.add("elapsed_s", real)
+        if self.seconds.keys() < (self.names or set(_ALL)):
+            return
+        row = self._begin(line, self.command)
+        row.add("elapsed_s", self.seconds["real"])
+        if len(self.seconds) == len(_ALL):
+            real, user, system = (self.seconds[key] for key in _ALL)
             row.add("cpu_user_s", user)
             row.add("cpu_system_s", system)
             row.add("cpu_percent", 100 * (user + system) / real if real else None, absent="too short to show it")
-            self.seconds = {}
+        self.seconds = {}
 
     def _default(self, line: Line, found: re.Match[str]) -> None:
-        row = self._begin(line, self.command)
-        row.add("elapsed_s", _clock_s(found["elapsed"]), absent="no time")
-        row.add("cpu_user_s", number(found["user"]))
-        row.add("cpu_system_s", number(found["system"]))
+        known = found.groupdict()
+        row = self._begin(line, known.get("command") or self.command)
+        row.add("elapsed_s", _clock_s(found["elapsed"].replace(",", ".")), absent="no time")
+        row.add("cpu_user_s", number(found["user"].replace(",", ".")))
+        row.add("cpu_system_s", number(found["system"].replace(",", ".")))
         row.add("cpu_percent", number(found["percent"]), absent="too short to show it")
-        if found["resident"]:
-            row.add("resident_bytes_max", float(found["resident"]) * KIB)
+        if resident := known.get("resident"):
+            row.add("resident_bytes_max", float(resident) * KIB)
         self._exited(self.exit_status)
         self.exit_status = 0
 
@@ -152,16 +164,23 @@ def _parse(source: Source, results: Results) -> None:
         reader.read(line)
 
 
+def _simple_in(source: Source) -> set[str]:
+    return {found["name"] for line in source.text_lines if (found := _SIMPLE.match(line))}
+
+
 def _recognises(source: Source) -> bool:
-    simple = {found["name"] for line in source.text_lines if (found := _SIMPLE.match(line))}
-    return simple == {"real", "user", "sys"} or any(
-        source.has_line(pattern) for pattern in (_COMMAND, _DEFAULT, _IN_A_LINE)
+    simple = _simple_in(source)
+    is_alone = simple == {"real"} and any(map(_PROMPT.match, source.text_lines))
+    return (
+        simple == set(_ALL)
+        or is_alone
+        or any(source.has_line(pattern) for pattern in (_COMMAND, _DEFAULT, _ZSH, _IN_A_LINE))
     )
 
 
 FORMAT = Format(
     name="time",
-    help="GNU time -v or its default line, time of bash, time -p",
+    help="GNU time -v or its default line, time of bash and zsh, time -p",
     recognises=_recognises,
     parse=_parse,
     words=("Command being timed", "Elapsed (wall clock)", "Maximum resident", "real", "user", "sys"),

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from iolab.domain.parameter import SIZE, named_amount
+from iolab.files.importer.columns import CHANGES
 from iolab.files.importer.shell_commands import command_of
 from iolab.files.importer.source import Line
 
@@ -42,8 +43,11 @@ _VERSIONED = re.compile(
     re.IGNORECASE,
 )
 """`ext4`, `v6.1`, `6.14 output`: names that differ by their figures."""
+_OPTION = re.compile(r"\s-{1,2}[A-Za-z]")
+"""What a command has: the line below it begins anew."""
 _RULER = re.compile(r"\s*+[-=~_]{3,}+\s*+")
 """Below a title, or between outputs."""
+_QUOTED = re.compile(r"\s*+[\"\u201c](?P<text>[^\"\u201c\u201d]+)[\"\u201d]\s*+")
 ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
 _OF_TOOL = re.compile(
     r"[#$|/]|(?:real|user|sys) +\d|Compare |Test (?:if|open_sync|\S+ with) |Non-[Ss]ync|Options?:|statement latencies "
@@ -70,7 +74,7 @@ DETAILS = re.compile(r"\s*+</?(?:details|summary)\b", re.IGNORECASE)
 _TITLE_TAG = re.compile(r"\s*+<(?:summary|h[1-6])\b", re.IGNORECASE)
 _BEFORE_TITLE = re.compile(
     r"(?:\S+ ){2,30}\S*[^\W\d]{4}[.!?] (?=\S)"
-    r"|.*, (?=(?:before|after|with|without|old|new|patched|unpatched|vanilla|baseline)\b[^,]*:$)",
+    rf"|.*, (?=(?:{CHANGES}|with|without|old|new)\b[^,]*:$)",
     re.IGNORECASE,
 )
 """What a line says before the title that it ends in: `We moved the log to NVMe. fsync tests, before:`."""
@@ -88,7 +92,11 @@ class Titles:
     """The titles of a text, line by line."""
 
     def __init__(self, lines: Iterable[Line]) -> None:
-        self._lines = [(line.number, line.text) for line in lines if not _RULER.fullmatch(line.text)]
+        self._lines = [
+            (line.number, found["text"] if (found := _QUOTED.fullmatch(line.text)) else line.text)
+            for line in lines
+            if not _RULER.fullmatch(line.text)
+        ]
 
     @cached_property
     def _numbers(self) -> list[int]:
@@ -146,7 +154,8 @@ class Titles:
         """A line of prose between two tables, by their lines: one that the tool does not print each time."""
         numbers = self._numbers
         between = self._lines[bisect_right(numbers, first) : bisect_left(numbers, last)]
-        found = (text.strip() for _, text in between if _PROSE.match(text) and self._shapes[_shape(text)] == 1)
+        of_once = (text for _, text in between if self._shapes[_shape(text)] == 1)
+        found = (text.strip() for text in of_once if _PROSE.match(text.strip().replace("*", "")))
         return next(found, None)
 
     def _first_lines(self, tables: Sequence[int], outputs: int, shapes: Counter[str]) -> list[Numbered]:
@@ -177,13 +186,14 @@ def _in_force(titles: Sequence[Numbered], tables: Sequence[int]) -> dict[int, st
 
 
 def _above_output(lines: Sequence[Numbered], own: set[str]) -> Iterator[Numbered]:
-    """Lines that begin after a blank line or the tool's output, with a line of the output (`own` shapes) below."""
+    """Lines that begin after a blank line, a command or the tool's output, with a line of the output (`own` shapes)
+    below."""
     written = [one for one in lines if one[1].strip()]
     shapes = [_shape(text) for _, text in written]
     for place in range(len(written) - 1):
         text = written[place][1]
         apart = place == 0 or shapes[place - 1] in own or written[place - 1][0] < written[place][0] - 1
-        begins = apart or _is_amount(text)
+        begins = apart or _is_amount(text) or bool(_OPTION.search(written[place - 1][1]))
         if begins and shapes[place + 1] in own:
             yield written[place]
 

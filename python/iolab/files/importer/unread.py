@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from iolab.base.plain_text import counted
 from iolab.files.importer.text import is_number
+from iolab.files.importer.unread_figures import has_unit
 
 LINES_OF_TABLE = 5
 IF_ROUNDS = "if they are rounds, add 'runs' and leave out their average"
@@ -71,6 +72,11 @@ UNREAD = tuple(
             r"^\s*(?:\S+\s+: count\s+distribution|\[\d+\w?, \d+\w?\)\s+\d+ \|)",
             f"{TRACE}; write the unit of bpftrace's buckets in the line above them, such as '@usecs:'",
         ),
+        (
+            "/proc/mdstat",
+            r"^\s*\[[=>.]+\]\s+(?:resync|recovery|reshape|check) *=",
+            "put the speed of each run into a CSV file, such as setting,round,rate (kB/s)",
+        ),
         ("a trace of block events", r"\d: +(?:block:)?block_(?:rq|bio)_\w+: ", TRACE),
         (
             "a trace of block events without their times",
@@ -83,7 +89,11 @@ UNREAD = tuple(
             "give what warp analyze prints of each file, such as warp analyze OLD.csv.zst > old.txt: iolab compare "
             "old.txt new.txt",
         ),
-        ("benchstat's table", r"^.*│.*\bvs base\b.*│", "have it write CSV: benchstat -format csv"),
+        (
+            "benchstat's table",
+            r"^.*│.*\bvs base\b.*│|^name +old \S+ +new \S+ +delta",
+            "have it write CSV: benchstat -format csv",
+        ),
         (
             "a trace of biosnoop",
             r"^(?:#\s*)?\"?TIME[^\s,]*[\s,]+\"?COMM\"?[\s,]+\"?PID\"?[\s,]+\"?DISK"
@@ -142,6 +152,11 @@ PARTS = tuple(
     UnreadFormat(name, re.compile(pattern), remedy)
     for name, pattern, remedy in (
         ("single lines of fio's output", r"\bIOPS=[\d.]+k?, BW=", "give all of its output, or a row per run as CSV"),
+        (
+            "a page of results of OpenBenchmarking.org",
+            r"^\s*OpenBenchmarking\.org\b|\b(?:More|Fewer|Less|Higher|Lower) Is Better\b",
+            "have the Phoronix Test Suite write CSV: phoronix-test-suite result-file-to-csv NAME",
+        ),
         (
             "a part of fio's JSON",
             r"^\s*\"(?:jobname|[sc]?lat(?:_ns)?|io_k?bytes|iops_mean|usr_cpu|latency_[num]s|iodepth_level)\" ?: ",
@@ -222,9 +237,12 @@ INPUTS = tuple(
 _BARE = re.compile(r"\s*+-?\d[\d.]*+(?:[\s,;]++-?\d[\d.]*+){2,}+\s*+$")
 _ALONE = re.compile(r"\s*+-?\d{1,15}\.\d{1,15}\s*+$|\s*+-?\d{1,3}(?:,\d{3})+\s*+$")
 """Decimals or thousands: a list of whole numbers may number something."""
-_RANGE = re.compile(
-    r"(?<![\d.,])\d[\d.,]*+ ?(?:-|\u2013|\.\.|to) ?\d[\d.,]*+ ?(?:[kM]? ?IOPS|[kKMGT]?i?B/s|[mun]s)\b", re.IGNORECASE
+RANGE = re.compile(
+    r"(?<![\d.,])\d[\d.,]*+[kM]? ?(?:-|~|\u2013|\.\.|to) ?\d[\d.,]*+ ?(?:[kM]? ?IOPS|[kKMGT]?i?B/s|[mun]s)\b",
+    re.IGNORECASE,
 )
+_SHARE = re.compile(r"(?<![\w.])[-+~]?\d[\d.,]*+ ?(?:%|per ?cent\b|x\b)", re.IGNORECASE)
+_FIGURE = re.compile(r"(?<![\w.])\d[\d.,]*+(?![\w-])")
 LINE_MAX = 40
 _CELLS = re.compile(r"[^\s,;]+")
 _CELL_ALONE = re.compile(r"\s*+[^|\s][^|]{0,60}\|\s*+$")
@@ -262,10 +280,16 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
         rows = [re.split(separator, line.strip().strip("|").strip()) for line in filled]
         if has_names and len(rows) > 1 and len(rows[0]) > 1 and all(_is_row(row, rows[0]) for row in rows[1:]):
             return _Shape(f"a table with {what} between its columns", f"make a CSV file of it: sed -E '{change}'")
-    if ranges := [found[0] for line in lines if (found := _RANGE.search(line))]:
+    if ranges := [found[0] for line in lines if (found := RANGE.search(line))]:
         return _Shape(
             f"its figures are ranges, such as {ranges[0][:LINE_MAX]!r}",
             "give the figure of each run, a line each, such as 'before: 4209 IOPS'",
+        )
+    shares = [found[0] for line in lines if (found := _SHARE.search(line))]
+    if shares and not any(_FIGURE.search(rest := _SHARE.sub(" ", line)) or has_unit(rest) for line in lines):
+        return _Shape(
+            f"it has ratios alone, such as {shares[0]!r}, and not the figures that they were computed from",
+            "give these figures, before and after, such as 'before: 4209 IOPS'",
         )
     if alone := lone_figures(lines):
         return _Shape(

@@ -26,11 +26,13 @@ _NO_FIGURE = re.compile(
 )
 """Dates, times of day, versions, and names with digits."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_ALONE = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?P<prefix>[kKMG]?)(?![\w-])")
+_OPTION = re.compile(r"\s-{1,2}[A-Za-z]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _CLOCK = r"\d{1,3}:\d\d\.\d+|\d+m ?[\d.]+s\b"
 _TIMED = re.compile(rf"\b(?:{_CLOCK}|\d[\d.,]* ?(?:s|sec|seconds)\b)")
 _UNIT = re.compile(
-    r"(?<=\d) ?(?P<figure>[kKM]? ?(?:IOPS|[TQR]PS|op(?:s|erations)?/s(?:ec)?)\b|[kKMGT]?i?(?-i:B)/s(?:ec)?\b"
+    r"(?<=\d) ?\(?(?P<figure>[kKM]? ?(?:IOPS|[TQR]PS|op(?:s|erations)?/s(?:ec)?)\b|[kKMGT]?i?(?-i:B)/s(?:ec)?\b"
     r"|[nuµm]s(?:ec)?\b|/s\b)"
     r"|(?<![A-Za-z])(?P<named>IOPS|[TQR]PS|NOPM|TPM)[ :=]{1,3}~?\d"
     rf"|(?P<clock>{_CLOCK})|\d ?(?P<time>s|sec|seconds)\b",
@@ -64,11 +66,21 @@ def seen(lines: Sequence[str]) -> str:
     """Which lines have figures with units, or rows of them, that no format reads."""
     found = _with_figures(lines)
     if not found:
-        return "" if any(map(_NUMBER.search, lines)) else "; no line of it has figures"
+        counts = ((*_bare(line), -number) for number, line in enumerate(lines, 1))
+        _, count, number = max(counts, default=(0, 0, 0))
+        if not count:
+            return "; no line of it has figures"
+        return f"; no figure of it has a unit that iolab knows, such as {shown(-number, lines[-number - 1])}"
     first = _that_matter(found)[0]
     return (
         f"; {counted(len(found), 'line')} with figures that no format reads, such as {shown(first.number, first.text)}"
     )
+
+
+def _bare(line: str) -> tuple[int, int]:
+    """How many figures without a prefix the line has, and with one; none if it is a command."""
+    prefixes = [] if _OPTION.search(line) else [one["prefix"] for one in _ALONE.finditer(_NO_FIGURE.sub(" ", line))]
+    return prefixes.count(""), len(prefixes)
 
 
 def into_csv(lines: Sequence[str]) -> str:
