@@ -24,8 +24,8 @@ WRITE_NS = {BARE: (1527, 1512), "ext4": (1595, 1828), "xfs": (2474, 1477)}
 Medians of 4 KiB and of 64 KiB under 6.1.0-56, of one job alone that nothing holds (3,039 and 25,727 ns; 3,423 and
 30,847; 3,951 and 26,111). 6.12 takes 8 % more on the drive itself (3,295 and 27,647)."""
 FURTHER_OP_NS = 5900
-"""Of an operation that is not the first of its io_submit, in a guest of 6.1.0-56 before null_blk: 15,567 instructions of
-the kernel for a read alone, and 7,080 for each of eight at once, of which seven are further ones."""
+"""Of an operation that is not the first of its io_submit, in a guest of 6.1.0-56 before null_blk: 15,567 instructions
+of the kernel for a read alone, and 7,080 for each of eight at once, of which seven are further ones."""
 NULL_BLK_KIB = 127
 """Largest request of null_blk, which states no limit: BLK_SAFE_MAX_SECTORS, 255 (include/linux/blkdev.h of 6.1)."""
 TARGET_SPARE_MIB = 64
