@@ -198,8 +198,8 @@ class DmRaid(Layer):
         # The members are in step, as those of `Raid` are.
         options = [str(self.chunk // SECTOR_BYTES), "nosync", "stripe_cache", str(stripes)]
         if self.journal is not None:
-            least = self.journal_size or self.member_bytes(size_bytes)
-            journal = slice_of(members[-1], 0, least, maker, queue=_WITHOUT_DISCARDS)
+            of_journal = self.journal_size or self.member_bytes(size_bytes)
+            journal = slice_of(members[-1], 0, of_journal, maker, queue=_WITHOUT_DISCARDS)
             options += ["journal_dev", journal.node, "journal_mode", self.journal]
         level = "raid4" if self.level == 4 else "raid5_ls"
         of_members = " ".join(f"- {member.node}" for member in members[: self.members])
