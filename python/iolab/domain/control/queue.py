@@ -133,8 +133,8 @@ CONTROLS: tuple[Control, ...] = (
     QueueFile(
         "nr_requests",
         "Requests that the queue holds, per hardware queue; reset by each change of scheduler, so applied after it. "
-        "Up to Linux 6.17.2, mq-deadline keeps the limit of writes that it took from the former number; from 6.12.43 on, "
-        "bfq and kyber do too.",
+        "Up to Linux 6.17.2, mq-deadline keeps the limit of writes that it took from the former number; from 6.12.43 "
+        "on, bfq and kyber do too.",
         values="a whole number from 4",
         at_least=4,
         example="64",
