@@ -170,3 +170,41 @@ fn a_log_without_room_holds_up_writers_and_all_is_written_twice() {
     );
     assert!(roomy < journal / 10, "{roomy} {journal}");
 }
+
+/// The longest read of a task that reads its file through the cache, or writes it as well, beside one that writes and syncs
+/// another, on ext4 before a drive that takes 0.5 ms.
+fn longest_read_ns(read_share: f64) -> u64 {
+    let drive = json!({
+        "filesystem": { "kind": "ext4" },
+        "device": { "kind": "null", "capacity_bytes": 1u64 << 32, "latency_ns": 500_000, "queue_depth": 8 }
+    });
+    let mut model = Model::new(&machine("6.1", 256 << 20, drive)).unwrap();
+    let mut phase = writer(false);
+    phase["groups"][0]["jobs"][0]["until"] =
+        json!({ "ops": null, "bytes": null, "duration_ns": 500_000_000 });
+    let (mut file, mut group) = (phase["files"][0].clone(), phase["groups"][0].clone());
+    phase["groups"][0]["jobs"][0]["sync"] = json!({ "kind": "fsync", "every_writes": 1 });
+    (file["path"], group["name"]) = (json!("other"), json!("other"));
+    let job = &mut group["jobs"][0];
+    (job["files"], job["read_share"]) = (json!([1]), json!(read_share));
+    job["length_bytes"] = json!(4096);
+    job["arrival"] = json!({ "kind": "closed", "think_ns": 300_000, "think_every": 1 });
+    phase["files"].as_array_mut().unwrap().push(file);
+    phase["groups"].as_array_mut().unwrap().push(group);
+    let record = run(&mut model, serde_json::from_value(phase).unwrap());
+    let record = serde_json::to_value(record).unwrap();
+    record["groups"][1]["jobs"][0]["read"]["latency"]["max_ns"]
+        .as_u64()
+        .unwrap()
+}
+
+#[test]
+fn a_read_after_a_write_waits_for_the_commit_that_has_the_inodes_block() {
+    let after_writes = longest_read_ns(0.5);
+    assert!(
+        (200_000..=550_000).contains(&after_writes),
+        "{after_writes}"
+    );
+    let alone = longest_read_ns(1.0);
+    assert!(alone < 50_000, "its time of access stays: {alone}");
+}

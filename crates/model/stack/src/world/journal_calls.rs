@@ -63,6 +63,14 @@ impl World {
                 && self.vfs.journal_mut(drive).keeps_out(task, file)
     }
 
+    /// The same of a task that reads: it waits before the time of access can change.
+    pub(super) fn is_read_kept_out(&mut self, now: Time, task: TaskId, file: FileId) -> bool {
+        let drive = self.vfs.file(file).drive;
+        self.vfs.has_journal(drive)
+            && self.vfs.syncs().read_would_change(now, file)
+            && self.vfs.journal_mut(drive).keeps_out(task, file)
+    }
+
     /// Whether the task, which writes to the file, waits for room in the log of `data=journal`. `make_room_in_log` follows.
     pub(super) fn lacks_room_in_log(&mut self, task: TaskId, file: FileId, op: &Op) -> bool {
         let drive = self.vfs.file(file).drive;

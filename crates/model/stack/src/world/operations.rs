@@ -26,8 +26,16 @@ impl World {
     pub(super) fn start(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
         let path = self.tasks[number].path();
         let file = self.phase.file(op.file);
-        if op.kind == OpKind::Read && self.vfs.read(now, file) {
-            self.inode_changes(now, file);
+        if op.kind == OpKind::Read {
+            if self.is_read_kept_out(now, number, file) {
+                let task = &mut self.tasks[number];
+                task.block();
+                task.resumes_with(Action::Start(job, op));
+                return;
+            }
+            if self.vfs.read(now, file) {
+                self.inode_changes(now, file);
+            }
         }
         if op.kind.is_sync() && self.works_for_blocks(number, file, Action::Start(job, op)) {
             return;

@@ -116,14 +116,23 @@ impl Syncs {
 
     /// The same of a read: the time of access follows that of the last write (`relatime_need_update` in fs/inode.c, 6.1).
     pub(in crate::world) fn read(&mut self, now: Time, file: FileId, running: u64) -> bool {
-        let tick = self.tick(now);
-        let changes = self.changes.entry(file).or_default();
-        let is_changed = changes.written_in >= changes.read_in && changes.read_in != tick;
+        let is_changed = self.read_would_change(now, file);
         if is_changed {
+            let tick = self.tick(now);
+            let changes = self.changes.entry(file).or_default();
             (changes.times, changes.times_transaction) = (true, running);
             changes.read_in = tick;
         }
         is_changed
+    }
+
+    /// Whether a read now changes the file's time of access.
+    pub(in crate::world) fn read_would_change(&self, now: Time, file: FileId) -> bool {
+        let (written_in, read_in) = self
+            .changes
+            .get(&file)
+            .map_or((0, 0), |changes| (changes.written_in, changes.read_in));
+        written_in >= read_in && read_in != self.tick(now)
     }
 
     /// The file has other blocks than before, or another size, in that transaction.
