@@ -539,6 +539,7 @@ class CpuSpec(TypedDict):
     copy_call_ns: NotRequired[int | None]
     count: int
     further_op_ns: NotRequired[int | None]
+    further_page_ns: NotRequired[int | None]
     interrupt_ns: NotRequired[int | None]
     jitter: float
     page_copy_ns: int

@@ -11,6 +11,8 @@ pub enum KeyReader {
     Calls,
     /// What further operations of a call cost.
     Batches,
+    /// What further pages of an operation past the page cache cost.
+    LargeOperations,
     /// What copying between a task and the page cache costs.
     Copies,
     /// The pages of files in memory.
@@ -66,10 +68,11 @@ struct Reads {
 
 impl KeyReader {
     /// One of each kind.
-    pub const ALL: [KeyReader; 25] = [
+    pub const ALL: [KeyReader; 26] = [
         KeyReader::Cpus,
         KeyReader::Calls,
         KeyReader::Batches,
+        KeyReader::LargeOperations,
         KeyReader::Copies,
         KeyReader::PageCache,
         KeyReader::ReadAhead,
@@ -125,6 +128,10 @@ impl KeyReader {
             KeyReader::Batches => (
                 &["cpus.further_op_ns"],
                 "a load submits several reads or writes to a drive at once",
+            ),
+            KeyReader::LargeOperations => (
+                &["cpus.further_page_ns"],
+                "a load's direct reads or writes are longer than a page",
             ),
             KeyReader::Copies => (
                 &[

@@ -305,6 +305,7 @@ fn check_simple(cpus: &CpuSpec) -> Result<(), SpecError> {
     }
     for (key, value) in [
         ("further_op_ns", cpus.further_op_ns),
+        ("further_page_ns", cpus.further_page_ns),
         ("copy_call_ns", cpus.copy_call_ns),
         ("write_call_ns", cpus.write_call_ns),
         ("page_write_ns", cpus.page_write_ns),

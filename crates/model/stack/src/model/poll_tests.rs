@@ -53,6 +53,17 @@ struct Read {
 
 /// 500 random reads of each of `tasks` tasks, of which this many are in flight.
 fn reads(machine: Value, engine: &str, depth: u32, tasks: usize, poll: bool) -> Read {
+    reads_of(4096, machine, engine, depth, tasks, poll)
+}
+
+fn reads_of(
+    bytes: u32,
+    machine: Value,
+    engine: &str,
+    depth: u32,
+    tasks: usize,
+    poll: bool,
+) -> Read {
     let mut model = Model::new(&MachineSpec::from_json(machine).unwrap()).unwrap();
     let mut phase = load();
     let group = &mut phase["groups"][0];
@@ -60,6 +71,7 @@ fn reads(machine: Value, engine: &str, depth: u32, tasks: usize, poll: bool) -> 
     group["poll"] = json!(poll);
     let job = &mut group["jobs"][0];
     job["read_share"] = json!(1.0);
+    job["blocks"] = json!([{ "bytes": bytes, "weight": 1.0 }]);
     job["queue_depth"] = json!(depth);
     job["until"] = json!({ "ops": 500, "bytes": null, "duration_ns": null });
     let group = group.clone();
@@ -76,6 +88,31 @@ fn reads(machine: Value, engine: &str, depth: u32, tasks: usize, poll: bool) -> 
         cpu_share: cpu_ns / record["elapsed_ns"].as_f64().unwrap(),
         cpu_ns_per_read: cpu_ns / 500.0,
         notes: group["notes"].clone(),
+    }
+}
+
+#[test]
+fn further_pages_of_a_direct_read_cost_what_the_cpus_say() {
+    let of = |further_page_ns, bytes| {
+        let mut cpus = simple_cpus(2);
+        cpus["further_page_ns"] = further_page_ns;
+        reads_of(
+            bytes,
+            machine("6.1", &cpus, json!({})),
+            "psync",
+            1,
+            1,
+            false,
+        )
+        .cpu_ns_per_read
+    };
+    for (further_page_ns, bytes, takes_ns) in [
+        (Value::Null, 65536, 2500.0),
+        (json!(400), 4096, 2500.0),
+        (json!(400), 65536, 8500.0),
+    ] {
+        let each = of(further_page_ns, bytes);
+        assert!((each / takes_ns - 1.0).abs() < 0.01, "{bytes}: {each}");
     }
 }
 

@@ -8,7 +8,9 @@ use serde::Deserialize;
 use crate::key_reader::{KeyReader, is_read, when_read};
 use crate::machine::MachineSpec;
 use events::SpecError;
+use memory::cache::PAGE_BYTES;
 use workload::phase::EngineKind;
+use workload::spec::{BlockSize, WriteBlocks};
 
 /// The keys of a phase that determine what it uses: the keys of `AnyPhase`, others ignored.
 #[derive(Clone, Debug, Deserialize)]
@@ -47,6 +49,10 @@ impl GroupUse {
         let is_async = matches!(self.engine, EngineKind::Libaio | EngineKind::IoUring);
         is_async && self.direct && depth > 1
     }
+
+    fn has_large_operations(&self) -> bool {
+        self.direct && self.jobs.iter().any(JobUse::has_large_operations)
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -55,6 +61,10 @@ struct JobUse {
     #[serde(default)]
     queue_depth: u32,
     read_share: f64,
+    #[serde(default)]
+    blocks: Vec<BlockSize>,
+    #[serde(default)]
+    writes: Option<WriteBlocks>,
     #[serde(default)]
     sync: Option<serde_json::Value>,
     #[serde(default)]
@@ -68,6 +78,13 @@ struct JobUse {
 }
 
 impl JobUse {
+    /// What a trace has is not looked through.
+    fn has_large_operations(&self) -> bool {
+        let of_writes = self.writes.iter().flat_map(|writes| &writes.blocks);
+        let mut blocks = self.blocks.iter().chain(of_writes);
+        self.replay.is_some() || blocks.any(|block| u64::from(block.bytes) > PAGE_BYTES)
+    }
+
     /// sync_file_range(2) writes nothing of the drive's cache or of a log.
     fn makes_durable_by_calls(&self) -> bool {
         self.sync
@@ -247,6 +264,9 @@ fn of_drive(drive: usize, group: &GroupUse, machine: &MachineSpec, used: &mut BT
     if group.submits_several() {
         used.insert(KeyReader::Batches);
     }
+    if group.has_large_operations() {
+        used.insert(KeyReader::LargeOperations);
+    }
     if group.poll {
         used.insert(KeyReader::Polling(drive as u16));
     }
@@ -425,6 +445,7 @@ pub(super) mod tests {
                     KeyReader::Ticks,
                     KeyReader::Journal,
                     KeyReader::Batches,
+                    KeyReader::LargeOperations,
                     KeyReader::Seeks(0),
                     KeyReader::Seeks(1),
                 ];

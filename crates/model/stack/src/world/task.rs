@@ -15,6 +15,7 @@ use super::phase_spec::{GroupSpec, Path, PhaseSpec};
 use block_layer::{Priority, TaskId};
 use events::slab::Id;
 use events::time::Time;
+use memory::cache::PAGE_BYTES;
 
 /// A phase's tasks.
 #[derive(Default)]
@@ -500,8 +501,12 @@ impl Task {
                 polled: self.polls.is_some(),
                 further: !self.begins_reaping,
             },
-            (None, Action::Start(..)) if self.path != Path::Buffered => Call::Submit {
+            (None, Action::Start(_, op)) if self.path != Path::Buffered => Call::Submit {
                 further: !std::mem::take(&mut self.begins_submitting),
+                pages: match op.kind.clears() {
+                    true => 0,
+                    false => u64::from(op.bytes).div_ceil(PAGE_BYTES),
+                },
             },
             (None, Action::Start(_, op)) if op.kind.is_write() => Call::Write { pages },
             (None, Action::Start(..) | Action::Sync(..)) => Call::Copy { pages },

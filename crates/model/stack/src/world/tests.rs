@@ -29,6 +29,7 @@ const CPUS: CpuSpec = CpuSpec {
     write_call_ns: None,
     page_write_ns: None,
     further_op_ns: None,
+    further_page_ns: None,
     interrupt_ns: None,
     clock_hz: None,
     jitter: 0.05,

@@ -9,8 +9,9 @@ use memory::cache::FileId;
 /// What a task does on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::world) enum Call {
-    /// Submits an operation, alone or as the first or a further one of its call, or finds that there is nothing to do.
-    Submit { further: bool },
+    /// Submits an operation on so many pages, alone or as the first or a further one of its call, or finds that there is
+    /// nothing to do.
+    Submit { further: bool, pages: u64 },
     /// Reads or syncs through the page cache.
     Copy { pages: u64 },
     /// Writes to the page cache.

@@ -42,6 +42,9 @@ pub struct CpuSpec {
     /// Of each further operation of a call that submits several, until it has completed. Left out: as much as the first.
     #[schemars(range(max = CALL_NS_MAX))]
     pub further_op_ns: Option<Time>,
+    /// Of each page after the first of an operation past the page cache: pinned, put into a bio and released. Left out: none.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub further_page_ns: Option<Time>,
     /// Of `completion_ns`: interrupt, wake-up and switch, which a task that polls for its completions does without. Left out: none.
     #[schemars(range(max = CALL_NS_MAX))]
     pub interrupt_ns: Option<Time>,
@@ -254,14 +257,17 @@ impl SimpleCpus {
     /// Each turns out a little different.
     fn cost_ns(&self, call: Call) -> Time {
         match call {
-            Call::Submit { further: true } => self.spec.further_op_ns.unwrap_or(self.spec.call_ns),
             Call::Reap { further: true, .. } if self.spec.further_op_ns.is_some() => 0,
             Call::Reap { polled: true, .. } => {
                 let interrupt_ns = self.spec.interrupt_ns.unwrap_or(0);
                 self.spec.completion_ns - interrupt_ns
             }
             Call::Reap { .. } | Call::Resume => self.spec.completion_ns,
-            Call::Submit { .. } => self.spec.call_ns,
+            Call::Submit { further, pages } => {
+                let of_op_ns = self.spec.further_op_ns.filter(|_| further);
+                let of_pages_ns = self.spec.further_page_ns.unwrap_or(0) * pages.saturating_sub(1);
+                of_op_ns.unwrap_or(self.spec.call_ns) + of_pages_ns
+            }
             Call::Copy { pages } => self.copy_call_ns() + self.spec.page_copy_ns * pages,
             Call::Write { pages } => {
                 let call_ns = self.spec.write_call_ns;
