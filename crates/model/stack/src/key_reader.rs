@@ -9,6 +9,8 @@ pub enum KeyReader {
     Cpus,
     /// What calls cost that do I/O on a drive.
     Calls,
+    /// What calls cost that only return what has completed.
+    ReapCalls,
     /// What further operations of a call cost.
     Batches,
     /// What further pages of an operation past the page cache cost.
@@ -68,9 +70,10 @@ struct Reads {
 
 impl KeyReader {
     /// One of each kind.
-    pub const ALL: [KeyReader; 26] = [
+    pub const ALL: [KeyReader; 27] = [
         KeyReader::Cpus,
         KeyReader::Calls,
+        KeyReader::ReapCalls,
         KeyReader::Batches,
         KeyReader::LargeOperations,
         KeyReader::Copies,
@@ -124,6 +127,10 @@ impl KeyReader {
                     "cpus.jitter",
                 ],
                 "reads and writes of a load go to a drive",
+            ),
+            KeyReader::ReapCalls => (
+                &["cpus.reap_call_ns"],
+                "a load reads or writes by libaio past the page cache",
             ),
             KeyReader::Batches => (
                 &["cpus.further_op_ns"],

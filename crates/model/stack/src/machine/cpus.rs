@@ -304,6 +304,7 @@ fn check_simple(cpus: &CpuSpec) -> Result<(), SpecError> {
         within(key, value, 0, CALL_NS_MAX)?;
     }
     for (key, value) in [
+        ("reap_call_ns", cpus.reap_call_ns),
         ("further_op_ns", cpus.further_op_ns),
         ("further_page_ns", cpus.further_page_ns),
         ("copy_call_ns", cpus.copy_call_ns),

@@ -92,6 +92,16 @@ fn reads_of(
 }
 
 #[test]
+fn a_call_that_returns_what_has_completed_costs_what_the_cpus_say() {
+    let mut cpus = simple_cpus(2);
+    cpus["reap_call_ns"] = json!(700);
+    for (engine, takes_ns) in [("psync", 2500.0), ("libaio", 3200.0), ("io_uring", 2500.0)] {
+        let each = reads(machine("6.1", &cpus, json!({})), engine, 1, 1, false).cpu_ns_per_read;
+        assert!((each / takes_ns - 1.0).abs() < 0.01, "{engine}: {each}");
+    }
+}
+
+#[test]
 fn further_pages_of_a_direct_read_cost_what_the_cpus_say() {
     let of = |further_page_ns, bytes| {
         let mut cpus = simple_cpus(2);

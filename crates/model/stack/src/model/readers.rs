@@ -50,6 +50,12 @@ impl GroupUse {
         is_async && self.direct && depth > 1
     }
 
+    fn reaps_by_calls(&self, machine: &MachineSpec) -> bool {
+        let is_ring = self.engine == EngineKind::IoUring;
+        self.direct
+            && (self.engine == EngineKind::Libaio || is_ring && !machine.kernel().has_rings())
+    }
+
     fn has_large_operations(&self) -> bool {
         self.direct && self.jobs.iter().any(JobUse::has_large_operations)
     }
@@ -261,6 +267,9 @@ fn of_drive(drive: usize, group: &GroupUse, machine: &MachineSpec, used: &mut BT
     if machine.has_detailed_cpus() {
         used.insert(KeyReader::Completion(drive as u16));
     }
+    if group.reaps_by_calls(machine) {
+        used.insert(KeyReader::ReapCalls);
+    }
     if group.submits_several() {
         used.insert(KeyReader::Batches);
     }
@@ -444,6 +453,7 @@ pub(super) mod tests {
                     KeyReader::Priorities,
                     KeyReader::Ticks,
                     KeyReader::Journal,
+                    KeyReader::ReapCalls,
                     KeyReader::Batches,
                     KeyReader::LargeOperations,
                     KeyReader::Seeks(0),

@@ -500,6 +500,7 @@ impl Task {
             (None, Action::Reap(_)) => Call::Reap {
                 polled: self.polls.is_some(),
                 further: !self.begins_reaping,
+                by_call: self.path == Path::DirectAsync,
             },
             (None, Action::Start(_, op)) if self.path != Path::Buffered => Call::Submit {
                 further: !std::mem::take(&mut self.begins_submitting),

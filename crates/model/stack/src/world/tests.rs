@@ -28,6 +28,7 @@ const CPUS: CpuSpec = CpuSpec {
     copy_call_ns: None,
     write_call_ns: None,
     page_write_ns: None,
+    reap_call_ns: None,
     further_op_ns: None,
     further_page_ns: None,
     interrupt_ns: None,

@@ -19,8 +19,12 @@ pub(in crate::world) enum Call {
     /// Continues with that, after this many pages.
     CopyOn { pages: u64 },
     /// Looks at a completed I/O, as the first or a further one of its call; a task that has polled for it was not
-    /// interrupted.
-    Reap { polled: bool, further: bool },
+    /// interrupted. `by_call`: the call is another one than that which submits (io_getevents).
+    Reap {
+        polled: bool,
+        further: bool,
+        by_call: bool,
+    },
     /// Goes on with a call that has waited: what the call costs was spent before.
     Resume,
     /// Takes so long by itself: a mount's call, as the mount reports it, or what precedes a commit.

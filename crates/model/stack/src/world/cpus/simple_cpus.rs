@@ -39,6 +39,9 @@ pub struct CpuSpec {
     /// Of what a completed I/O costs its task.
     #[schemars(range(max = CALL_NS_MAX))]
     pub completion_ns: Time,
+    /// Of a system call that only returns what has completed (io_getevents), beside `completion_ns`. Left out: none.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub reap_call_ns: Option<Time>,
     /// Of each further operation of a call that submits several, until it has completed. Left out: as much as the first.
     #[schemars(range(max = CALL_NS_MAX))]
     pub further_op_ns: Option<Time>,
@@ -258,11 +261,16 @@ impl SimpleCpus {
     fn cost_ns(&self, call: Call) -> Time {
         match call {
             Call::Reap { further: true, .. } if self.spec.further_op_ns.is_some() => 0,
-            Call::Reap { polled: true, .. } => {
-                let interrupt_ns = self.spec.interrupt_ns.unwrap_or(0);
-                self.spec.completion_ns - interrupt_ns
+            Call::Reap {
+                polled,
+                further,
+                by_call,
+            } => {
+                let interrupt_ns = self.spec.interrupt_ns.filter(|_| polled);
+                let call_ns = self.spec.reap_call_ns.filter(|_| by_call && !further);
+                self.spec.completion_ns - interrupt_ns.unwrap_or(0) + call_ns.unwrap_or(0)
             }
-            Call::Reap { .. } | Call::Resume => self.spec.completion_ns,
+            Call::Resume => self.spec.completion_ns,
             Call::Submit { further, pages } => {
                 let of_op_ns = self.spec.further_op_ns.filter(|_| further);
                 let of_pages_ns = self.spec.further_page_ns.unwrap_or(0) * pages.saturating_sub(1);
