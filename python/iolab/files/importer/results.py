@@ -279,7 +279,7 @@ class Results:
             paths = self._without_paths(tables, self._unnamed)
             self._name_by_commands(tables, self._unnamed, paths)
             if not self._unnamed.is_labelled:
-                self._name_by_titles(tables, self._unnamed)
+                self._name_by_titles(tables, self._unnamed, paths)
             for row in (row for table in tables for row in table.rows):
                 if row.setting == self._unnamed.setting:
                     row.setting = paths.get(id(row), row.setting)
@@ -345,7 +345,7 @@ class Results:
                 row.workload, found[id(row)] = apart[row.workload]
         return found
 
-    def _name_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
+    def _name_by_titles(self, tables: list[Table], unnamed: Unnamed, paths: Mapping[int, str]) -> None:
         """Tables of the same measurement under different titles are of different settings; of different workloads, if
         the titles differ by what was done."""
         tables = [table for table in tables if table.repeats == "rounds"]
@@ -365,10 +365,11 @@ class Results:
             above = titles.bare([table.line for table in tables], min(map(len, places)))
             if _differ(above, places) and any(above[line] is None for of_place in places for line in of_place):
                 first = next(title for title in above.values() if title)
-                self.problem(
-                    f"'{first}' may name a setting, and not all results have such a line above: all are rounds of one; "
-                    "a line that ends in a colon above each names its setting"
-                )
+                if not paths:
+                    self.problem(
+                        f"'{first}' may name a setting, and not all results have such a line above: all are rounds of "
+                        "one; a line that ends in a colon above each names its setting"
+                    )
                 return
         if _differ(above, places):
             are_tests = differ_by_tests([title for title in above.values() if title])
