@@ -86,3 +86,49 @@ def test_restic_states_how_much_it_read_in_how_long(tmp_path: Path) -> None:
     )
     wanted = {("posted", "restic", "elapsed_s"): 65, ("posted", "restic", "bytes"): 1.5 * GIB}
     assert figures(tmp_path, text, wanted) == []
+
+
+HYPERFINE = """Benchmark 1: ./check all
+  Time (mean ± \u03c3):     {mean} s ±  0.250 s    [User: 4.500 s, System: 1.250 s]
+  Range (min … max):    9.500 s … 13.500 s    10 runs
+
+"""
+
+
+def test_a_command_that_hyperfine_timed_again_is_of_the_settings_above(tmp_path: Path) -> None:
+    text = f"Before:\n\n{HYPERFINE.format(mean='12.500')}\nAfter:\n\n{HYPERFINE.format(mean='10.500')}"
+    wanted = {
+        ("Before", "./check all", "elapsed_s_mean"): 12.5,
+        ("After", "./check all", "elapsed_s_mean"): 10.5,
+    }
+    assert figures(tmp_path, text, wanted) == []
+
+
+def test_how_long_a_command_took_is_no_round_of_what_it_printed(tmp_path: Path) -> None:
+    text = (
+        "$ time dd if=/dev/zero of=f bs=1k count=1\n"
+        "1024 bytes (1.0 kB, 1.0 KiB) copied, 0.0002 s, 5.1 MB/s\n\n"
+        "real\t0m0.007s\nuser\t0m0.001s\nsys\t0m0.003s\n"
+    )
+    command = "dd if=/dev/zero of=f bs=1k count=1"
+    wanted = {("posted", command, "elapsed_s"): 0.0002, ("posted", f"time {command}", "elapsed_s"): 0.007}
+    assert figures(tmp_path, text, wanted) == []
+
+
+def test_a_trace_of_a_shell_in_remarks_that_a_change_adds(tmp_path: Path) -> None:
+    line = "0.10user 0.90system 0:0{}elapsed 46%CPU (0avgtext+0avgdata 0maxresident)k\n"
+    text = (
+        f"+# + env time /a/bin/rm -rf one\n+# {line.format('4.50')}+# + cp -a e two\n"
+        f"+# + env time /b/rm -rf two\n+# {line.format('1.50')}+# done\n"
+    )
+    wanted = {("posted", "/a/bin/rm -rf one", "elapsed_s"): 4.5, ("posted", "/b/rm -rf two", "elapsed_s"): 1.5}
+    assert figures(tmp_path, text, wanted) == []
+
+
+def test_a_dated_line_between_two_times_may_name_another_setting(tmp_path: Path) -> None:
+    taken = "real\t0m{}s\nuser\t0m1.001s\nsys\t0m0.003s\n"
+    text = (
+        f"{taken.format('4.500')}Fri Mar  1 13:04:18 UTC 2024 [two] run with other options\n\n{taken.format('3.500')}"
+    )
+    (problem,) = figures(tmp_path, text, {("posted", "command", "elapsed_s"): 4.5})
+    assert "taken as a round of 'posted'" in problem

@@ -10,7 +10,7 @@ from iolab.files.importer.text import number
 
 THINGS = (
     r"(?i:file|op|operation|req|request|object|obj|IO|io|transaction|txn?|completion|commit|event|insert|elem|row|record"
-    r"|fsync|sync|message|msg)"
+    r"|fsync|sync|message|msg|key|val|value|item|page|call|lookup|create|delete|read|write|stat)"
 )
 _CELL = re.compile(
     r"(?P<number>[-+]?[\d.,]{1,40}+(?:e[-+]\d{1,3}+)?+)\s*+"

@@ -42,7 +42,8 @@ _FAULTS = re.compile(
     r"\((?P<major>\d{1,15}+)major\+(?P<minor>\d{1,15}+)minor\)"
 )
 _PROMPT = re.compile(
-    r"(?:\S{0,80}?[#$%>+]\s|\d{1,2}[.)] )?\s*+(?:sudo )?time\s++(?!-p\s*+$)(?P<command>\w\S*+ \S.{0,120}?)\s*+$"
+    r"(?:\S{0,80}?[#$%>+]\s|\d{1,2}[.)] )?\s*+(?:sudo |env )?time\s++(?!-p\s*+$)"
+    r"(?P<command>[\w./~]\S*+ \S.{0,120}?)\s*+$"
 )
 """The line above what bash, zsh and busybox print, which `set -x` marks with a plus sign."""
 _EXIT = re.compile(r"\s*+(?:Command exited with non-zero status|Exit status:)\s++(?P<status>\d{1,9}+)\s*+$")

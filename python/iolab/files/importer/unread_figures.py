@@ -41,7 +41,7 @@ _UNIT = re.compile(
 )
 _NAMED = re.compile(
     r"(?<![A-Za-z])(?P<figure>IOPS|[kKMGT]?i?(?-i:B)/s(?:ec)?|ops/s(?:ec)?|TPS|QPS|RPS|NOPM|TPM)\b"
-    r"|(?:[(\[/]|\bin |, )(?P<short>[nuµm]s(?:ec)?)\b"
+    r"|(?:[(\[/]|\b(?:in|are) |, )(?P<short>[nuµm]s(?:ec)?)\b"
     r"|(?P<long>nano|micro|milli)seconds\b|(?P<time>\bseconds\b|[(\[](?:s|sec)[)\]]|\bin s\b|\btime/op\b)",
     re.IGNORECASE,
 )
