@@ -132,3 +132,13 @@ def test_a_dated_line_between_two_times_may_name_another_setting(tmp_path: Path)
     )
     (problem,) = figures(tmp_path, text, {("posted", "command", "elapsed_s"): 4.5})
     assert "taken as a round of 'posted'" in problem
+
+
+def test_what_zsh_repeats_below_dd_is_no_command_without_figures(tmp_path: Path) -> None:
+    text = (
+        "$ time dd if=/dev/zero bs=1k of=f count=1\n1024 bytes (1.0 kB, 1.0 KiB) copied, 0.0002 s, 5.1 MB/s\n"
+        "dd if=/dev/zero bs=1k of=f count=1  0.00s user 0.00s system 89% cpu 0.003 total\n"
+    )
+    command = "dd if=/dev/zero bs=1k of=f count=1"
+    wanted = {("posted", command, "elapsed_s"): 0.0002, ("posted", f"time {command}", "elapsed_s"): 0.003}
+    assert figures(tmp_path, text, wanted) == []
