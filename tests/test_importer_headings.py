@@ -233,3 +233,23 @@ def test_fio_prints_its_version_before_each_run(tmp_path: Path) -> None:
     )
     run = opened(tmp_path / "a.txt", output.format(7, 1, 1000) + output.format(8, 2, 2000))
     assert [value(run, "a", "x", "iops", round=place) for place in (0, 1)] == [1000, 2000]
+
+
+def test_a_heading_may_have_three_lines(tmp_path: Path) -> None:
+    text = (
+        "              Sequential    Sequential    Random\n              read          write         read\n"
+        "filesystem    (MB/s)        (MB/s)        (IOPS)\n"
+        "ext4          510.5         480.5         9120\nxfs           515.5         490.5         9333\n"
+    )
+    wanted = {
+        ("ext4", "table", "read.rate_bytes_per_s"): 510.5e6,
+        ("xfs", "table", "write.rate_bytes_per_s"): 490.5e6,
+        ("xfs", "table", "read.iops"): 9333,
+    }
+    assert figures(tmp_path, text, wanted) == []
+
+
+def test_single_spaces_may_stand_between_columns_and_before_units(tmp_path: Path) -> None:
+    text = "fs write read iops\next4 510.5 MB/s 480.5 MB/s 9120\nxfs 515.5 MB/s 490.5 MB/s 9333\n"
+    wanted = {("ext4", "table", "write.rate_bytes_per_s"): 510.5e6, ("xfs", "table", "iops"): 9333}
+    assert figures(tmp_path, text, wanted) == []

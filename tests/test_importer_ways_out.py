@@ -158,7 +158,7 @@ def test_a_row_of_fewer_figures_is_named(tmp_path: Path) -> None:
         ("Chunk Block Read kB/s Write kB/s\n4k 1k 20100 18100\n4k 4k 33100 27100\n", "2: '4k 1k", "rate (kB/s)"),
         ("up to v1:\n2 GB, time is about 10s on RELEASE.2020-01-02T03-04-05Z\n", "2: '2 GB", "elapsed_s"),
         ("5 GB took 1m30s on 2020-01-02\n", "1: '5 GB", "elapsed_s (1:10 is 70)"),
-        ("cold cache, 0.9.5:  0:27.27\ncold cache, 0.9.6:  0:30.10\n", "1: 'cold", "elapsed_s (1:10 is 70)"),
+        ("0:27.27 with 0.9.5\n0:30.10 with 0.9.6\n", "1: '0:27", "elapsed_s (1:10 is 70)"),
         ("1.1u 2.2s 0:20.05 99% 26+6k 0+0io\n3.3u 4.4s 0:31.50 99% 26+6k 0+0io\n", "1: '1.1u", "elapsed_s (1:10"),
         ("In it (the unit is seconds):\n# Load none bfq\n  10r-seq  2.1   0.7   1.1\n", "3: '10r-seq", "elapsed_s"),
         (

@@ -11,6 +11,7 @@ AMOUNTS = frozenset(
         *("size", "filesize", "threads", "numthreads", "jobs", "numjobs", "njobs", "clients", "processes", "procs"),
         *("concurrency", "workers", "rwmixread", "readahead", "readaheadkb", "ra"),
         *("objectsize", "disks", "numdisks", "drives", "nodes", "hosts", "cores", "cpus", "connections", "streams"),
+        *("load", "offeredload", "targetload"),
     )
 )
 """In lower case, less spaces, signs and units."""
@@ -21,12 +22,17 @@ BLOCK_SIZES = frozenset(("bs", "blocksize", "recordsize", "reclen", "requestsize
 SIZE = re.compile(r"(?P<count>\d{1,12}+)(?P<unit>[kKmMgGtT])(?:i?B)?")
 """As tools take it: powers of 1,024, whichever letters follow."""
 _UNIT = re.compile(r"[(\[].*")
+_NUMBER_OF = re.compile(
+    r"\s*(?:#|no\.|nr|num(?:ber)?) ?(?:of )?(?:\w+ )?(?P<what>[a-z]+)(?: per \w+)?\s*", re.IGNORECASE
+)
 _NUMBERED = re.compile(r"(?P<name>[A-Za-z][A-Za-z _-]*?)[ _=-]?(?P<amount>\d+(?:\.\d+)?(?:[kKMGT]i?B?|[num]?s)?)")
 
 
 def plain(name: str) -> str:
-    """`Queue Depth` -> `queuedepth`, `bs (KiB)` -> `bs`."""
-    return re.sub(r"[\W_]", "", _UNIT.sub("", name)).lower()
+    """`Queue Depth` -> `queuedepth`, `bs (KiB)` -> `bs`, `# of Server Threads` -> `threads`."""
+    bare = _UNIT.sub("", name)
+    counted = _NUMBER_OF.fullmatch(bare)
+    return re.sub(r"[\W_]", "", counted["what"] if counted else bare).lower()
 
 
 def named_amount(name: str) -> tuple[str, str] | None:

@@ -18,6 +18,7 @@ from iolab.files.importer.columns import (
     stated_in,
     states_time,
 )
+from iolab.files.importer.durations import seconds
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_lines
 from iolab.files.importer.quantity_cell import NAME_OF_SPREAD, quantities, several, without_spread
@@ -41,8 +42,12 @@ _SPREAD = re.compile(r"(?<=[\d%]) \([\d.]++ ?%?\)(?=\s|$)")
 """`1021.3 (12.1)`, where the text says what stands in brackets."""
 _ENTRY = re.compile(r"\s*[-*\u2022] ")
 """Of a list: no line of names."""
+_GOES_ON = re.compile(r"(?:and|or|of|to|with|the)\b")
+"""A sentence that has two spaces somewhere."""
 _KERNEL = re.compile(r"[2-7]\.\d{1,2}(?:\.\d{1,3})?(?:-\w+)?")
 """A version that is called like a figure, in a line of nothing else."""
+_WORD = re.compile(r"(?<!\S)[-+~]?\d[\d.,]*+ (?:[kKMGT]?i?B/s(?:ec)?|[nmuµ]?s|[kM]?IOPS|ops/s(?:ec)?)(?!\S)|\S+")
+"""A figure with its unit is one."""
 _NAMED_ROW = re.compile(r"(?P<name>\S[^:]{0,100}):\s+(?P<figures>\d\S*(?:\s+\d\S*)*)$")
 """`patched, 128 KiB: 3.1 2.4 47.3%`, whatever spaces are in the name."""
 
@@ -56,6 +61,8 @@ class _Found:
     header: list[str]
     context: list[str]
     """The lines above, the nearest first."""
+    names_joined: list[str] | None = None
+    """The names that several lines state together, if they do."""
     are_words: bool = False
     """Whether single spaces part its columns."""
     names: int = 1
@@ -82,13 +89,15 @@ class _Found:
         """Whether the line is a row: as many columns as the heading has, parted by two spaces or more, or as many
         words. The first row decides."""
         text = _MARKED.sub("", text.rstrip())
+        if len(set(self.header)) < len(self.header):
+            return False
         if self.has_spreads and _SPREAD.search(text):
             self.left_out["spreads in brackets are left out: they are no rounds"] = None
             text = _SPREAD.sub("", text)
         if (change := _CHANGE.search(text)) and len(_cells(text)) > len(self.header):
             self.left_out["changes behind rows are left out: they are computed anew"] = None
             text = text[: change.start()]
-        cells, words, heading = _cells(text), text.split(), self.text.split()
+        cells, words, heading = _cells(text), _WORD.findall(text), self.text.split()
         if (named := _NAMED_ROW.match(text)) and len(figures := named["figures"].split()) == len(self.header) - 1:
             cells = [" ".join(named["name"].split()), *figures]
         if not self.rows and not self.header[0] and len(cells) == len(self.header) - 1:
@@ -115,7 +124,11 @@ def _cells(text: str) -> list[str]:
 
 def _figures(cells: list[str]) -> bool:
     return all(
-        cell.lower() in ABSENT or RATIO.fullmatch(cell) or quantities(bare := without_spread(cell)) or several(bare)
+        cell.lower() in ABSENT
+        or RATIO.fullmatch(cell)
+        or seconds(cell, is_duration=True)
+        or quantities(bare := without_spread(cell))
+        or several(bare)
         for cell in cells
     )
 
@@ -135,16 +148,31 @@ def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
             continue
         if found is not None and len(found.rows) >= ROWS_MIN:
             yield found
-        header = _header(line, found)
-        found = _Found(line.number, line.text, header, above[: -CONTEXT_LINES - 1 : -1]) if header else None
+        own = _header(line)
+        joined = _joined(found, line, own)
+        context = above[: -CONTEXT_LINES - 1 : -1]
+        found = _Found(line.number, line.text, joined or own, context, joined) if own else None
         if text:
             above.append(text)
     if found is not None and len(found.rows) >= ROWS_MIN:
         yield found
 
 
-def _header(line: Line, above: _Found | None) -> list[str]:
-    """The names in a line that begins a table, or that ends the heading begun `above`; none if it is no such line."""
+def _joined(above: _Found | None, line: Line, names: list[str]) -> list[str] | None:
+    """The names of the line with those of the heading begun `above`; None if it does not go on here."""
+    if above is None or not names or not above.may_go_on(line):
+        return None
+    joined = of_lines(above.text, line.text)
+    if joined is None or above.names_joined is None:
+        return joined
+    # Of three lines, the last two have a name for each column.
+    if len(names) != len(above.names_joined):
+        return None
+    return [" ".join(filter(None, pair)) for pair in zip(above.names_joined, names, strict=True)]
+
+
+def _header(line: Line) -> list[str]:
+    """The names in a line that may be a heading, or a part of one; none if it is no such line."""
     cells = _cells(line.text)
     columns = max(len(cells), len(line.text.split()) - 1)
     is_title = line.text.rstrip().endswith(":")
@@ -156,17 +184,15 @@ def _header(line: Line, above: _Found | None) -> list[str]:
         or (line.text[:1].isspace() and all(map(_KERNEL.fullmatch, cells)))
     )
     is_entry = bool(_ENTRY.match(line.text))
-    if is_title or is_entry or columns < COLUMNS_MIN or (has_figures and not are_names):
+    goes_on = any(map(_GOES_ON.match, cells[1:]))
+    if is_title or is_entry or goes_on or columns < COLUMNS_MIN or (has_figures and not are_names):
         return []
-    names = cells if line.text[:1].strip() else ["", *cells]
-    if above is not None and above.may_go_on(line):
-        names = of_lines(above.text, line.text) or names
-    # Columns of one name are told apart by what stands above them, if it is sure what.
-    return names if len(set(names)) == len(names) else []
+    return cells if line.text[:1].strip() else ["", *cells]
 
 
 def _of_results(found: _Found) -> bool:
-    have_units = any(MEASURED.search(cell) for row in found.rows for cell in row[found.names :])
+    cells = [cell for row in found.rows for cell in row[found.names :]]
+    have_units = any(MEASURED.search(cell) or seconds(cell, is_duration=True) for cell in cells)
     is_stated = any(OF_RESULT.search(line) or states_time(line) for line in found.context)
     are_metrics = any(OF_RESULT.search(row[0].replace("_", " ")) for row in found.rows)
     return bool(have_units or any(map(OF_RESULT.search, found.header)) or is_stated or are_metrics)

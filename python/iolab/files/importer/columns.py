@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from iolab.domain import parameter
-from iolab.files.importer.quantity_cell import LATENCY, WAY, quantity, unit_of, without_unit
+from iolab.files.importer.quantity_cell import LATENCY, THINGS, WAY, quantity, unit_of, without_unit
 
 OF_RESULT = re.compile(
     r"\b[km]?iops\b|bandwidth|\bbw\b|throughput|\b[kmg]i?b(?:ytes)?/s|\blatency\b|\bc?lat\b|\bp9\d|\b(?:ops|req|tx|obj|files)/s"
@@ -15,7 +15,7 @@ OF_RESULT = re.compile(
     re.IGNORECASE,
 )
 """A metric of I/O, or its unit."""
-MEASURED = re.compile(r"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|(?:ops|completions)/s(?:ec)?)\b")
+MEASURED = re.compile(rf"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|(?:[kKMG] ?)?{THINGS}s?/s(?:ec)?)\b")
 """A rate or a latency; seconds stand in many a sentence."""
 OF_TEST = re.compile(
     rf"seq|rand|rnd|{WAY}|\bmixed\b|^total$|\b\d+ ?[km]i?b?(?:qd\d+)?\b"

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from iolab.files.importer.durations import clock_s
 from iolab.files.importer.format import Format
+from iolab.files.importer.quantity_cell import quantity
 from iolab.files.importer.results import MAIN, Results, Row, Table
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import number
@@ -27,7 +29,7 @@ UNITS = {
     unit: scale
     for units in (
         {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12},
-        {"ns": 1.0, "us": US, "ms": MS, "s": 1e9, "min": 60e9},
+        {"ns": 1.0, "us": US, "µs": US, "ms": MS, "s": 1e9, "min": 60e9},
         {"B": 1.0, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 2.0**40, "kB": KB, "MB": MB, "GB": GB},
     )
     for unit, scale in units.items()
@@ -38,8 +40,6 @@ NUMBER = r"(?:(?:[.,]?\d){1,40}+(?:[eE][-+]?\d{1,3}+)?+)"
 _BEGINS = r"\s*+(?:[-*\u2022] )?(?:"
 """Of a line, also as an item of a list."""
 PHASE_MAX = 80
-_PART = re.compile(r"([\d.]++)([nmµu]s|[hms])")
-_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
 
 class Figure(NamedTuple):
@@ -329,11 +329,13 @@ def _with_point(text: str) -> str:
 
 
 def _value(text: str, scale: float) -> float | None:
-    """`475k` of a column in KiB is 475; of any other, 475,000. `2m5.755s` are seconds."""
+    """`475k` of a column in KiB is 475; of any other, 475,000. `2m5.755s` and `2:05` are seconds."""
+    if ":" in text:
+        clock = clock_s(text)
+        return None if clock is None else clock * scale
     if text.endswith("s"):
-        parts = [(number(found[1]), _SECONDS[found[2]]) for found in _PART.finditer(text)]
-        seconds = [value * unit for value, unit in parts if value is not None]
-        return sum(seconds) * scale if len(seconds) == len(parts) else None
+        known = quantity(text)
+        return known.value / 1e9 * scale if known is not None and known.metric == "ns" else None
     bare = text.rstrip("kmg")
     value = number(bare)
     if value is None or bare == text:

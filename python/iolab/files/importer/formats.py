@@ -50,6 +50,7 @@ from iolab.files.importer.mountstats import FORMAT as MOUNTSTATS
 from iolab.files.importer.mountstats import is_single_snapshot
 from iolab.files.importer.mpstat import FORMAT as MPSTAT
 from iolab.files.importer.older_tools import FORMATS as OLDER_TOOLS
+from iolab.files.importer.own_benchmarks import FORMATS as OWN_BENCHMARKS
 from iolab.files.importer.pgbench import FORMAT as PGBENCH
 from iolab.files.importer.pgbench import LOG_FORMAT as PGBENCH_LOG
 from iolab.files.importer.pgbench import thread_of
@@ -115,6 +116,7 @@ FORMATS: dict[str, Format] = {
         *LOAD_TOOLS,
         *SERVER_TOOLS,
         *OLDER_TOOLS,
+        *OWN_BENCHMARKS,
         VDBENCH_FLAT,
         DSTAT,
         PHORONIX,

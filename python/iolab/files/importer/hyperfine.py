@@ -152,10 +152,15 @@ _IN_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 
 
 def _parse_printed(source: Source, results: Results) -> None:
+    """Commands are settings; where each comes again, what stands above them is."""
     row: Row | None = None
+    count = Counter(found["command"] for text in source.text_lines if (found := _PRINTED.match(text)))
+    come_again = len(set(count.values())) == 1 and 1 not in count.values()
     for line in source.lines(results.problem):
         if found := _PRINTED.match(line.text):
-            row = results.table(line.number).row(found["command"][:NAME_MAX], WORKLOAD)
+            command = found["command"][:NAME_MAX]
+            names = (source.stem_without_round, command) if come_again else (command, WORKLOAD)
+            row = results.table(line.number).row(*names)
         elif row is not None and (found := _SUMMARY.match(line.text) or _RANGE.match(line.text)):
             groups = found.groupdict()
             for key, metric in (SUMMARIES | CPU_MEANS).items():
@@ -169,6 +174,7 @@ PRINTED = Format(
     recognises=lambda source: source.has_line(_SUMMARY),
     parse=_parse_printed,
     words=("Benchmark 1", "Time (mean", "Range (min", "[User:"),
+    titled=True,
 )
 FORMAT = Format(
     name="hyperfine",

@@ -15,11 +15,13 @@ from iolab.domain import parameter
 from iolab.files.importer.columns import CHANGES, OF_RESULT, OF_TEST, SETTINGS
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.dotted import dotted, settings_in
+from iolab.files.importer.durations import in_seconds
 from iolab.files.importer.format import Format
 from iolab.files.importer.quantity_cell import (
     LATENCY,
     REQUESTS_PER_S,
     STATISTIC,
+    THINGS,
     Quantity,
     quantities,
     quantity,
@@ -95,7 +97,9 @@ _FIGURE_ALONE = re.compile(
 _OF_FIO = re.compile(r"\s*[sc]?lat\s*\([mun]?sec\)\s*: min=")
 """Latencies; which of the rates above they belong to is not known."""
 _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
-_COUNTS_REQUESTS = re.compile(rf"(?:\b|(?<=[\dkM]))(?:{'|'.join(REQUESTS_PER_S)})\b", re.IGNORECASE)
+_COUNTS_REQUESTS = re.compile(
+    rf"(?:\b|(?<=[\dkM]))(?:(?:{'|'.join(REQUESTS_PER_S)})\b|{THINGS}s?/s(?:ec)?\b)", re.IGNORECASE
+)
 _OF_RATE = r"iops|rps|qps|tps|i/os? per second|bandwidth|bw|throughput|rate|speed|average|avg|mean"
 _RATE_WORDS = re.compile(rf"\b(?:{_OF_RATE})\b|\b[kmg]?i?b/s(?:ec)?\b", re.IGNORECASE)
 """The least and the greatest rate are no rounds of the mean."""
@@ -109,7 +113,8 @@ _OF_TIME = re.compile(
     r"(?:\b|_)(?:duration|elapsed|run[ _]?time|(?:total|wall|real|execution)[ _]time)(?:\b|_)", re.IGNORECASE
 )
 OF_SETTING = re.compile(
-    r"[%<>]|time-?outs?|interval|delay|period|sleep|budget|target|limit|threshold|slice|window|every|frequency|step|expire",
+    r"[%<>]|time-?outs?|interval|delay|period|sleep|budget|target|limit|threshold|slice|window|every|frequency|step|expir"
+    r"|warm|ramp|settle|\b(?:uptime|eta|ttl|age|remaining)\b",
     re.IGNORECASE,
 )
 """Times that were asked for, and shares that took as long."""
@@ -151,11 +156,12 @@ def entries(text: str) -> list[Entry]:
 
 def is_labelled(text: str) -> bool:
     """Whether the line is a label, a colon or the like, and a figure that means something."""
-    return bool(_LINE.match(text) and entries(text))
+    return bool(_LINE.match(in_seconds(text)) and entries(text))
 
 
 def _parts(text: str) -> list[Entry | None]:
     """Each figure of a line, None for one that means nothing beside its label."""
+    text = in_seconds(text)
     found = _LINE.match(text)
     if found is None:
         return [*_statistics(text)] or [*_pairs(text)] or [*_alone(text)]
@@ -273,9 +279,9 @@ def _spelled_out(found: re.Match[str]) -> str:
 
 
 def _time(label: str, one: Quantity) -> Entry | None:
-    """What took less than a second, by its label: `per-sector: 12 us`."""
+    """What took so long, by its label: `per-sector: 12 us`, `copy files: 12.3 s`."""
     is_named = bool(_METRIC_WORDS.sub(" ", label).strip(" -,()"))
-    if one.metric != "ns" or not 0 < one.value < 1e9 or not is_named or OF_SETTING.search(label):
+    if one.metric != "ns" or not one.value > 0 or not is_named or OF_SETTING.search(label):
         return None
     _, op, plain = metric_of(label)
     return Entry(OF_NO_NAME, op, f"{plain}_ns", one.value)
@@ -387,12 +393,13 @@ def _changed(lines: Sequence[Line]) -> set[int]:
         said = [found for _, found in block]
         known.update({one._replace(value=0.0) for found in said for one in found})
         kinds = {tuple((one.op, one.metric) for one in found) for found in said}
-        names = [one.name for found in said for one in found[:1]]
+        names = [one.setting or one.name for found in said for one in found[:1]]
         are_names = not any(
             name.partition("[")[0] == OF_NO_NAME or OF_TEST.search(name) or re.fullmatch(NUMBERED_ROUND, name)
             for name in names
         )
-        have_one = all(len({one.name for one in found}) == 1 and not found[0].setting for found in said)
+        have_one = all(len({one.name for one in found}) == 1 for found in said)
+        have_one = have_one and not all(found[0].setting for found in said)
         if len(kinds) == 1 < len(names) == len(set(names)) and are_names and have_one:
             changed |= dict(block)
     again = any(known[one._replace(value=0.0)] > 1 for found in changed.values() for one in found)

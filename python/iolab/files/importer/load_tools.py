@@ -197,7 +197,8 @@ DD = figures_format(
     cut=r"\d++ bytes \([^()]*+\) copied(?:, [\d.]*+)?\s*+$",
     rules=[
         rule(r"\d++\+\d++ [^\s\d]", counts=True),
-        rule(rf"{_SHELL}dd (?P<workload>\w+=\S.{{0,120}}?)\s*+$"),
+        # Below it, zsh's time repeats it.
+        rule(rf"{_SHELL}dd (?P<workload>\w+=\S(?!.*\ds user\b).{{0,120}}?)\s*+$"),
         rule(
             _DD_COPIED,
             begins=True,

@@ -85,21 +85,26 @@ class Posting:
     def __init__(self, lines: Sequence[str]) -> None:
         self._is_encoded = _looks_encoded(lines)
         """From the first line on; a header begins it elsewhere."""
-        self._prefix = log_prefix([line for _, line in self._decoded(enumerate(lines))])
+        decoded = [line for _, line in self._decoded(enumerate(lines))]
+        first = log_prefix(decoded)
+        # A change that adds remarks has both before each line.
+        second = log_prefix([first.sub("", line, count=1) for line in decoded]) if first else None
+        self._prefixes = [one for one in (first, second) if one]
         self._indent = _MESSAGE_INDENT if _is_message(lines) else ""
         self._has_commits = any(_COMMIT.match(line) and _OF_COMMIT.match(below) for line, below in pairwise(lines))
 
     @property
     def is_wrapped(self) -> bool:
         """Whether lines differ from those before by more than marks of quoting."""
-        return self._is_encoded or self._prefix is not None
+        return self._is_encoded or bool(self._prefixes)
 
     def lines(self, lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
         """The lines as they were before, each with the number of the first that it stood in."""
         is_change = False
         for number, text in self._decoded(lines):
-            found = self._prefix.match(text) if self._prefix else None
-            shown = plain(text[found.end() :] if found else text)
+            for prefix in self._prefixes:
+                text = text[found.end() :] if (found := prefix.match(text)) else text
+            shown = plain(text)
             shown = shown.removeprefix(_MESSAGE_INDENT if self._has_commits else self._indent)
             if fence := _FENCE.match(shown):
                 is_change = bool(_OF_CHANGE.match(fence["rest"]))

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from iolab.files.importer.durations import seconds
 from iolab.files.importer.text import number
 
-_THINGS = r"(?:file|op|req|request|object|obj|IO|io|transaction|txn?|completion|commit|event|insert)"
+THINGS = (
+    r"(?i:file|op|operation|req|request|object|obj|IO|io|transaction|txn?|completion|commit|event|insert|elem|row|record"
+    r"|fsync|sync|message|msg|key|val|value|item|page|call|lookup|create|delete|read|write|stat)"
+)
 _CELL = re.compile(
     r"(?P<number>[-+]?[\d.,]{1,40}+(?:e[-+]\d{1,3}+)?+)\s*+"
-    rf"(?P<unit>(?:[kKM] ?)?{_THINGS}s?/s(?:ec)?"
-    rf"|[mnuµμ]?s/{_THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,5}}+(?i:/s(?:ecs?)?|/seconds?|ps)?)\Z"
+    rf"(?P<unit>(?:[kKMG] ?)?{THINGS}s?/s(?:ec)?"
+    rf"|[mnuµμ]?s/{THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,5}}+(?i:/s(?:ecs?)?|/seconds?|ps)?)\Z"
 )
 _TWO = re.compile(
     r"(?P<first>[^()]{1,40}?)\s*+\((?P<inside>[^()]{1,40})\)\Z"
@@ -38,12 +42,8 @@ _AMOUNT = re.compile(r"[\d.,]{1,20} ?[kKMGT]i?B")
 _LONG = (("nano", "ns"), ("micro", "us"), ("milli", "ms"), ("", "s"))
 _TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3, "ms": 1e6, "msec": 1e6, "s": 1e9, "sec": 1e9}
 _TIMES |= {f"{word}second{end}": _TIMES[unit] for word, unit in _LONG for end in ("", "s")}
-_EACH = re.compile(rf"(?P<prefix>[kKM]?) ?{_THINGS}s?/s(?:ec)?|(?P<time>[mnuµμ]?s)/{_THINGS}")
+_EACH = re.compile(rf"(?P<prefix>[kKMG]?) ?{THINGS}s?/s(?:ec)?|(?P<time>[mnuµμ]?s)/{THINGS}")
 """`25.8 files/s`, `38.80 ms/file`."""
-_MINUTES = re.compile(
-    r"(?P<minutes>\d{1,5})(?:m(?:in)? ?(?P<seconds>\d{1,2}(?:\.\d{1,6})?)s|:(?P<behind>\d\d(?:\.\d{1,6})?) ?min)"
-)
-"""`4m30s`, as `time` prints it, `4min30s` and `4:30 min`."""
 LATENCY = re.compile(r"(?:\b|_)c?lat(?:\b|_)|c?latency(?![a-z])", re.IGNORECASE)
 _PERCENTILE = re.compile(
     r"(?<![a-z0-9])(?:p(?P<after>\d\d(?:[._]?9{1,2})?)"
@@ -171,8 +171,8 @@ def quantities_below(cell: str, header: str) -> list[Quantity]:
 
 def quantity(cell: str) -> Quantity | None:
     """The quantity in a cell; None if it holds something else. `MB` is 10^6 bytes, `MiB` 2^20."""
-    if long := _MINUTES.fullmatch(cell.strip()):
-        return Quantity((int(long["minutes"]) * 60 + float(long["seconds"] or long["behind"])) * 1e9, "ns")
+    if (duration := seconds(cell.strip())) is not None:
+        return Quantity(duration * 1e9, "ns")
     found = _CELL.match(_APART.sub("", _ABOUT.sub("", cell.strip(), count=1)))
     value = number(found["number"]) if found else None
     if found is None or value is None:

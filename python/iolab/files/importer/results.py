@@ -144,6 +144,7 @@ class Table:
     room: FigureBudget
     titled: bool = False
     """Whether a title in the text above it may name its setting."""
+    format: str = ""
     rows: list[Row] = field(default_factory=list)
 
     def row(self, setting: str, workload: str, phase: str = MAIN) -> Row:
@@ -203,6 +204,8 @@ class Results:
         """Metrics that a table shows unasked, though neither more nor less of them is better."""
         self.titled = False
         """Whether the format that is being read prints no line that looks like a title."""
+        self.format = ""
+        """Its name."""
         self._stem = ""
         self._unnamed: Unnamed | None = None
         self._source_number = -1
@@ -232,7 +235,7 @@ class Results:
         self, line: int, *, caption: str | None = None, repeats: Literal["rounds", "variants"] = "rounds"
     ) -> Table:
         """A new table that starts at `line`."""
-        table = Table(line, caption, repeats, self._room, self.titled and repeats == "rounds")
+        table = Table(line, caption, repeats, self._room, self.titled and repeats == "rounds", self.format)
         self._tables.append(table)
         return table
 
@@ -275,11 +278,12 @@ class Results:
 
     def _close(self) -> None:
         tables = sorted((table for table in self._tables if table.rows), key=lambda table: table.line)
+        _name_by_formats(tables)
         if self._unnamed is not None:
             paths = self._without_paths(tables, self._unnamed)
             self._name_by_commands(tables, self._unnamed, paths)
             if not self._unnamed.is_labelled:
-                self._name_by_titles(tables, self._unnamed)
+                self._name_by_titles(tables, self._unnamed, paths)
             for row in (row for table in tables for row in table.rows):
                 if row.setting == self._unnamed.setting:
                     row.setting = paths.get(id(row), row.setting)
@@ -345,7 +349,7 @@ class Results:
                 row.workload, found[id(row)] = apart[row.workload]
         return found
 
-    def _name_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
+    def _name_by_titles(self, tables: list[Table], unnamed: Unnamed, paths: Mapping[int, str]) -> None:
         """Tables of the same measurement under different titles are of different settings; of different workloads, if
         the titles differ by what was done."""
         tables = [table for table in tables if table.repeats == "rounds"]
@@ -365,10 +369,11 @@ class Results:
             above = titles.bare([table.line for table in tables], min(map(len, places)))
             if _differ(above, places) and any(above[line] is None for of_place in places for line in of_place):
                 first = next(title for title in above.values() if title)
-                self.problem(
-                    f"'{first}' may name a setting, and not all results have such a line above: all are rounds of one; "
-                    "a line that ends in a colon above each names its setting"
-                )
+                if not paths:
+                    self.problem(
+                        f"'{first}' may name a setting, and not all results have such a line above: all are rounds of "
+                        "one; a line that ends in a colon above each names its setting"
+                    )
                 return
         if _differ(above, places):
             are_tests = differ_by_tests([title for title in above.values() if title])
@@ -479,6 +484,14 @@ def _are_apart(titles: dict[int, str | None], lines: Collection[int]) -> bool:
     """Whether each of the tables at those lines has a title of its own."""
     of_lines = {titles[line] for line in lines}
     return None not in of_lines and len(of_lines) == len(lines)
+
+
+def _name_by_formats(tables: Sequence[Table]) -> None:
+    """How long a command took is no round of what it printed itself, as with `time dd`."""
+    others = {row.workload for table in tables if table.format != "time" for row in table.rows}
+    for row in (row for table in tables if table.format == "time" for row in table.rows):
+        if row.workload in others:
+            row.workload = f"time {row.workload}"
 
 
 def _differ(titles: dict[int, str | None], places: Sequence[tuple[int, ...]]) -> bool:

@@ -22,7 +22,7 @@ _SETS = re.compile(
 _OF_CACHE = re.compile(r"drop_caches")
 _OBSERVES = re.compile(r"(?:\S+/)?(?:iostat|vmstat|sar|mpstat|pidstat|dstat|zpool|pgbench)\b")
 """Tools whose arguments are how long and how often to look, and pgbench, whose output states its own."""
-_PATH = re.compile(r"[^=\s]{0,40}=?/\S+")
+_PATH = re.compile(r"(?:[^=:\s/]{0,40}[=:])?(?:~|\.{1,2})?/\S+")
 _PREFIX = re.compile(r"(?:sudo|time|nice|numactl|taskset)\s+")
 NAME_MAX = 80
 
@@ -76,7 +76,7 @@ def path_apart(commands: Sequence[str]) -> Mapping[str, tuple[str, str]]:
     for command in commands:
         words = command.split()
         for place, word in enumerate(words):
-            if "/" in word and _PATH.fullmatch(word):
+            if _PATH.fullmatch(word):
                 option, _, path = word.rpartition("=")
                 rest = " ".join(words[:place] + words[place + 1 :])
                 alike.setdefault((place, option, rest), {})[command] = path

@@ -25,6 +25,7 @@ _PART_HEADING = re.compile(
 )
 """Where a report is posted from on whose beginning is left out."""
 _MIB = re.compile(r"\s++(?:read|written), MiB/s:\s++\d")
+_FURTHER = re.compile(r"General statistics:|Throughput:|Threads started!|Test execution summary:")
 _COMMAND = re.compile(r"(?:[$#>] )?(?:\S*/)?sysbench\s.*--")
 _OPTION = re.compile(r"--(?P<name>[\w-]{1,40}+)=(?P<value>\S{1,80}+)")
 _THREADS = re.compile(r"Number of threads:\s++(?P<count>\d{1,9}+)\s*+$")
@@ -42,8 +43,8 @@ _TESTS = {
 """A line of the report -> what the workload is called."""
 _PRIMES = re.compile(r"Prime numbers limit:\s++\d")
 _BLOCK = re.compile(r"\s*+[Bb]lock size:?\s++(?P<size>\d{1,9}+[KM]?(?:iB|b)?)\s*+$")
-_FIELD = re.compile(r"\s++(?P<name>[a-z0-9][\w ,/().]*?):\s++(?P<value>\d[\d.]*+)(?P<unit>m?s)?\s*+$")
-_PER_SECOND = re.compile(r"\s++(?P<name>[a-z ]+):\s++(?P<count>\d{1,15}+)\s++\((?P<rate>[\d.]++) per sec\.\)")
+_FIELD = re.compile(r"\s*+(?P<name>[a-z0-9][\w ,/().]*?):\s++(?P<value>\d[\d.]*+)(?P<unit>m?s)?\s*+$")
+_PER_SECOND = re.compile(r"\s*+(?P<name>[a-z ]+):\s++(?P<count>\d{1,15}+)\s++\((?P<rate>[\d.]++) per sec\.\)")
 _OPERATIONS = re.compile(r"Total operations: \d{1,15}+ \(\s*+(?P<rate>[\d.]++) per second\)")
 _TRANSFERRED = re.compile(r"[\d.]++ MiB transferred \((?P<rate>[\d.]++) MiB/sec\)")
 _OLD_TRANSFERRED = re.compile(
@@ -258,9 +259,7 @@ def _recognises(source: Source) -> bool:
     if source.has_line(_MIB):
         return True
     began = source.has_line(_BEGIN) or any(_PART_HEADING.match(line.strip()) for line in source.text_lines)
-    return began and any(
-        line.startswith(("General statistics:", "Throughput:", "Threads started!")) for line in source.text_lines
-    )
+    return began and any(map(_FURTHER.match, source.text_lines))
 
 
 FORMAT = Format(

@@ -29,6 +29,7 @@ from iolab.files.importer.columns import (
 )
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import METRIC_COLUMN, ROUND, SETTING, WORKLOAD
+from iolab.files.importer.durations import STATED, seconds
 from iolab.files.importer.listed import OF_NO_NAME as OF_ALL
 from iolab.files.importer.listed import Entry, elapsed, named
 from iolab.files.importer.quantity_cell import (
@@ -77,6 +78,9 @@ _OF_PARAMETER = re.compile(r"\d++(?: ?[*x\u00d7/:+] ?\d++)*+")
 """`64`, `16*20`, `70/30`: how much was done, and no name."""
 _DURATION = re.compile(r"(?:\d+h ?)?\d+m|\d+(?::\d\d){1,2}")
 """`1h51m`, `7m` and `07:19`, which may be minutes or hours, and no name."""
+_FIGURE = re.compile(r"[-+~<>≈]?\d")
+_OF_BYTES = re.compile(r"\d[\d.,]*+ ?[kKMGTP]i?B|\d[\d.,]*+ ?\S*/s(?:ec)?")
+"""`9,522 MiB`, `12 widgets/s`: how much was done, or a rate of something unknown, and no name."""
 _BETWEEN_UNITS = re.compile(r"\s+/\s+")
 _CPU_SHARE = re.compile(r"%? ?CPU? ?%?", re.IGNORECASE)
 _KIB_PER_S = re.compile(r"\bK/s(?:ec)?\b", re.IGNORECASE)
@@ -85,14 +89,14 @@ _SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
 
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     """Adds a table of text: names of columns, and cells below them."""
-    rows = _without_numbers(rows, results, table.line)
+    rows = _with_durations(header, _without_numbers(rows, results, table.line))
     header, rows = _with_unit_of_corner(*_with_row_of_units(header, rows))
     header, rows = _of_rounds(header, rows, results, table.line)
     header, rows = _with_unit_of_all(_without_prefix(list(map(without_spread_name, header))), rows)
     header, rows = _with_units(*_by_way(_spelled_out(header), rows))
     header, rows = _by_statistic(header, rows, results, table.line)
     header, rows = _without_repeated(_of_cpu(header), rows, results, table.line)
-    header, rows = _without_spreads(header, rows, results, table.line)
+    header, rows = _without_remarks(*_without_spreads(header, rows, results, table.line))
     whole = len(header)
     header, rows = without_changes(header, rows)
     if len(header) < whole:
@@ -129,6 +133,24 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         results.problem(
             f"{counted(len(left_out), 'cell')} without a single figure, such as {left_out[0]}: left out", table.line
         )
+
+
+def _with_durations(header: list[str], rows: list[list[str]]) -> list[list[str]]:
+    """The rows with durations in seconds: `7m` is one where its column's or row's name says so, and in a table of
+    nothing else beside `1h2m`."""
+    cells = [cell for row in rows for cell in row[1:] if cell.lower() not in ABSENT]
+    are_all = any(map(seconds, cells)) and None not in [seconds(cell, is_duration=True) for cell in cells]
+    of_column = [are_all or bool(STATED.search(name)) for name in header]
+    of_row = [bool(STATED.search(row[0])) for row in rows]
+    return [
+        [row[0], *(_in_seconds(cell, of_column[place] or is_stated) for place, cell in enumerate(row[1:], 1))]
+        for row, is_stated in zip(rows, of_row, strict=True)
+    ]
+
+
+def _in_seconds(cell: str, is_duration: bool) -> str:
+    value = seconds(cell, is_duration=is_duration)
+    return cell if value is None else f"{value:.9g} s"
 
 
 def _with_unit_of_corner(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
@@ -258,6 +280,13 @@ def _without_spreads(
         return header, rows
     results.problem("columns of spreads are left out: they are no rounds", line)
     return [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
+
+
+def _without_remarks(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table less text right of its last figures, where names or counts stand left of them."""
+    end = 1 + max((place for row in rows for place, cell in enumerate(row) if _FIGURE.match(cell)), default=0)
+    are_named = any(_is_text(row[0]) for row in rows) or _counts(header[0], [row[0] for row in rows])
+    return (header[:end], [row[:end] for row in rows]) if end > 2 and are_named else (header, rows)
 
 
 def _without_repeated(
@@ -476,7 +505,7 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
         setting_name = name or source.stem_without_round
         called = OF_NO_NAME if workload is None else row[workload]
         if cases:
-            called += f"[{','.join(f'{header[place]}={row[place]}' for place in cases)}]"
+            called += f"[{','.join(f'{without_unit(header[place]).strip()}={row[place]}' for place in cases)}]"
         for place, cell in enumerate(row):
             if place in special or place in cases or not header[place]:
                 continue
@@ -576,6 +605,6 @@ def _is_text(cell: str) -> bool:
 def _names_rows(cells: list[str], *, is_first: bool) -> bool:
     """Whether a column may name what its rows are: a number among names is one, a remark among figures is none."""
     written = [cell for cell in cells if cell and cell.lower() not in ABSENT]
-    none = (_FIGURES, _OF_PARAMETER, _DURATION)
+    none = (_FIGURES, _OF_PARAMETER, _DURATION, *(() if is_first else (_OF_BYTES,)))
     names = sum(_is_text(cell) and not any(one.fullmatch(cell) for one in none) for cell in written)
     return names > 0 if is_first else 2 * names > len(written)

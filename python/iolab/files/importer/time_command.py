@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from iolab.files.importer.durations import clock_s
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Row
 from iolab.files.importer.source import Line, Source
@@ -41,7 +42,8 @@ _FAULTS = re.compile(
     r"\((?P<major>\d{1,15}+)major\+(?P<minor>\d{1,15}+)minor\)"
 )
 _PROMPT = re.compile(
-    r"(?:\S{0,80}?[#$%>+]\s|\d{1,2}[.)] )?\s*+(?:sudo )?time\s++(?!-p\s*+$)(?P<command>\w\S*+ \S.{0,120}?)\s*+$"
+    r"(?:\S{0,80}?[#$%>+]\s|\d{1,2}[.)] )?\s*+(?:sudo |env )?time\s++(?!-p\s*+$)"
+    r"(?P<command>[\w./~]\S*+ \S.{0,120}?)\s*+$"
 )
 """The line above what bash, zsh and busybox print, which `set -x` marks with a plus sign."""
 _EXIT = re.compile(r"\s*+(?:Command exited with non-zero status|Exit status:)\s++(?P<status>\d{1,9}+)\s*+$")
@@ -99,7 +101,7 @@ class _Reader:
 
     def _field(self, row: Row, name: str, value: str) -> None:
         if name == _ELAPSED:
-            row.add("elapsed_s", _clock_s(value), absent=f"{value[:QUOTED_MAX]} is no time")
+            row.add("elapsed_s", clock_s(value), absent=f"{value[:QUOTED_MAX]} is no time")
         elif name == "Percent of CPU this job got":
             row.add("cpu_percent", number(value.rstrip("%")), absent="too short to show it")
         elif name in _METRICS:
@@ -123,7 +125,7 @@ class _Reader:
     def _default(self, line: Line, found: re.Match[str]) -> None:
         known = found.groupdict()
         row = self._begin(line, known.get("command") or self.command)
-        row.add("elapsed_s", _clock_s(found["elapsed"].replace(",", ".")), absent="no time")
+        row.add("elapsed_s", clock_s(found["elapsed"].replace(",", ".")), absent="no time")
         row.add("cpu_user_s", number(found["user"].replace(",", ".")))
         row.add("cpu_system_s", number(found["system"].replace(",", ".")))
         row.add("cpu_percent", number(found["percent"]), absent="too short to show it")
@@ -145,17 +147,6 @@ class _Reader:
             self.row.fault(f"the command ended with exit status {status}")
         else:
             self.exit_status = status
-
-
-def _clock_s(text: str) -> float | None:
-    """`1:02:03` or `2:03.45` -> seconds."""
-    seconds = 0.0
-    for part in text.split(":"):
-        value = number(part)
-        if value is None:
-            return None
-        seconds = 60 * seconds + value
-    return seconds
 
 
 def _parse(source: Source, results: Results) -> None:

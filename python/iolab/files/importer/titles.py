@@ -51,7 +51,7 @@ _QUOTED = re.compile(r"\s*+[\"\u201c](?P<text>[^\"\u201c\u201d]+)[\"\u201d]\s*+"
 ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
 _OF_TOOL = re.compile(
     r"[#$|/]|(?:real|user|sys) +\d|Compare |Test (?:if|open_sync|\S+ with) |Non-[Ss]ync|Options?:|statement latencies "
-    r"|Running the test "
+    r"|Running the test |change:$"
 )
 """Lines of tools, of commands and of remarks that look like titles."""
 _COUNT = r"(?:\d+(?:st|nd|rd|th)?|first|second|third|fourth|fifth|last)"
@@ -84,6 +84,8 @@ _BULLET = re.compile(r"^\s*[-+*•]\s+")
 
 _PROSE = re.compile(r"(?:[^\W\d_][\w'./-]*+[,;:!?)]*+(?:\s++|$)(?:\(?\d\S*+\s++)?\(?){7}")
 """Seven words or more from the line's beginning on, of which few are figures."""
+_DATED = re.compile(r"(?:[A-Z][a-z]{2} ){2}[ \d]\d \d\d:\d\d:\d\d (?:[A-Z]{2,5} )?\d{4}\s+\S")
+"""What a script writes above its next part."""
 Numbered = tuple[int, str]
 """The number of a line, and its title or text."""
 
@@ -155,7 +157,7 @@ class Titles:
         numbers = self._numbers
         between = self._lines[bisect_right(numbers, first) : bisect_left(numbers, last)]
         of_once = (text for _, text in between if self._shapes[_shape(text)] == 1)
-        found = (text.strip() for text in of_once if _PROSE.match(text.strip().replace("*", "")))
+        found = (text.strip() for text in of_once if _PROSE.match(text.strip().replace("*", "")) or _DATED.match(text))
         return next(found, None)
 
     def _first_lines(self, tables: Sequence[int], outputs: int, shapes: Counter[str]) -> list[Numbered]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from iolab.base.plain_text import counted
 from iolab.files.importer.columns import MEASURED
+from iolab.files.importer.quantity_cell import THINGS
 from iolab.files.importer.shell_commands import command_of
 
 SEEN_MAX = 60
@@ -32,7 +33,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _CLOCK = r"\d{1,3}:\d\d\.\d+|\d+m ?[\d.]+s\b"
 _TIMED = re.compile(rf"\b(?:{_CLOCK}|\d[\d.,]* ?(?:s|sec|seconds)\b)")
 _UNIT = re.compile(
-    r"(?<=\d) ?\(?(?P<figure>[kKM]? ?(?:IOPS|[TQR]PS|op(?:s|erations)?/s(?:ec)?)\b|[kKMGT]?i?(?-i:B)/s(?:ec)?\b"
+    rf"(?<=\d) ?\(?(?P<figure>[kKMG]? ?(?:IOPS|[TQR]PS|{THINGS}s?/s(?:ec)?)\b|[kKMGT]?i?(?-i:B)/s(?:ec)?\b"
     r"|[nuµm]s(?:ec)?\b|/s\b)"
     r"|(?<![A-Za-z])(?P<named>IOPS|[TQR]PS|NOPM|TPM)[ :=]{1,3}~?\d"
     rf"|(?P<clock>{_CLOCK})|\d ?(?P<time>s|sec|seconds)\b",
@@ -40,7 +41,7 @@ _UNIT = re.compile(
 )
 _NAMED = re.compile(
     r"(?<![A-Za-z])(?P<figure>IOPS|[kKMGT]?i?(?-i:B)/s(?:ec)?|ops/s(?:ec)?|TPS|QPS|RPS|NOPM|TPM)\b"
-    r"|(?:[(\[/]|\bin |, )(?P<short>[nuµm]s(?:ec)?)\b"
+    r"|(?:[(\[/]|\b(?:in|are) |, )(?P<short>[nuµm]s(?:ec)?)\b"
     r"|(?P<long>nano|micro|milli)seconds\b|(?P<time>\bseconds\b|[(\[](?:s|sec)[)\]]|\bin s\b|\btime/op\b)",
     re.IGNORECASE,
 )
