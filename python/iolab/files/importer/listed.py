@@ -125,7 +125,7 @@ _OF_REPETITIONS = re.compile(r"\b(?:runs?|rounds?|times|iterations?|trials|repea
 _STATISTIC_ALONE = re.compile(STATISTIC, re.IGNORECASE)
 SETTING = re.compile(
     rf"{CHANGES}|{SETTINGS}|old|new|none"
-    r"|with(?:out)?(?: (?:the )?patch)?|w/o?(?: patch)?"
+    r"|(?:with(?:out)?|w/o?|before|after)(?: (?:this|the|these))?(?: (?:patch(?:es|set)?|change|series|fix))?"
     r"|(?:linux[ -])?v?\d+\.\d+[\w.+-]*",
     re.IGNORECASE,
 )

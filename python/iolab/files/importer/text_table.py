@@ -547,19 +547,19 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
 
 
 def _of_one_name(header: list[str], rows: list[list[str]], known: Container[int]) -> dict[int, str]:
-    """Columns of times that are called by one metric, such as `user latency (s)` beside `system latency (s)`: they are
-    no rounds of each other."""
+    """Columns that are called by one metric, such as `user latency (s)` beside `system latency (s)`: they are no rounds
+    of each other."""
     found: dict[tuple[str, str], list[int]] = {}
     for place, name in enumerate(header):
         metrics = {
             metric
             for row in rows
             for one in quantities_below(row[place], name)
-            if one.metric == "ns" and (metric := elapsed(name, one).metric_called(without_unit(name)))
+            if one.metric and (metric := elapsed(name, one).metric_called(without_unit(name)))
         }
-        if place and place not in known and len(metrics) == 1:
-            ways = ways_in(name)
-            found.setdefault((metrics.pop(), ways[0] if ways else "all"), []).append(place)
+        ways = ways_in(name)
+        for metric in metrics if place and place not in known else ():
+            found.setdefault((metric, ways[0] if ways else "all"), []).append(place)
     again = (place for places in found.values() if len(places) > 1 for place in places)
     return {place: without_unit(header[place]).strip() for place in again}
 

@@ -74,7 +74,7 @@ DETAILS = re.compile(r"\s*+</?(?:details|summary)\b", re.IGNORECASE)
 _TITLE_TAG = re.compile(r"\s*+<(?:summary|h[1-6])\b", re.IGNORECASE)
 _BEFORE_TITLE = re.compile(
     r"(?:\S+ ){2,30}\S*[^\W\d]{4}[.!?] (?=\S)"
-    rf"|.*, (?=(?:{CHANGES}|with|without|old|new)\b[^,]*:$)",
+    rf"|.*, (?:and )?(?=(?:{CHANGES}|with|without|old|new)\b[^,]*:$)",
     re.IGNORECASE,
 )
 """What a line says before the title that it ends in: `We moved the log to NVMe. fsync tests, before:`."""

@@ -1,0 +1,107 @@
+"""Texts of kernel developers: figures before and after a change in messages of commits and in mails, and JSON of tools
+between lines of a text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from iolab.base.errors import InputError
+from test_importer import opened, value
+
+KIB, MIB = 2**10, 2**20
+MS = 1e6
+
+
+def _iostat(tps: float) -> str:
+    device = {"disk_device": "sdb", "tps": tps, "kB_read/s": 100.0, "kB_wrtn/s": 20.0, "kB_read": 5000, "kB_wrtn": 900}
+    report = {"avg-cpu": {"user": 5.0, "idle": 95.0}, "disk": [device]}
+    return json.dumps({"sysstat": {"hosts": [{"nodename": "a", "statistics": [report]}]}}, indent=1)
+
+
+def test_what_iostat_moved_in_all_is_no_rate(tmp_path: Path) -> None:
+    run = opened(tmp_path / "a.json", _iostat(30.0))
+    assert value(run, "a", "iostat sdb", "read.rate_bytes_per_s") == 100 * KIB
+    assert value(run, "a", "iostat sdb", "write.rate_bytes_per_s") == 20 * KIB
+
+
+def test_the_json_of_iostat_may_stand_in_a_text(tmp_path: Path) -> None:
+    run = opened(
+        tmp_path / "a.txt", f"$ iostat -y -o JSON 5 1\n```\n{_iostat(30.0)}\n```\nIt is idle.\n{_iostat(50.0)}\n"
+    )
+    assert value(run, "a", "iostat sdb", "iops") == 50
+    with pytest.raises(InputError, match="no whole JSON of sysstat"):
+        opened(tmp_path / "b.txt", f"output:\n{_iostat(30.0)[:-9]}")
+
+
+def test_the_mix_of_crystaldiskmark_is_no_write(tmp_path: Path) -> None:
+    line = "  RND    4KiB (Q=  1, T= 1):   {}.000 MB/s [  20000.0 IOPS] <    49.00 us>\n"
+    text = "".join(
+        f"> [{name}\n> {line.format(rate)}" for name, rate in (("Write]", 80), ("Mix] Read 70%/Write 30%", 60))
+    )
+    run = opened(tmp_path / "a.txt", f"> CrystalDiskMark 8.0.4 x64\n{text}")
+    assert value(run, "a", "random 4 KiB Q=1 T=1", "rate_bytes_per_s") == 60e6
+    assert value(run, "a", "random 4 KiB Q=1 T=1", "write.rate_bytes_per_s") == 80e6
+
+
+def test_lines_of_io_uring_without_bandwidth(tmp_path: Path) -> None:
+    lines = "submitter=7\nIOPS={}, IOS/call=32/31, inflight=128 (128)\n"
+    text = f"Before the patch:\n\n{lines.format(3000000)}\nor around 3M, and after:\n\n{lines.format('3.3M')}"
+    run = opened(tmp_path / "a.txt", text)
+    assert value(run, "Before the patch", "t-io_uring", "iops") == 3e6
+    assert value(run, "after", "t-io_uring", "iops") == 3.3e6
+
+
+def test_columns_of_one_metric_are_no_rounds(tmp_path: Path) -> None:
+    text = (
+        "| item | rate | avg latency | striped<br>rate | striped<br>avg latency |\n|---|---|---|---|---|\n"
+        "| 4k write, deep | 900 iops | 2 ms | 1,200 iops | 1 ms |\n"
+        "| 1M write, deep | 200 MB/s | 9 ms | 450 MB/s | 4 ms |\n"
+    )
+    run = opened(tmp_path / "a.txt", text)
+    assert run.trials["round"].max() == 0
+    assert value(run, "a", "4k write, deep[striped rate]", "iops") == 1200
+    assert value(run, "a", "1M write, deep[rate]", "rate_bytes_per_s") == 200e6
+
+
+def test_rules_between_the_rows_of_a_table_of_counts(tmp_path: Path) -> None:
+    rule = "|--------|--------|--------|\n"
+    rows = ("|    -   |    1   |    2   |", "|  base  | 9000   | 4000   |", "| first- | 9900   | 8000   |")
+    text = "".join(f"{rule}{row}\n" for row in rows) + f"|  patch | +10.0% | 100.0% |\n{rule}"
+    run = opened(tmp_path / "a.txt", f"Calls per second of each container:\n\n{text}")
+    assert run.settings == ["base", "first-patch"]
+    assert value(run, "base", "table[1]", "value") == 9000
+    assert value(run, "first-patch", "table[2]", "value") == 8000
+    assert any("lines of changes" in problem for problem in run.problems)
+
+
+def test_seconds_before_and_after_a_patch(tmp_path: Path) -> None:
+    run = opened(
+        tmp_path / "a.txt", "Mount of a full disk:\nBefore patch: 171.5 seconds\nAfter this patch: 64.25 seconds\n"
+    )
+    assert value(run, "Before patch", "list", "time_ns") == 171.5e9
+    assert value(run, "After this patch", "list", "time_ns") == 64.25e9
+
+
+def test_a_sentence_does_not_stand_for_a_table(tmp_path: Path) -> None:
+    table = "            before   after\n  one queue    193      289\n  four queues  354      356\n"
+    between = "Then I asked others.\n\n" * 4
+    text = f"The commit made calls drop from 289 MB/s to 193 MB/s.\n\n{between}{table}"
+    with pytest.raises(InputError, match="nothing states what the figures of the table in lines"):
+        opened(tmp_path / "a.txt", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (
+            "[global]\nrw=randwrite\n\nresult:\nv5.1:  51 Mib/s\nv5.1-patched: 112 Mib/s\n",
+            r"rates in Mb/s \(perhaps bits\)",
+        ),
+        ("fio --bs=4k --rw=write\nBW (MiB/s) old new\nwrite (4k) 3393 5397 59.1%\n", r"1 line with figures that no"),
+    ],
+)
+def test_figures_beside_a_job_are_not_passed_over(tmp_path: Path, text: str, what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        opened(tmp_path / "a.txt", text)
