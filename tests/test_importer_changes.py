@@ -105,3 +105,46 @@ def test_a_sentence_does_not_stand_for_a_table(tmp_path: Path) -> None:
 def test_figures_beside_a_job_are_not_passed_over(tmp_path: Path, text: str, what: str) -> None:
     with pytest.raises(InputError, match=what):
         opened(tmp_path / "a.txt", text)
+
+
+_IO_URING = "IOPS={}, BW=100MiB/s, IOS/call=32/31\n"
+
+
+@pytest.mark.parametrize(
+    ("above", "before", "after"),
+    [
+        ("{}:\n\n", "Before:\n", "After:\n"),
+        ("## {}\n\n", "w/o patch\n\n", "w/ patch\n\n"),
+        ("{}\n\n", "Without this series:\n", "With the series:\n"),
+    ],
+)
+def test_changes_below_titles_of_what_was_done(tmp_path: Path, above: str, before: str, after: str) -> None:
+    """They were rounds of settings that were called as what was done."""
+    names = ("1) ext4", "2) xfs") if above == "{}\n\n" else ("ext4", "xfs")
+    parts = [
+        f"{above.format(name)}{before}{_IO_URING.format(rate)}\n{after}{_IO_URING.format(rate * 2)}\n"
+        for name, rate in zip(names, (100, 30), strict=True)
+    ]
+    run = opened(tmp_path / "a.txt", "".join(parts))
+    titles = [title.strip(" :\n") for title in (before, after)]
+    assert run.settings == titles
+    assert value(run, titles[0], "t-io_uring[ext4]", "iops") == 100
+    assert value(run, titles[1], "t-io_uring[xfs]", "iops") == 60
+
+
+def test_titles_of_what_was_done_below_changes(tmp_path: Path) -> None:
+    parts = [
+        f"{change}:\n\nseq read:\n{_IO_URING.format(rate)}\nrand read:\n{_IO_URING.format(rate / 2)}\n"
+        for change, rate in (("Before", 100), ("After", 300))
+    ]
+    run = opened(tmp_path / "a.txt", "".join(parts))
+    assert value(run, "Before", "t-io_uring[seq read]", "iops") == 100
+    assert value(run, "After", "t-io_uring[rand read]", "iops") == 150
+
+
+def test_what_comes_again_below_changes_alone_is_a_round(tmp_path: Path) -> None:
+    text = "".join(
+        f"{name}:\n{_IO_URING.format(rate)}\n" for name, rate in zip(("Before", "After") * 2, range(4), strict=True)
+    )
+    run = opened(tmp_path / "a.txt", text)
+    assert value(run, "After", "t-io_uring", "iops", round=1) == 3

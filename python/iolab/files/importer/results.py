@@ -359,6 +359,9 @@ class Results:
             return
         titles = unnamed.titles()
         titled = [table for table in tables if table.titled]
+        if titled and (changes := titles.changes([table.line for table in titled])):
+            self._name_by_changes(titled, changes, unnamed.setting)
+            return
         above = titles.marked([table.line for table in titled]) if titled else {}
         if not _differ(above, places):
             titled = tables
@@ -379,6 +382,19 @@ class Results:
                     row.workload = f"{row.workload}[{title}]"
                 else:
                     row.setting = title
+
+    def _name_by_changes(self, tables: list[Table], titles: Mapping[int, tuple[str, str | None]], setting: str) -> None:
+        """Tables under titles of what was changed are of these settings. What comes again under one is of other
+        workloads, if other titles tell them apart."""
+        rows = [(row, *titles[table.line]) for table in tables for row in table.rows if row.setting == setting]
+        done: dict[tuple[str, ResultKey], list[str | None]] = {}
+        for row, changed, other in rows:
+            done.setdefault((changed, row.place), []).append(other)
+        apart = {place[1] for (_, place), others in done.items() if len(set(others)) > 1}
+        for row, changed, other in rows:
+            if other is not None and row.workload in apart:
+                row.workload = f"{row.workload}[{other}]"
+            row.setting = changed
 
     def _part_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
         """Tables that name their settings, each with a caption or below a title of its own, are of different

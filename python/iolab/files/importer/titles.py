@@ -67,6 +67,14 @@ _TEST = re.compile(
 _ASSIGNMENT = re.compile(r"(?!p\d\d)[A-Za-z][\w.-]*+=[^\s=,;]+")
 _NAMED_OPTION = re.compile(r"(?<!\S)[A-Za-z][\w.-]*+=(?:[A-Za-z][\w.-]*+|\d++[kKMG](?:i?B)?)(?!\S)")
 """`bus=virtio`, `msize=512k`, in a title that says more: no figure, as `IOPS=400` is."""
+CHANGED = re.compile(
+    rf"(?:{CHANGES}|with(?:out)?|w/o?)(?: (?:this|the|these|my))?"
+    r"(?: (?:patch(?:e[ds]|set)?|changes?|series|fix|commit))?(?: set| series)?"
+    r"(?: kernel)?(?: (?:applied|results?))?(?: ?\([^()]{1,40}\))?",
+    re.IGNORECASE,
+)
+"""Titles of what was changed: those of what was done stand above them, or below."""
+_ITEM = re.compile(r"\s*+\d{1,2}[.)] (?P<text>\S.*)")
 _FENCE = re.compile(r"\s*+(?:```|~~~)")
 _TAG = re.compile(r"</?(?:details|summary|b|i|strong|em|p|br|code|pre|u|h[1-6])\b[^<>]{0,40}>", re.IGNORECASE)
 DETAILS = re.compile(r"\s*+</?(?:details|summary)\b", re.IGNORECASE)
@@ -118,6 +126,17 @@ class Titles:
         own = {title for line, title in found if line > max(tables) and count[title] > 1}
         own |= {title for title, often in count.items() if often >= max(2, len(tables))}
         return _in_force([one for one in found if one[1] not in own], tables)
+
+    def changes(self, tables: Sequence[int]) -> dict[int, tuple[str, str | None]]:
+        """By line of each table, the last title above it that says what was changed, and the last of any other kind;
+        none unless there is such a title above each, and they differ."""
+        found = [(line, title) for line, text in self._lines if (title := title_of(text) or _bare_title(text))]
+        count = Counter(title for _, title in found)
+        changed = _in_force([one for one in found if CHANGED.fullmatch(one[1])], tables)
+        others = [one for one in found if not CHANGED.fullmatch(one[1]) and count[one[1]] < max(2, len(tables))]
+        done = _in_force(others, tables)
+        known = {line: (title, done[line]) for line, title in changed.items() if title is not None}
+        return known if len(known) == len(set(tables)) and len(set(changed.values())) > 1 else {}
 
     def bare(self, tables: Sequence[int], outputs: int) -> dict[int, str | None]:
         """The same of short lines without a mark, right above a line that each output has. `outputs`: how often the
@@ -213,6 +232,15 @@ def _may_be_title(text: str) -> bool:
         and bool(re.search(r"[^\W\d_]", title := _without_numbering(short)))
         and not OF_ANY_RUN.fullmatch(title)
     )
+
+
+def _bare_title(text: str) -> str | None:
+    """The line as a title if it says what was changed and nothing else, or if it is a short item of a numbered list."""
+    short = _without_numbering(text.strip())
+    if CHANGED.fullmatch(short):
+        return short
+    item = _ITEM.fullmatch(text)
+    return item["text"].strip() if item and _may_be_title(item["text"]) else None
 
 
 def _is_amount(text: str) -> bool:
