@@ -148,3 +148,70 @@ def test_what_comes_again_below_changes_alone_is_a_round(tmp_path: Path) -> None
     )
     run = opened(tmp_path / "a.txt", text)
     assert value(run, "After", "t-io_uring", "iops", round=1) == 3
+
+
+def test_the_unit_in_the_corner_is_that_of_all_columns(tmp_path: Path) -> None:
+    text = (
+        "|  MiB/s  | fuse        | native      |\n"
+        "|---|---|---|\n"
+        "| read    | 400(±1.5%)  | 900(±.5%)   |\n"
+        "| write   | 90(±.9%)    | 800(±1%)    |\n"
+    )
+    run = opened(tmp_path / "a.txt", text)
+    assert value(run, "fuse", "read", "rate_bytes_per_s") == 400 * MIB
+    assert value(run, "native", "write", "rate_bytes_per_s") == 800 * MIB
+
+
+def test_a_column_of_options_beside_settings(tmp_path: Path) -> None:
+    text = (
+        "Speed is in MB/s.\n\n"
+        "| test | args | gp2 | efs |\n"
+        "|---|---|---|---|\n"
+        "| read_bw | bs=128K rw=read | 62.5 | 42 |\n"
+        "| write_bw | bs=128K rw=write | 63 | 41 |\n"
+    )
+    run = opened(tmp_path / "a.txt", text)
+    assert value(run, "gp2", "read_bw", "rate_bytes_per_s") == 62.5e6
+    assert any("columns of text are left out: args" in problem for problem in run.problems)
+
+
+def test_two_figures_in_a_cell_name_no_setting(tmp_path: Path) -> None:
+    text = (
+        "| job | 2 paths | 1 path | p99 2p / 1p |\n"
+        "|---|---|---|---|\n"
+        "| read 1M | 1300 MB/s | 1500 MB/s | 50.5 / 33.5 ms |\n"
+        "| read 4K | 60k IOPS | 63k IOPS | 1.1 / 0.9 ms |\n"
+    )
+    run = opened(tmp_path / "a.txt", text)
+    assert run.settings == ["a"]
+    assert any("50.5 / 33.5 ms" in problem for problem in run.problems)
+
+
+def test_a_share_behind_a_rate_is_a_remark(tmp_path: Path) -> None:
+    text = (
+        "With this, I did the test:\n\n"
+        "         w/o (orig)    w/ (this)\n"
+        "SATA      104KB/s       121KB/s\n"
+        "ramdisk   1.5MB/s       10.5MB/s (600%)\n"
+    )
+    run = opened(tmp_path / "a.txt", text)
+    assert value(run, "w/ (this)", "ramdisk", "rate_bytes_per_s") == 10.5e6
+
+
+def test_requests_per_second_with_commits_and_without(tmp_path: Path) -> None:
+    text = "Without 3a8b36f378060d:       16.25 reqs/sec\nWith 3a8b36f378060d:           3.5 reqs/sec\n"
+    run = opened(tmp_path / "a.txt", text)
+    assert value(run, "With 3a8b36f378060d", "list", "operations_per_s") == 3.5
+
+
+def test_a_title_in_single_quotes(tmp_path: Path) -> None:
+    output = (
+        "  Operation      Count    AvgLat    MaxLat\n"
+        "  ----------------------------------------\n"
+        "  Close        {}     0.001     0.120\n\n"
+        "Throughput {} MB/sec  10 clients  10 procs  max_latency=530.000 ms\n"
+    )
+    text = f"'STRIPE = 64KB'\n\n{output.format(700, 300)}\n'STRIPE = 4KB'\n\n{output.format(800, 370)}"
+    run = opened(tmp_path / "a.txt", text)
+    assert value(run, "STRIPE = 64KB", "dbench 10 clients", "rate_bytes_per_s") == 300e6
+    assert value(run, "STRIPE = 4KB", "dbench 10 clients", "rate_bytes_per_s") == 370e6

@@ -95,7 +95,9 @@ _FIGURE_ALONE = re.compile(
 _OF_FIO = re.compile(r"\s*[sc]?lat\s*\([mun]?sec\)\s*: min=")
 """Latencies; which of the rates above they belong to is not known."""
 _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
-_COUNTS_REQUESTS = re.compile(rf"(?:\b|(?<=[\dkM]))(?:{'|'.join(REQUESTS_PER_S)})\b", re.IGNORECASE)
+_COUNTS_REQUESTS = re.compile(
+    rf"(?:\b|(?<=[\dkM]))(?:{'|'.join(REQUESTS_PER_S)}|req(?:uest)?s?/s(?:ec)?)\b", re.IGNORECASE
+)
 _OF_RATE = r"iops|rps|qps|tps|i/os? per second|bandwidth|bw|throughput|rate|speed|average|avg|mean"
 _RATE_WORDS = re.compile(rf"\b(?:{_OF_RATE})\b|\b[kmg]?i?b/s(?:ec)?\b", re.IGNORECASE)
 """The least and the greatest rate are no rounds of the mean."""

@@ -11,7 +11,7 @@ from iolab.base.plain_text import counted
 from iolab.files.importer.columns import MEASURED, OF_RESULT, RATIO, is_amount, stated_in, unit_in
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_bars, of_cells
-from iolab.files.importer.quantity_cell import LATENCY, SPREAD, quantities, without_spread
+from iolab.files.importer.quantity_cell import LATENCY, quantities, without_spread
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.text_table import STATISTIC, add
@@ -92,7 +92,7 @@ def _header_in(lines: Sequence[str]) -> str | None:
 
 
 def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
-    if any(SPREAD.match(cell) for line in source.text_lines for cell in _cells(line)):
+    if any(without_spread(cell) != cell for line in source.text_lines for cell in _cells(line)):
         results.problem("what follows ± in a cell is left out: it is a spread, and no round")
     header: list[str] = []
     before: list[str] = []

@@ -47,7 +47,7 @@ _OPTION = re.compile(r"\s-{1,2}[A-Za-z]")
 """What a command has: the line below it begins anew."""
 _RULER = re.compile(r"\s*+[-=~_]{3,}+\s*+")
 """Below a title, or between outputs."""
-_QUOTED = re.compile(r"\s*+[\"\u201c](?P<text>[^\"\u201c\u201d]+)[\"\u201d]\s*+")
+_QUOTED = re.compile(r"\s*+(?:[\"\u201c](?P<text>[^\"\u201c\u201d]+)[\"\u201d]|'(?P<single>[^']+)')\s*+")
 ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
 _OF_TOOL = re.compile(
     r"[#$|/]|(?:real|user|sys) +\d|Compare |Test (?:if|open_sync|\S+ with) |Non-[Ss]ync|Options?:|statement latencies "
@@ -101,7 +101,7 @@ class Titles:
 
     def __init__(self, lines: Iterable[Line]) -> None:
         self._lines = [
-            (line.number, found["text"] if (found := _QUOTED.fullmatch(line.text)) else line.text)
+            (line.number, (found["text"] or found["single"]) if (found := _QUOTED.fullmatch(line.text)) else line.text)
             for line in lines
             if not _RULER.fullmatch(line.text)
         ]
@@ -246,7 +246,7 @@ def _bare_title(text: str) -> str | None:
 def _is_amount(text: str) -> bool:
     """`bs=64k iodepth=8`, `threads 16`, `16 threads`, `64k`: what a script writes above each output. Such lines
     differ by their figures alone, as lines of tools do."""
-    short = text.strip(_MARKS + "-")
+    short = re.sub(r" = (?=\S+$)", "=", text.strip(_MARKS + "-"))
     words = short.split()
     if not words or len(short) > TITLE_MAX:
         return False
