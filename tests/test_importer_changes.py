@@ -215,3 +215,28 @@ def test_a_title_in_single_quotes(tmp_path: Path) -> None:
     run = opened(tmp_path / "a.txt", text)
     assert value(run, "STRIPE = 64KB", "dbench 10 clients", "rate_bytes_per_s") == 300e6
     assert value(run, "STRIPE = 4KB", "dbench 10 clients", "rate_bytes_per_s") == 370e6
+
+
+_SUMMARY = "  WRITE: bw={0}MiB/s, {0}MiB/s-{0}MiB/s, io={1}MiB, run=10000-10000msec\n"
+
+
+def test_changes_and_sizes_above_summaries_of_fio(tmp_path: Path) -> None:
+    parts = [
+        f"{change}:\n\n4k:\n{_SUMMARY.format(rate, rate * 10)}1M:\n{_SUMMARY.format(rate * 4, rate * 40)}\n"
+        for change, rate in (("Before the series", 100), ("After the series", 120))
+    ]
+    run = opened(tmp_path / "a.txt", "".join(parts))
+    assert value(run, "Before the series", "fio[1M]", "rate_bytes_per_s") == 400 * MIB
+    assert value(run, "After the series", "fio[4k]", "rate_bytes_per_s") == 120 * MIB
+
+
+def test_what_was_done_above_changes_of_fio(tmp_path: Path) -> None:
+    line = "  read: IOPS={0}, BW=4000KiB/s (4096kB/s)(39.1MiB/10000msec)\n"
+    parts = [
+        f"{test}:\n\nunpatched:\n{line.format(rate)}patched:\n{line.format(rate * 2)}\n"
+        for test, rate in (("With 16 threads, each doing 4k buffered writes", 1000), ("and with 1 thread", 70))
+    ]
+    run = opened(tmp_path / "a.txt", "".join(parts))
+    assert run.settings == ["unpatched", "patched"]
+    assert value(run, "patched", "fio[with 1 thread]", "iops") == 140
+    assert value(run, "unpatched", "fio[With 16 threads, each doing 4k buffered writes]", "iops") == 1000

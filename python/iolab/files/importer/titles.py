@@ -48,10 +48,10 @@ _OPTION = re.compile(r"\s-{1,2}[A-Za-z]")
 _RULER = re.compile(r"\s*+[-=~_]{3,}+\s*+")
 """Below a title, or between outputs."""
 _QUOTED = re.compile(r"\s*+(?:[\"\u201c](?P<text>[^\"\u201c\u201d]+)[\"\u201d]|'(?P<single>[^']+)')\s*+")
-ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
+ATTRIBUTION = re.compile(r"(?:wrote|(?-i:[A-Z]\S+ [A-Z]\S+|>) writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
 _OF_TOOL = re.compile(
     r"[#$|/]|(?:real|user|sys) +\d|Compare |Test (?:if|open_sync|\S+ with) |Non-[Ss]ync|Options?:|statement latencies "
-    r"|Running the test "
+    r"|Running the test |[sc]?lat percentiles |Run status group |Disk stats "
 )
 """Lines of tools, of commands and of remarks that look like titles."""
 _COUNT = r"(?:\d+(?:st|nd|rd|th)?|first|second|third|fourth|fifth|last)"
