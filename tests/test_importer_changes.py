@@ -240,3 +240,43 @@ def test_what_was_done_above_changes_of_fio(tmp_path: Path) -> None:
     assert run.settings == ["unpatched", "patched"]
     assert value(run, "patched", "fio[with 1 thread]", "iops") == 140
     assert value(run, "unpatched", "fio[With 16 threads, each doing 4k buffered writes]", "iops") == 1000
+
+
+def test_numbered_tests_above_labels_of_changes(tmp_path: Path) -> None:
+    text = "".join(
+        f"#{number} {test}:\n   w/o patch: {rate} MB/s\n   w/ patch:  {rate + 1} MB/s\n"
+        for number, test, rate in ((1, "seq write, 128k", 1500), (2, "rand write, 4k", 300))
+    )
+    run = opened(tmp_path / "a.txt", text)
+    assert run.trials["round"].max() == 0
+    assert value(run, "w/ patch", "list[2 rand write, 4k]", "rate_bytes_per_s") == 301e6
+
+
+def test_rounds_with_a_prefix_share_the_unit_of_the_last(tmp_path: Path) -> None:
+    run = opened(
+        tmp_path / "a.txt", "Three runs each:\n\nbaseline: 1.98M, 2.01M, 1.99M IOPS\npatched: 2.1M, 2.12M, 2.11M IOPS\n"
+    )
+    assert value(run, "baseline", "list", "iops") == 1.98e6
+    assert value(run, "patched", "list", "iops", round=2) == 2.11e6
+
+
+def test_what_names_the_rows_of_mmtests_is_no_part_of_a_setting(tmp_path: Path) -> None:
+    text = (
+        "      clients           MQ                     SQ\n"
+        "Amean 1      39.25 (0.00%)       43.25 * -10.19%*\n"
+        "Amean 64    295.50 (0.00%)      253.25 *  14.30%*\n"
+    )
+    assert opened(tmp_path / "a.txt", text).settings == ["MQ", "SQ"]
+
+
+def test_kernels_above_two_devices(tmp_path: Path) -> None:
+    """One title has a colon and the other has none: all were rounds of one setting."""
+    lines = "IOPS={0}, IOS/call=32/31, inflight=9 (9)\nIOPS={0}, IOS/call=32/32, inflight=8 (8)\n"
+    parts = [
+        f"{device}:\n\n5.10-rc5:\n{lines.format(rate)}\n5.10-rc5+all patches\n{lines.format(rate - 5)}\nA drop.\n\n"
+        for device, rate in (("A null device", 2400), ("Using actual hardware", 850))
+    ]
+    run = opened(tmp_path / "a.txt", "".join(parts))
+    assert run.settings == ["5.10-rc5", "5.10-rc5+all patches"]
+    assert value(run, "5.10-rc5", "t-io_uring[A null device]", "iops", round=1) == 2400
+    assert value(run, "5.10-rc5+all patches", "t-io_uring[Using actual hardware]", "iops") == 845

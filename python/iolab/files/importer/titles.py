@@ -50,8 +50,8 @@ _RULER = re.compile(r"\s*+[-=~_]{3,}+\s*+")
 _QUOTED = re.compile(r"\s*+(?:[\"\u201c](?P<text>[^\"\u201c\u201d]+)[\"\u201d]|'(?P<single>[^']+)')\s*+")
 ATTRIBUTION = re.compile(r"(?:wrote|(?-i:[A-Z]\S+ [A-Z]\S+|>) writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
 _OF_TOOL = re.compile(
-    r"[#$|/]|(?:real|user|sys) +\d|Compare |Test (?:if|open_sync|\S+ with) |Non-[Ss]ync|Options?:|statement latencies "
-    r"|Running the test |[sc]?lat percentiles |Run status group |Disk stats "
+    r"#(?!\d)|[$|/]|(?:real|user|sys) +\d|Compare |Test (?:if|open_sync|\S+ with) |Non-[Ss]ync|Options?:"
+    r"|statement latencies |Running the test |[sc]?lat percentiles |Run status group |Disk stats "
 )
 """Lines of tools, of commands and of remarks that look like titles."""
 _COUNT = r"(?:\d+(?:st|nd|rd|th)?|first|second|third|fourth|fifth|last)"
@@ -74,6 +74,10 @@ CHANGED = re.compile(
     re.IGNORECASE,
 )
 """Titles of what was changed: those of what was done stand above them, or below."""
+KERNEL = re.compile(
+    r"(?:linux[ -])?v?[2-7]\.\d{1,2}(?:\.\d{1,3})?(?:-\w\S*?)?(?: ?\+ ?[a-z][^:+]{1,40})?", re.IGNORECASE
+)
+"""`5.10-rc5`, `5.10-rc5+all patches`."""
 _ITEM = re.compile(r"\s*+\d{1,2}[.)] (?P<text>\S.*)")
 _FENCE = re.compile(r"\s*+(?:```|~~~)")
 _TAG = re.compile(r"</?(?:details|summary|b|i|strong|em|p|br|code|pre|u|h[1-6])\b[^<>]{0,40}>", re.IGNORECASE)
@@ -132,11 +136,14 @@ class Titles:
         none unless there is such a title above each, and they differ."""
         found = [(line, title) for line, text in self._lines if (title := title_of(text) or _bare_title(text))]
         count = Counter(title for _, title in found)
-        changed = _in_force([one for one in found if CHANGED.fullmatch(one[1])], tables)
-        others = [one for one in found if not CHANGED.fullmatch(one[1]) and count[one[1]] < max(2, len(tables))]
-        done = _in_force(others, tables)
-        known = {line: (title, done[line]) for line, title in changed.items() if title is not None}
-        return known if len(known) == len(set(tables)) and len(set(changed.values())) > 1 else {}
+        for name in (CHANGED, KERNEL):
+            changed = _in_force([one for one in found if name.fullmatch(one[1])], tables)
+            others = [one for one in found if not name.fullmatch(one[1]) and count[one[1]] < max(2, len(tables))]
+            done = _in_force(others, tables)
+            known = {line: (title, done[line]) for line, title in changed.items() if title is not None}
+            if len(known) == len(set(tables)) and len(set(changed.values())) > 1:
+                return known
+        return {}
 
     def bare(self, tables: Sequence[int], outputs: int) -> dict[int, str | None]:
         """The same of short lines without a mark, right above a line that each output has. `outputs`: how often the
@@ -237,7 +244,7 @@ def _may_be_title(text: str) -> bool:
 def _bare_title(text: str) -> str | None:
     """The line as a title if it says what was changed and nothing else, or if it is a short item of a numbered list."""
     short = _without_numbering(text.strip())
-    if CHANGED.fullmatch(short):
+    if CHANGED.fullmatch(short) or (KERNEL.fullmatch(short) and re.search(r"[a-z]", short)):
         return short
     item = _ITEM.fullmatch(text)
     return item["text"].strip() if item and _may_be_title(item["text"]) else None
