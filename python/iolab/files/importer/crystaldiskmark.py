@@ -16,7 +16,7 @@ from iolab.files.importer.text import number
 
 MB, US = 1e6, 1e3
 OPS = {"read": "read", "write": "write", "mix": "all"}
-_SECTION = re.compile(r"\s*+\[(?P<op>Read|Write|Mix)[^\]]{0,20}+\]\s*+$")
+_SECTION = re.compile(r"\s*+\[(?P<op>Read|Write|Mix)[^\]]{0,20}+\](?: Read \d++%/Write \d++%)?\s*+$")
 _BANNER = re.compile(r"\s*+(?:Crystal|K)DiskMark\b")
 _TEST = re.compile(
     r"\s*+(?P<pattern>SEQ|RND|Seq(?:uential)?|Random)\s(?P<words>[\w ]{0,30}?)\s*+"

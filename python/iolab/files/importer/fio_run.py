@@ -93,7 +93,7 @@ def _differences(facts: dict[str, str], varying: set[str]) -> list[str]:
 
 
 def _add_run(results: Results, run: FioRun, jobs: list[Job], setting: str, workload: str) -> None:
-    opened = results.table(run.line)
+    opened = results.table(run.line, heading=run.heading)
     groups: dict[int, list[Job]] = {}
     for job in jobs:
         groups.setdefault(job.group, []).append(job)

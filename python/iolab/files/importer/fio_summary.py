@@ -49,7 +49,7 @@ def _parse(source: Source, results: Results) -> None:
             heading.read(line.text)
     results.problem("only fio's summary was read: no operations, latencies or CPU time stand in it")
     for run in runs:
-        table = results.table(run.line)
+        table = results.table(run.line, heading=run.heading)
         groups = {number: totals for number, totals in run.groups.items() if totals}
         for number, totals in groups.items():
             phase = MAIN if len(groups) == 1 else f"group_{number}"

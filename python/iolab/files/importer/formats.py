@@ -12,7 +12,7 @@ from iolab.files.importer.affinity import FORMAT as AFFINITY
 from iolab.files.importer.aligned import FORMAT as ALIGNED
 from iolab.files.importer.aligned import without_metric
 from iolab.files.importer.biotop import FORMAT as BIOTOP
-from iolab.files.importer.columns import MEASURED
+from iolab.files.importer.columns import MEASURED, unit_in
 from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
 from iolab.files.importer.crystaldiskmark import FORMAT as CRYSTALDISKMARK
 from iolab.files.importer.csv_file import FORMAT as CSV_FILE
@@ -176,27 +176,34 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if any(one not in (MARKDOWN, *OF_TEXT) for one in tables):
         return tables
     _refuse(UNREAD, source)
+    # What sentences say may be part of what a table says.
+    if tables == [PROSE]:
+        _refuse_nameless(source)
     if tables and not (tables[0] in (PROSE, ALIGNED) and CSV_FILE.resembles(source)):
         return tables
     _refuse(PARTS, source)
-    if not any(has_unit(line) and not command_of(line) for line in source.text_lines):
+    if not any((has_unit(line) or unit_in(line)) and not command_of(line) for line in source.text_lines):
         _refuse(INPUTS, source)
     if shape := shape_of(source.text_lines):
         raise InputError(f"unrecognised format: {shape.what}", where=source.name, remedy=shape.remedy)
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
         return meant
-    if found := without_metric(source):
-        raise InputError(
-            f"unrecognised format: nothing states what the figures of the table in lines {found[0]} to {found[1]} are",
-            where=source.name,
-            remedy="write it right above the table, such as 'IOPS:', 'TPS:', 'latency in ms:' or 'time in s:'",
-        )
+    _refuse_nameless(source)
     near = ", ".join(_nearest(text))
     raise InputError(
         f"unrecognised format{f'; nearest: {near}' if near else ''}{seen(source.text_lines)}",
         where=source.name,
         remedy=f"{into_csv(source.text_lines)}; or name its format with --from FORMAT",
     )
+
+
+def _refuse_nameless(source: Source) -> None:
+    if found := without_metric(source):
+        raise InputError(
+            f"unrecognised format: nothing states what the figures of the table in lines {found[0]} to {found[1]} are",
+            where=source.name,
+            remedy="write it right above the table, such as 'IOPS:', 'TPS:', 'latency in ms:' or 'time in s:'",
+        )
 
 
 def _refuse(known: Sequence[UnreadFormat], source: Source) -> None:

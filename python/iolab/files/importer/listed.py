@@ -125,12 +125,12 @@ _PREPOSITION = re.compile(r"(?:^|\s+)(?:of|at|in|for|the)$", re.IGNORECASE)
 """What is left at the end of `Latency at 99 percentile`, less its metric."""
 _AMONG = re.compile(r",\s+| and ")
 """What parts the figures behind one label."""
-_BARE = re.compile(r"\d[\d.]*+")
+_BARE = re.compile(r"\d[\d.]*+(?:[kKM](?![A-Za-z]))?")
 _OF_REPETITIONS = re.compile(r"\b(?:runs?|rounds?|times|iterations?|trials|repeats|repetitions)\b", re.IGNORECASE)
 _STATISTIC_ALONE = re.compile(STATISTIC, re.IGNORECASE)
 SETTING = re.compile(
     rf"{CHANGES}|{SETTINGS}|old|new|none"
-    r"|with(?:out)?(?: (?:the )?patch)?|w/o?(?: patch)?"
+    r"|(?:with(?:out)?|w/o?|before|after)(?: (?:this|the|these))?(?: (?:patch(?:es|set)?|change|series|fix))?"
     r"|(?:linux[ -])?v?\d+\.\d+[\w.+-]*",
     re.IGNORECASE,
 )

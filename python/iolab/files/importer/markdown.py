@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from iolab.base.plain_text import counted
-from iolab.files.importer.columns import MEASURED, OF_RESULT, is_amount, stated_in, unit_in
+from iolab.files.importer.columns import MEASURED, OF_RESULT, RATIO, is_amount, stated_in, unit_in
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_bars, of_cells
-from iolab.files.importer.quantity_cell import LATENCY, SPREAD, quantities, without_spread
+from iolab.files.importer.quantity_cell import LATENCY, quantities, without_spread
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.text_table import STATISTIC, add
@@ -92,7 +92,7 @@ def _header_in(lines: Sequence[str]) -> str | None:
 
 
 def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
-    if any(SPREAD.match(cell) for line in source.text_lines for cell in _cells(line)):
+    if any(without_spread(cell) != cell for line in source.text_lines for cell in _cells(line)):
         results.problem("what follows ± in a cell is left out: it is a spread, and no round")
     header: list[str] = []
     before: list[str] = []
@@ -103,10 +103,13 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
     is_whole = False
     """Whether the heading's second line, below a rule, is in the header."""
     rows: list[list[str]] = []
+    is_parted = False
+    """Whether rules part its rows."""
     table: Table | None = None
     what = over = ""
     """The last line above the table that is none of it."""
-    was_drawn = False
+    was_drawn = is_framed = has_rules = False
+    """Whether the line above is a rule, the one above that, and the one above the table's heading."""
     below_no_rule: list[Line] = []
     """Rows, as their figures show, of no table."""
     for line in lines:
@@ -116,7 +119,8 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
         elif line.text.strip() and not _is_rule(line.text) and not _DASHES.match(line.text):
             over = line.text
         is_drawn = _is_rule(line.text) or bool(_DASHES.match(line.text))
-        is_rule = _ends_heading(line.text, before) and (not rows or table is None or bool(_RULE.match(line.text)))
+        begins = not rows or table is None or (not has_rules and bool(_RULE.match(line.text)))
+        is_rule = _ends_heading(line.text, before) and begins
         if is_rule and len(before) > 1:
             if below_no_rule and below_no_rule[-1].number >= line.number - 1:
                 below_no_rule.pop()
@@ -126,13 +130,23 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
                 before = cells
                 continue
             header = (_names_in(heading) if len(heading) > 1 else None) or before
-            what = _stated(over)
+            what, has_rules = _stated(over), is_framed
             above, is_whole = heading[-1] if heading else "", len(heading) > 1
-            rows, table = [], results.table(line.number, caption=header[0] or None)
+            rows, is_parted, table = [], False, results.table(line.number, caption=header[0] or None)
         elif table is not None and not rows and not is_whole and (names := _below(above, header, line.text)):
             header, is_whole = names, True
         elif table is not None and rows and is_drawn:
-            pass  # Between two rows, or at the end.
+            is_parted = True  # Between two rows, or at the end.
+        elif (
+            table is not None
+            and rows
+            and is_parted
+            and not was_drawn
+            and len(cells) == len(header)
+            and _are_shares(cells[1:])
+        ):
+            results.problem("lines of changes below figures are left out: they are computed anew", line.number)
+            rows[-1][0] += cells[0]
         elif (
             table is not None
             and len(cells) in (len(header), max(len(header) - 1, 2))
@@ -159,7 +173,7 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
                 below_no_rule.append(line)
             table = None
         heading = [] if is_drawn else _heading(heading, before, line.text)
-        before, was_drawn = cells, is_drawn
+        before, is_framed, was_drawn = cells, was_drawn, is_drawn
     if table is not None:
         add(table, *_with_stated(what, header, rows), source, results)
     if below_no_rule:
@@ -220,6 +234,10 @@ def _below(above: str, header: list[str], text: str) -> list[str] | None:
     return of_cells([header, cells]) if len(cells) == len(header) and are_groups else None
 
 
+def _are_shares(cells: Sequence[str]) -> bool:
+    return any(cells) and all(RATIO.fullmatch(cell) for cell in cells if cell)
+
+
 def _is_filled(cell: str) -> bool:
     return bool(cell.strip("\\- "))
 
@@ -236,7 +254,8 @@ def _cells(text: str) -> list[str]:
     text = _drawn(text)
     if "|" not in text:
         return []
-    return [cell.replace("`", "").strip(_MARKS) for cell in text.strip().removeprefix("|").removesuffix("|").split("|")]
+    text = text.replace("`", "").replace("<br>", " ")
+    return [cell.strip(_MARKS) for cell in text.strip().removeprefix("|").removesuffix("|").split("|")]
 
 
 def _recognises(source: Source) -> bool:

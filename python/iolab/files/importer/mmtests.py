@@ -122,8 +122,9 @@ def _names(before: list[Line], cells: list[_Cell], title: str) -> tuple[list[str
 
 
 def _by_place(text: str, ends: list[int]) -> list[str]:
-    """Names that touch each other, cut where the columns below end."""
-    starts = [0, *ends[:-1]]
+    """Names that touch each other, cut where the columns below end. What stands apart before the first names the
+    rows."""
+    starts = [text.rfind("  ", 0, len(text[: ends[0]].rstrip())) + 1, *ends[:-1]]
     return ["".join(text[start:end].split()) for start, end in zip(starts, ends, strict=True)]
 
 

@@ -74,6 +74,7 @@ _STATISTICS = {
 SPREAD = re.compile(r"(?P<value>[^±]{1,40}?)\s*+(?:±|\+/-)\s*+[\d.,]{1,20}+\s*+(?P<unit>[a-zA-Zµμ%/]{0,8})\Z")
 """`12.0 ± 3.7 ms`: a figure with its spread."""
 _SPREAD_AMONG = re.compile(r"\s*+(?:±|\+/-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%]{0,8}(?=\s*/)")
+_SPREAD_INSIDE = re.compile(r"(?<=\S)\s*+\((?:±|\+/-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%/]{0,8}\)\s*+$")
 _SPREAD_NAMED = re.compile(
     r"\s*+(?:±|\+/-)\s*+(?:(?:std|standard)[ ._-]?(?:dev\w*|err\w*)|\w{1,12}|\u03c3)(?:\.)?", re.IGNORECASE
 )
@@ -143,9 +144,10 @@ def quantities(cell: str) -> list[Quantity]:
     known = [one for one in both if one is not None and one.metric is not None]
     if len({one.metric for one in known}) == 2:
         return known
-    is_remark = bool(found and found["inside"]) and both[0] in known
+    inside = (found and found["inside"]) or ""
+    is_remark = bool(inside) and both[0] in known
     says_again = len(known) == 2 and abs(known[1].value - known[0].value) <= AS_ROUNDED * known[0].value
-    return known[:1] if is_remark and (both[1] is None or says_again) else []
+    return known[:1] if is_remark and (both[1] is None or says_again or inside.endswith("%")) else []
 
 
 def _named(text: str) -> Quantity | None:
@@ -204,8 +206,8 @@ def quantity(cell: str) -> Quantity | None:
 
 
 def without_spread(cell: str) -> str:
-    """`12.0 ± 3.7 ms` -> `12.0 ms`, `1 / 2 ± 0.4 / 5` -> `1 / 2 / 5`; any other cell as it is."""
-    cell = _SPREAD_AMONG.sub("", cell)
+    """`12.0 ± 3.7 ms` -> `12.0 ms`, `1 / 2 ± 0.4 / 5` -> `1 / 2 / 5`, `12 (±3%)` -> `12`; any other cell as it is."""
+    cell = _SPREAD_INSIDE.sub("", _SPREAD_AMONG.sub("", cell))
     found = SPREAD.match(cell.strip())
     if found is None:
         return cell

@@ -145,6 +145,8 @@ class Table:
     titled: bool = False
     """Whether a title in the text above it may name its setting."""
     format: str = ""
+    heading: str | None = None
+    """The line above it that its settings are called by."""
     rows: list[Row] = field(default_factory=list)
 
     def row(self, setting: str, workload: str, phase: str = MAIN) -> Row:
@@ -232,10 +234,16 @@ class Results:
         self._contents = {}
 
     def table(
-        self, line: int, *, caption: str | None = None, repeats: Literal["rounds", "variants"] = "rounds"
+        self,
+        line: int,
+        *,
+        caption: str | None = None,
+        heading: str | None = None,
+        repeats: Literal["rounds", "variants"] = "rounds",
     ) -> Table:
-        """A new table that starts at `line`."""
-        table = Table(line, caption, repeats, self._room, self.titled and repeats == "rounds", self.format)
+        """A new table that starts at `line`. `heading`: the line above it that its settings are called by."""
+        titled = self.titled and repeats == "rounds"
+        table = Table(line, caption, repeats, self._room, titled, self.format, heading)
         self._tables.append(table)
         return table
 
@@ -283,6 +291,7 @@ class Results:
             paths = self._without_paths(tables, self._unnamed)
             self._name_by_commands(tables, self._unnamed, paths)
             if not self._unnamed.is_labelled:
+                self._name_by_changes(tables, self._unnamed)
                 self._name_by_titles(tables, self._unnamed, paths)
             for row in (row for table in tables for row in table.rows):
                 if row.setting == self._unnamed.setting:
@@ -385,6 +394,26 @@ class Results:
                 else:
                     row.setting = title
 
+    def _name_by_changes(self, tables: list[Table], unnamed: Unnamed) -> None:
+        """Tables under titles of what was changed are of these settings. What comes again under one is of other
+        workloads, if other titles tell them apart."""
+        tables = [table for table in tables if table.titled or table.heading]
+        titles = unnamed.titles().changes([table.line for table in tables]) if tables else {}
+        rows = [
+            (row, called, *titles[table.line])
+            for table in tables
+            for row in (table.rows if titles else ())
+            if (called := _called(row, table, unnamed))
+        ]
+        done: dict[tuple[str | None, ...], list[str | None]] = {}
+        for row, called, changed, other in rows:
+            done.setdefault((changed, row.setting.removeprefix(called), *row.place[1:]), []).append(other)
+        apart = {place[2] for place, others in done.items() if len(set(others)) > 1}
+        for row, called, changed, other in rows:
+            if other is not None and row.workload in apart:
+                row.workload = f"{row.workload}[{other}]"
+            row.setting = changed + row.setting.removeprefix(called)
+
     def _part_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
         """Tables that name their settings, each with a caption or below a title of its own, are of different
         workloads."""
@@ -473,6 +502,13 @@ class Results:
                 where=self.source,
                 remedy=f"import fewer at a time; of a CSV, see that it is a column of {what} that is called so",
             )
+
+
+def _called(row: Row, table: Table, unnamed: Unnamed) -> str | None:
+    """What the row's setting is called by, of what stands in no title of its own: the file, or the line above."""
+    if row.setting == unnamed.setting:
+        return unnamed.setting
+    return table.heading if table.heading and row.setting.startswith(table.heading) else None
 
 
 def _listed(names: list[str]) -> str:

@@ -268,20 +268,22 @@ BENCH_SH = figures_format(
     ],
 )
 
+_IO_URING_IOPS = rf"(?:[\w=, ]{{0,80}}?, )?IOPS={_figure('iops')}(?P<iops_unit>[kKM]?), "
 IO_URING = figures_format(
     "t-io_uring",
     "fio's t/io_uring: a line is a round",
-    recognised_by=r"(?:[\w=, ]{0,80}?, )?IOPS=[\d.]++[kKM]?, BW=[\d.]++[KMG]iB/s, IOS/call=",
+    recognised_by=r"(?:[\w=, ]{0,80}?, )?IOPS=[\d.]++[kKM]?, (?:BW=[\d.]++[KMG]iB/s, )?IOS/call=",
     words=("IOPS=", "BW=", "IOS/call="),
     titled=True,
     rules=[
         rule(
-            rf"(?:[\w=, ]{{0,80}}?, )?IOPS={_figure('iops')}(?P<iops_unit>[kKM]?), "
-            rf"BW={_figure('rate')}(?P<rate_unit>[KMG]iB)/s, IOS/call=",
+            rf"{_IO_URING_IOPS}BW={_figure('rate')}(?P<rate_unit>[KMG]iB)/s, IOS/call=",
             begins=True,
             iops=of("iops"),
             rate=of("rate_bytes_per_s"),
         ),
+        # Older versions print no bandwidth.
+        rule(rf"{_IO_URING_IOPS}IOS/call=", begins=True, iops=of("iops")),
     ],
 )
 

@@ -17,7 +17,7 @@ from iolab.files.importer.sar import WORKLOAD as SAR
 from iolab.files.importer.source import Source, json_text
 from iolab.files.importer.sysstat import Means, add_means, cpu_metric, sample
 
-_START = re.compile(r"\s*+\{\s*+\"sysstat\"\s*+:")
+_START = re.compile(r"^(?P<space>\s*+)\{\s*+\"sysstat\"\s*+:", re.MULTILINE)
 
 
 def _parse(source: Source, results: Results) -> None:
@@ -27,7 +27,7 @@ def _parse(source: Source, results: Results) -> None:
         if isinstance(shares := statistics.get("avg-cpu"), dict):
             iostat.add(CPU, {f"%{name}": value for name, value in _numbers(shares).items()})
         for device in _tables(statistics, "disk"):
-            values = {_column(name): value for name, value in _numbers(device).items()}
+            values = {_column(name, device): value for name, value in _numbers(device).items()}
             if "disk-device" in device:
                 sar.add(str(device["disk-device"]), values)
             elif "disk_device" in device:
@@ -43,22 +43,27 @@ def _parse(source: Source, results: Results) -> None:
         add_means(results.table(1).row(source.stem_without_round, MPSTAT), cpus, interval_s=None)
 
 
-def _column(name: str) -> str:
-    """The name in the text of the same tool: `rkB` -> `rkB/s`, `util` and `util-percent` -> `%util`."""
+def _column(name: str, device: JsonObject) -> str:
+    """The name in the text of the same tool: `rkB` -> `rkB/s`, `util` and `util-percent` -> `%util`. `kB_read` beside
+    `kB_read/s` is a total, and no rate."""
     bare = name.removesuffix("-percent")
-    return next((known for known in (name, f"%{bare}", f"{name}/s") if known in COLUMNS), name)
+    known = (one for one in (name, f"%{bare}", f"{name}/s") if one in COLUMNS and one not in device.keys() - {name})
+    return next(known, name)
 
 
 def _statistics(source: Source) -> Iterator[JsonObject]:
-    """The reports of all hosts. InputError if the file is no whole JSON."""
-    text = json_text(source)
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"no whole JSON of sysstat ({error})", where=source.name, remedy="was it cut off?") from None
-    sysstat = content.get("sysstat") if isinstance(content, dict) else None
-    for host in _tables(sysstat if isinstance(sysstat, dict) else {}, "hosts"):
-        yield from _tables(host, "statistics")
+    """The reports of all hosts, of one document or of several, with other text between them. InputError if one is cut
+    off."""
+    text, end = json_text(source), 0
+    while begin := _START.search(text, end):
+        try:
+            content, end = json.JSONDecoder().raw_decode(text, begin.end("space"))
+        except (ValueError, RecursionError) as error:
+            what = f"no whole JSON of sysstat ({error})"
+            raise InputError(what, where=source.name, remedy="was it cut off?") from None
+        sysstat = content.get("sysstat")
+        for host in _tables(sysstat if isinstance(sysstat, dict) else {}, "hosts"):
+            yield from _tables(host, "statistics")
 
 
 def _tables(content: JsonObject, name: str) -> list[JsonObject]:
@@ -77,7 +82,7 @@ def _numbers(content: JsonObject) -> dict[str, float]:
 FORMAT = Format(
     name="sysstat-json",
     help="mpstat and iostat with -o JSON, sadf -j",
-    recognises=lambda source: bool(_START.match(source.head)),
+    recognises=lambda source: bool(_START.search(source.head)),
     parse=_parse,
     words=('"sysstat"', '"statistics"', '"avg-cpu"', '"cpu-load"'),
     among_text=False,

@@ -72,8 +72,8 @@ _WAY = re.compile(r"(?P<what>\S.{0,40}?)\s*[(\[](?P<way>[RWrw])[)\]]")
 _OF_CHANGE = re.compile(rf"\b(?:{CHANGES})\b", re.IGNORECASE)
 """Rows that name what was changed, and not only what was done."""
 _KNOWN = re.compile(rf"{CHANGES}|{SETTINGS}", re.IGNORECASE)
-_FIGURES = re.compile(r"[-+]?\d[\d.,]*+%?(?:\s++[-+]?\d[\d.,]*+%?)++")
-"""`612.3   88.1`: the cells of several columns, and no name."""
+_FIGURES = re.compile(r"[-+]?\d[\d.,]*+%?(?:(?:\s++| ?/ ?)[-+]?\d[\d.,]*+%?)++(?: ?(?:[mnuµ]?s|[kKMG]?i?B/s|IOPS))?")
+"""`612.3   88.1`, `50.6 / 33.4 ms`: the cells of several columns, and no name."""
 _OF_PARAMETER = re.compile(r"\d++(?: ?[*x\u00d7/:+] ?\d++)*+")
 """`64`, `16*20`, `70/30`: how much was done, and no name."""
 _DURATION = re.compile(r"(?:\d+h ?)?\d+m|\d+(?::\d\d){1,2}")
@@ -104,6 +104,7 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
     nameless = [place for place, name in enumerate(header) if place and not name]
     if any(quantities(row[place]) for row in rows for place in nameless):
         results.problem(f"{counted(len(nameless), 'column')} of figures without a name: left out", table.line)
+    header, rows = _without_text(header, rows, results, table.line)
     whole_header = header
     header, rows = by_count(header, rows, OF_NO_NAME, are_settings=header[0].lower() in SETTING)
     names, named_rows = by_case(*with_amounts(header, rows))
@@ -153,10 +154,32 @@ def _in_seconds(cell: str, is_duration: bool) -> str:
     return cell if value is None else f"{value:.9g} s"
 
 
+def _without_text(
+    header: list[str], rows: list[list[str]], results: Results, line: int
+) -> tuple[list[str], list[list[str]]]:
+    """The table less columns of text right of the first, such as options of commands, where the others are settings of
+    one metric and the first column tells the rows apart."""
+    kept = [place for place in range(len(header)) if not place or any(quantities(row[place]) for row in rows)]
+    bare = [header[place] for place in kept]
+    if len(kept) in (len(header), 1) or len({row[0] for row in rows}) < len(rows) or settings_of(bare) is None:
+        return header, rows
+    left_out = ", ".join(name for place, name in enumerate(header) if place not in kept)
+    results.problem(f"columns of text are left out: {left_out}", line)
+    return bare, [[row[place] for place in kept] for row in rows]
+
+
 def _with_unit_of_corner(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
-    """The table with the unit of a latency that its first name states, `Latency (us)`, in the names of percentiles."""
+    """The table with the unit that its first name states in the names of the others: of a latency, `Latency (us)`, in
+    those of percentiles; of a rate, `MiB/s`, above names of what was done."""
     unit = unit_in(header[0])
-    if not unit or not LATENCY.search(header[0]) or any(map(unit_in, header[1:])):
+    if not unit or not all(header[1:]) or any(map(unit_in, header[1:])):
+        return header, rows
+    are_bare = all(one.metric is None for row in rows for cell in row[1:] for one in quantities(cell))
+    of_unit = quantity(f"1 {unit[1:-1]}")
+    is_rate = of_unit is not None and of_unit.metric != "ns"
+    if is_rate and are_bare and len(header) > 2 and not any(quantities(row[0]) for row in rows):
+        return ["", *(f"{name} {unit}" for name in header[1:])], rows
+    if not LATENCY.search(header[0]):
         return header, rows
     if not all(STATISTIC.search(name) for name in header[1:]):
         return header, rows
@@ -576,19 +599,20 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
 
 
 def _of_one_name(header: list[str], rows: list[list[str]], known: Container[int]) -> dict[int, str]:
-    """Columns of times that are called by one metric, such as `user latency (s)` beside `system latency (s)`: they are
-    no rounds of each other."""
+    """Columns that are called by one metric, such as `user latency (s)` beside `system latency (s)`: they are no rounds
+    of each other."""
     found: dict[tuple[str, str], list[int]] = {}
     for place, name in enumerate(header):
         metrics = {
             metric
             for row in rows
             for one in quantities_below(row[place], name)
-            if one.metric == "ns" and (metric := elapsed(name, one).metric_called(without_unit(name)))
+            if one.metric and (metric := elapsed(name, one).metric_called(without_unit(name)))
         }
-        if place and place not in known and len(metrics) == 1:
-            ways = ways_in(name)
-            found.setdefault((metrics.pop(), ways[0] if ways else "all"), []).append(place)
+        ways = ways_in(name)
+        is_result = place and place not in known and not is_amount(name, [row[place] for row in rows])
+        for metric in metrics if is_result else ():
+            found.setdefault((metric, ways[0] if ways else "all"), []).append(place)
     again = (place for places in found.values() if len(places) > 1 for place in places)
     return {place: without_unit(header[place]).strip() for place in again}
 

@@ -47,11 +47,11 @@ _OPTION = re.compile(r"\s-{1,2}[A-Za-z]")
 """What a command has: the line below it begins anew."""
 _RULER = re.compile(r"\s*+[-=~_]{3,}+\s*+")
 """Below a title, or between outputs."""
-_QUOTED = re.compile(r"\s*+[\"\u201c](?P<text>[^\"\u201c\u201d]+)[\"\u201d]\s*+")
-ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
+_QUOTED = re.compile(r"\s*+(?:[\"\u201c](?P<text>[^\"\u201c\u201d]+)[\"\u201d]|'(?P<single>[^']+)')\s*+")
+ATTRIBUTION = re.compile(r"(?:wrote|(?-i:[A-Z]\S+ [A-Z]\S+|>) writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
 _OF_TOOL = re.compile(
-    r"[#$|/]|(?:real|user|sys) +\d|Compare |Test (?:if|open_sync|\S+ with) |Non-[Ss]ync|Options?:|statement latencies "
-    r"|Running the test |change:$"
+    r"#(?!\d)|[$|/]|(?:real|user|sys) +\d|Compare |Test (?:if|open_sync|\S+ with) |Non-[Ss]ync|Options?:"
+    r"|statement latencies |Running the test |[sc]?lat percentiles |Run status group |Disk stats |change:$"
 )
 """Lines of tools, of commands and of remarks that look like titles."""
 _COUNT = r"(?:\d+(?:st|nd|rd|th)?|first|second|third|fourth|fifth|last)"
@@ -67,6 +67,18 @@ _TEST = re.compile(
 _ASSIGNMENT = re.compile(r"(?!p\d\d)[A-Za-z][\w.-]*+=[^\s=,;]+")
 _NAMED_OPTION = re.compile(r"(?<!\S)[A-Za-z][\w.-]*+=(?:[A-Za-z][\w.-]*+|\d++[kKMG](?:i?B)?)(?!\S)")
 """`bus=virtio`, `msize=512k`, in a title that says more: no figure, as `IOPS=400` is."""
+CHANGED = re.compile(
+    rf"(?:{CHANGES}|with(?:out)?|w/o?)(?: (?:this|the|these|my))?"
+    r"(?: (?:patch(?:e[ds]|set)?|changes?|series|fix|commit))?(?: set| series)?"
+    r"(?: kernel)?(?: (?:applied|results?))?(?: ?\([^()]{1,40}\))?",
+    re.IGNORECASE,
+)
+"""Titles of what was changed: those of what was done stand above them, or below."""
+KERNEL = re.compile(
+    r"(?:linux[ -])?v?[2-7]\.\d{1,2}(?:\.\d{1,3})?(?:-\w\S*?)?(?: ?\+ ?[a-z][^:+]{1,40})?", re.IGNORECASE
+)
+"""`5.10-rc5`, `5.10-rc5+all patches`."""
+_ITEM = re.compile(r"\s*+\d{1,2}[.)] (?P<text>\S.*)")
 _FENCE = re.compile(r"\s*+(?:```|~~~)")
 _TAG = re.compile(r"</?(?:details|summary|b|i|strong|em|p|br|code|pre|u|h[1-6])\b[^<>]{0,40}>", re.IGNORECASE)
 DETAILS = re.compile(r"\s*+</?(?:details|summary)\b", re.IGNORECASE)
@@ -74,7 +86,7 @@ DETAILS = re.compile(r"\s*+</?(?:details|summary)\b", re.IGNORECASE)
 _TITLE_TAG = re.compile(r"\s*+<(?:summary|h[1-6])\b", re.IGNORECASE)
 _BEFORE_TITLE = re.compile(
     r"(?:\S+ ){2,30}\S*[^\W\d]{4}[.!?] (?=\S)"
-    rf"|.*, (?=(?:{CHANGES}|with|without|old|new)\b[^,]*:$)",
+    rf"|.*, (?:and )?(?=(?:{CHANGES}|with|without|old|new)\b[^,]*:$)",
     re.IGNORECASE,
 )
 """What a line says before the title that it ends in: `We moved the log to NVMe. fsync tests, before:`."""
@@ -95,7 +107,7 @@ class Titles:
 
     def __init__(self, lines: Iterable[Line]) -> None:
         self._lines = [
-            (line.number, found["text"] if (found := _QUOTED.fullmatch(line.text)) else line.text)
+            (line.number, (found["text"] or found["single"]) if (found := _QUOTED.fullmatch(line.text)) else line.text)
             for line in lines
             if not _RULER.fullmatch(line.text)
         ]
@@ -120,6 +132,20 @@ class Titles:
         own = {title for line, title in found if line > max(tables) and count[title] > 1}
         own |= {title for title, often in count.items() if often >= max(2, len(tables))}
         return _in_force([one for one in found if one[1] not in own], tables)
+
+    def changes(self, tables: Sequence[int]) -> dict[int, tuple[str, str | None]]:
+        """By line of each table, the last title above it that says what was changed, and the last of any other kind;
+        none unless there is such a title above each, and they differ."""
+        found = [(line, title) for line, text in self._lines if (title := title_of(text) or _bare_title(text))]
+        count = Counter(title for _, title in found)
+        for name in (CHANGED, KERNEL):
+            changed = _in_force([one for one in found if name.fullmatch(one[1])], tables)
+            others = [one for one in found if not name.fullmatch(one[1]) and count[one[1]] < max(2, len(tables))]
+            done = _in_force(others, tables)
+            known = {line: (title, done[line]) for line, title in changed.items() if title is not None}
+            if len(known) == len(set(tables)) and len(set(changed.values())) > 1:
+                return known
+        return {}
 
     def bare(self, tables: Sequence[int], outputs: int) -> dict[int, str | None]:
         """The same of short lines without a mark, right above a line that each output has. `outputs`: how often the
@@ -217,10 +243,19 @@ def _may_be_title(text: str) -> bool:
     )
 
 
+def _bare_title(text: str) -> str | None:
+    """The line as a title if it says what was changed and nothing else, or if it is a short item of a numbered list."""
+    short = _without_numbering(text.strip())
+    if CHANGED.fullmatch(short) or (KERNEL.fullmatch(short) and re.search(r"[a-z]", short)):
+        return short
+    item = _ITEM.fullmatch(text)
+    return item["text"].strip() if item and _may_be_title(item["text"]) else None
+
+
 def _is_amount(text: str) -> bool:
     """`bs=64k iodepth=8`, `threads 16`, `16 threads`, `64k`: what a script writes above each output. Such lines
     differ by their figures alone, as lines of tools do."""
-    short = text.strip(_MARKS + "-")
+    short = re.sub(r" = (?=\S+$)", "=", text.strip(_MARKS + "-"))
     words = short.split()
     if not words or len(short) > TITLE_MAX:
         return False

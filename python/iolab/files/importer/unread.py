@@ -209,7 +209,7 @@ PARTS = tuple(
         ),
         (
             "a text with rates in Mb/s (perhaps bits)",
-            r"\d ?[kMG]b(?:/s|ps)\b",
+            r"\d ?[kMG]i?b(?:/s|ps)\b",
             "write MB/s, or an eighth of it, and read it again",
         ),
     )
