@@ -19,6 +19,8 @@ pub struct WbtRules {
     pub queue_depth: u32,
     /// The device acknowledges writes from a volatile cache.
     pub write_cache: bool,
+    /// Who is woken has its place (`rq_qos_wait`); else it tries again, and another may be faster.
+    pub hands_over: bool,
 }
 
 impl WbtRules {
@@ -54,7 +56,9 @@ pub(super) struct Wbt {
     background: u32,
     /// Requests of writeback, queued or at the device.
     in_use: u32,
-    waiting: VecDeque<TaskId>,
+    waiting: VecDeque<WaitingWriter>,
+    /// Who was woken with a place that counts as in use, and has no request yet.
+    handed: Vec<TaskId>,
     window_ns: Time,
     window_ends: Option<Time>,
     unknown: u32,
@@ -65,6 +69,12 @@ pub(super) struct Wbt {
     /// A read at the device, and since when.
     waited_read: Option<(RequestId, Time)>,
     last_held: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct WaitingWriter {
+    task: TaskId,
+    sync: bool,
 }
 
 /// The result of a window.
@@ -87,6 +97,7 @@ impl Wbt {
             background: 0,
             in_use: 0,
             waiting: VecDeque::new(),
+            handed: Vec::new(),
             window_ns: WINDOW_NS,
             window_ends: None,
             unknown: 0,
@@ -102,19 +113,30 @@ impl Wbt {
     /// Whether writeback may have another request now (`wbt_wait`). False: the task waits until `completed` or `look`
     /// names it. `sync`: a task waits for what is written (fsync).
     pub(super) fn allows(&mut self, now: Time, task: TaskId, sync: bool) -> bool {
+        if self.handed.contains(&task) {
+            return true;
+        }
         let may = self.waiting.is_empty() && self.in_use < self.limit(now, sync);
-        if !may && !self.waiting.contains(&task) {
-            self.waiting.push_back(task);
+        if !may && !self.waiting.iter().any(|waiting| waiting.task == task) {
+            self.waiting.push_back(WaitingWriter { task, sync });
         }
         may
     }
 
     /// Writeback has got a request.
-    pub(super) fn took(&mut self, now: Time) {
-        self.in_use += 1;
+    pub(super) fn took(&mut self, now: Time, task: TaskId) {
+        if !self.takes_handed(task) {
+            self.in_use += 1;
+        }
         if self.window_ends.is_none() {
             self.begin_window(now);
         }
+    }
+
+    /// Whether the task had been handed a place, which it no longer has beside what it gets or does now.
+    fn takes_handed(&mut self, task: TaskId) -> bool {
+        let place = self.handed.iter().position(|&one| one == task);
+        place.map(|place| self.handed.swap_remove(place)).is_some()
     }
 
     /// The request has gone to the device (`wbt_issue`).
@@ -145,6 +167,13 @@ impl Wbt {
         }
     }
 
+    /// The task's bio has joined a request, and needs no place of its own.
+    pub(super) fn joined(&mut self, task: TaskId) {
+        if self.takes_handed(task) {
+            self.in_use -= 1;
+        }
+    }
+
     /// Two requests have become one; who waits is woken later.
     pub(super) fn merged(&mut self) {
         self.in_use -= 1;
@@ -161,7 +190,22 @@ impl Wbt {
         let wakes =
             self.in_use == 0 || self.in_use < limit && limit - self.in_use >= self.background / 2;
         if wakes {
-            may_retry.extend(self.waiting.drain(..));
+            self.wake(now, may_retry);
+        }
+    }
+
+    /// `wake_up_all`: of those that are handed a place, as many as there are places.
+    fn wake(&mut self, now: Time, may_retry: &mut Vec<TaskId>) {
+        while let Some(&WaitingWriter { task, sync }) = self.waiting.front() {
+            if self.rules.hands_over {
+                if self.in_use >= self.limit(now, sync) {
+                    return;
+                }
+                self.in_use += 1;
+                self.handed.push(task);
+            }
+            self.waiting.pop_front();
+            may_retry.push(task);
         }
     }
 
@@ -190,7 +234,7 @@ impl Wbt {
             }
         }
         if self.step < before || self.in_use == 0 {
-            may_retry.extend(self.waiting.drain(..));
+            self.wake(now, may_retry);
         }
         self.window_ends = None;
         if self.step != 0 || self.in_use > 0 {

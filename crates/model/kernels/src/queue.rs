@@ -283,6 +283,11 @@ impl Kernel {
     pub fn throttles_writeback(&self) -> bool {
         self.version >= [4, 10, 0]
     }
+
+    /// Whether a writer that is woken has its place (`rq_qos_wait`, 5.0).
+    pub fn hands_over_places(&self) -> bool {
+        self.version >= [5, 0, 0]
+    }
 }
 
 #[cfg(test)]

@@ -246,6 +246,9 @@ impl RequestQueue {
         let first = self.first_ticket(&self.requests[request]);
         bio.qos = self.qos.merged(now, &self.requests[request], first, &bio);
         self.qos.take_woken(&mut self.woken);
+        if let Some(wbt) = self.wbt.as_mut().filter(|_| bio.writeback) {
+            wbt.joined(bio.task);
+        }
         if let Some(tag) = bio.allocated {
             let class = self.class_of(bio.direction, bio.sync, bio.cpu);
             self.pools[class].free(now, tag, &mut self.woken);
@@ -286,7 +289,7 @@ impl RequestQueue {
             self.pools[class].has_looked_again();
         }
         if let Some(wbt) = self.wbt.as_mut().filter(|_| bio.writeback) {
-            wbt.took(now);
+            wbt.took(now, bio.task);
         }
     }
 

@@ -11,6 +11,7 @@ fn wbt(write_cache: bool) -> Wbt {
         target_ns: TARGET_NS,
         queue_depth: 64,
         write_cache,
+        hands_over: false,
     })
 }
 
@@ -27,7 +28,7 @@ fn request(direction: Direction, issued_at: Time) -> (RequestId, Request) {
 /// A window with some writes, and reads that take this long.
 fn window(wbt: &mut Wbt, now: &mut Time, read_ns: Option<Time>) {
     for _ in 0..WRITES_MIN {
-        wbt.took(*now);
+        wbt.took(*now, 1);
         let (id, write) = request(Direction::Write, *now);
         wbt.completed(*now, id, &write, &mut Vec::new());
     }
@@ -75,7 +76,7 @@ fn writes_alone_get_up_to_three_quarters_of_the_device_and_lose_them_to_one_slow
 #[test]
 fn a_read_that_does_not_come_back_counts_as_slow() {
     let mut wbt = wbt(false);
-    wbt.took(0);
+    wbt.took(0, 1);
     let (id, read) = request(Direction::Read, 0);
     wbt.issued(0, id, &read);
     wbt.look(WINDOW_NS, &mut Vec::new());
@@ -87,7 +88,7 @@ fn background_writeback_has_a_quarter_and_all_of_it_once_a_writer_is_held() {
     let mut wbt = wbt(false);
     let take = |wbt: &mut Wbt, sync| {
         (0..99)
-            .take_while(|_| wbt.allows(0, 1, sync).then(|| wbt.took(0)).is_some())
+            .take_while(|_| wbt.allows(0, 1, sync).then(|| wbt.took(0, 1)).is_some())
             .count()
     };
     assert_eq!(take(&mut wbt, false), 4);
@@ -103,7 +104,7 @@ fn background_writeback_has_a_quarter_and_all_of_it_once_a_writer_is_held() {
 fn behind_a_volatile_cache_writeback_waits_until_all_of_it_is_written() {
     for (write_cache, woken_with) in [(false, 6), (true, 0)] {
         let mut wbt = wbt(write_cache);
-        (0..16).for_each(|_| wbt.took(0));
+        (0..16).for_each(|_| wbt.took(0, 1));
         assert!(!wbt.allows(0, 7, false));
         let mut woken = Vec::new();
         while woken.is_empty() {
@@ -111,5 +112,24 @@ fn behind_a_volatile_cache_writeback_waits_until_all_of_it_is_written() {
             wbt.completed(1, id, &write, &mut woken);
         }
         assert_eq!((woken, wbt.in_use), (vec![7], woken_with));
+    }
+}
+
+#[test]
+fn a_woken_writer_has_its_place_from_5_0_on() {
+    for (hands_over, others_may) in [(false, true), (true, false)] {
+        let mut wbt = wbt(false);
+        wbt.rules.hands_over = hands_over;
+        (0..4).for_each(|_| wbt.took(0, 1));
+        assert!(!wbt.allows(0, 7, false));
+        let mut woken = Vec::new();
+        let (id, write) = request(Direction::Write, 0);
+        (0..3).for_each(|_| wbt.completed(1, id, &write, &mut woken));
+        assert_eq!(woken, [7]);
+        (0..2).for_each(|_| wbt.took(1, 1));
+        assert_eq!(wbt.allows(1, 8, false), others_may);
+        assert_eq!(wbt.allows(1, 7, false), true, "who was woken first");
+        wbt.took(1, 7);
+        assert_eq!((wbt.in_use, wbt.handed.len()), (4, 0));
     }
 }

@@ -183,6 +183,7 @@ impl QueueSpec {
             target_ns,
             queue_depth: device.queue_depth,
             write_cache,
+            hands_over: kernel.hands_over_places(),
         }))
     }
 
