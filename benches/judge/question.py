@@ -24,14 +24,14 @@ WRITE_NS = {BARE: (1527, 1512), "ext4": (1595, 1828), "xfs": (2474, 1477)}
 Medians of 4 KiB and of 64 KiB under 6.1.0-56, of one job alone that nothing holds (3,039 and 25,727 ns; 3,423 and
 30,847; 3,951 and 26,111). 6.12 takes 8 % more on the drive itself (3,295 and 27,647)."""
 REAP_CALL_NS, FURTHER_OP_NS = 3100, 6500
-"""Of io_getevents, and of an operation that is not the first of its io_submit, in a guest of 6.1.0-56 before null_blk: a
-read alone takes 12,366 instructions by psync and 15,467 by libaio, 11,127 as one of two and 7,459 as one of eight that
-are submitted at once, so that further ones take 6,787 and 6,315."""
+"""Of io_getevents, and of an operation that is not the first of its io_submit, in a guest of 6.1.0-56 before null_blk:
+a read alone takes 12,366 instructions by psync and 15,467 by libaio, 11,127 as one of two and 7,459 as one of eight
+that are submitted at once, so that further ones take 6,787 and 6,315."""
 FURTHER_PAGE_NS = {BARE: 430, "ext4": 2600, "xfs": 2600}
-"""Of each page of a direct operation after the first, by psync in a guest of 6.1.0-56: from 4 to 64 KiB reads take 12,430
-and 18,389 instructions on the drive itself, writes 17,865 and 24,912; on ext4 15,973 and 45,213, 17,312 and 50,760, as
-null_blk then copies each page (512 steps of 8 bytes, which the count takes for one instruction). Means of reads and
-writes; on XFS as on ext4 (inferred)."""
+"""Of each page of a direct operation after the first, by psync in a guest of 6.1.0-56: from 4 to 64 KiB reads take
+12,430 and 18,389 instructions on the drive itself, writes 17,865 and 24,912; on ext4 15,973 and 45,213, 17,312 and
+50,760, as null_blk then copies each page (512 steps of 8 bytes, which the count takes for one instruction). Means of
+reads and writes; on XFS as on ext4 (inferred)."""
 NULL_BLK_KIB = 127
 """Largest request of null_blk, which states no limit: BLK_SAFE_MAX_SECTORS, 255 (include/linux/blkdev.h of 6.1)."""
 TARGET_SPARE_MIB = 64
