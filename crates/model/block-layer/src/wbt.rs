@@ -133,7 +133,7 @@ impl Wbt {
         }
     }
 
-    /// Whether the task had been handed a place, which it no longer has beside what it gets or does now.
+    /// Uses up the place that the task was handed. False: it was handed none.
     fn takes_handed(&mut self, task: TaskId) -> bool {
         let place = self.handed.iter().position(|&one| one == task);
         place.map(|place| self.handed.swap_remove(place)).is_some()
