@@ -284,7 +284,7 @@ impl Kernel {
         self.version >= [4, 10, 0]
     }
 
-    /// Whether a writer that is woken has its place (`rq_qos_wait`, 5.0).
+    /// Whether a writer that is woken has its place (`rq_qos_wait`; 5.0 is inferred).
     pub fn hands_over_places(&self) -> bool {
         self.version >= [5, 0, 0]
     }
