@@ -3,7 +3,8 @@
 //! Source: `block/blk-wbt.c` and `block/blk-rq-qos.c` of 6.x (from 4.10 on, with the block layer's hardware queues). A
 //! window of 100 ms is examined when it ends: if its fastest read took longer than the target, half as many requests
 //! are allowed from then on and windows get shorter; if reads are fast, twice as many. Left out: discards, and what
-//! swapping writes. Simpler than the kernel's: a bio that waits for a tag as well is counted when it has both.
+//! swapping writes. Simpler than the kernel's: a bio that waits for a tag as well is counted when it has both,
+//! unless its task was handed a place.
 
 use std::collections::VecDeque;
 

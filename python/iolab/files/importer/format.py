@@ -26,6 +26,8 @@ class Format:
     """A text table that may stand in a mail with others; False: the whole file is of this format or not at all."""
     titled: bool = False
     """Whether its tables may stand under titles that name their settings: it prints no line that looks like one."""
+    times_commands: bool = False
+    """Whether it states how long commands took, which may print figures of their own."""
     marks: bool = False
     """Whether it marks the lines that it reads: then those with figures that it does not read are stated."""
     has_labels: bool = True

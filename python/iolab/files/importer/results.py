@@ -144,7 +144,8 @@ class Table:
     room: FigureBudget
     titled: bool = False
     """Whether a title in the text above it may name its setting."""
-    format: str = ""
+    times_command: bool = False
+    """Whether it states how long a command took, which may have printed figures of its own."""
     heading: str | None = None
     """The line above it that its settings are called by."""
     rows: list[Row] = field(default_factory=list)
@@ -206,8 +207,8 @@ class Results:
         """Metrics that a table shows unasked, though neither more nor less of them is better."""
         self.titled = False
         """Whether the format that is being read prints no line that looks like a title."""
-        self.format = ""
-        """Its name."""
+        self.times_commands = False
+        """Whether it states how long commands took."""
         self._stem = ""
         self._unnamed: Unnamed | None = None
         self._source_number = -1
@@ -243,7 +244,7 @@ class Results:
     ) -> Table:
         """A new table that starts at `line`. `heading`: the line above it that its settings are called by."""
         titled = self.titled and repeats == "rounds"
-        table = Table(line, caption, repeats, self._room, titled, self.format, heading)
+        table = Table(line, caption, repeats, self._room, titled, self.times_commands, heading)
         self._tables.append(table)
         return table
 
@@ -286,7 +287,7 @@ class Results:
 
     def _close(self) -> None:
         tables = sorted((table for table in self._tables if table.rows), key=lambda table: table.line)
-        _name_by_formats(tables)
+        _name_timed(tables)
         if self._unnamed is not None:
             paths = self._without_paths(tables, self._unnamed)
             self._name_by_commands(tables, self._unnamed, paths)
@@ -522,10 +523,10 @@ def _are_apart(titles: dict[int, str | None], lines: Collection[int]) -> bool:
     return None not in of_lines and len(of_lines) == len(lines)
 
 
-def _name_by_formats(tables: Sequence[Table]) -> None:
+def _name_timed(tables: Sequence[Table]) -> None:
     """How long a command took is no round of what it printed itself, as with `time dd`."""
-    others = {row.workload for table in tables if table.format != "time" for row in table.rows}
-    for row in (row for table in tables if table.format == "time" for row in table.rows):
+    others = {row.workload for table in tables if not table.times_command for row in table.rows}
+    for row in (row for table in tables if table.times_command for row in table.rows):
         if row.workload in others:
             row.workload = f"time {row.workload}"
 

@@ -102,7 +102,7 @@ def _parse(source: Source, format_name: str | None, results: Results) -> str:
     formats = formats_of(source, format_name)
     results.begin_source(source.name, source.stem, _unnamed(source))
     for one in formats:
-        results.titled, results.format = one.titled, one.name
+        results.titled, results.times_commands = one.titled, one.times_commands
         one.parse(source, results)
     state_unread(source, formats, results)
     return " ".join(one.name for one in formats)

@@ -176,4 +176,5 @@ FORMAT = Format(
     parse=_parse,
     words=("Command being timed", "Elapsed (wall clock)", "Maximum resident", "real", "user", "sys"),
     titled=True,
+    times_commands=True,
 )

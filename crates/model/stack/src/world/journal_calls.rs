@@ -3,6 +3,7 @@
 use super::World;
 use super::cpus::Origin;
 use super::filesystem_calls::OF_FILESYSTEM;
+use super::operations::has_data_to_write;
 use super::vfs::{
     CheckpointWork, FileExtent, JournalWrite, LoadJournal, NextStep, Page, SyncDemand,
 };
@@ -11,7 +12,7 @@ use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};
 use events::time::Time;
 use memory::cache::{FileId, Io, PAGE_BYTES, PageCache};
 use std::ops::Range;
-use workload::job::Op;
+use workload::job::{Op, OpKind};
 
 /// Who waits for a drive's flush on behalf of its journal, and of a checkpoint.
 const FLUSHES: TaskId = KERNEL_TASKS + (1 << 27);
@@ -49,24 +50,21 @@ impl World {
         true
     }
 
-    /// Whether the task, which writes to the file, waits before the file's times can change.
+    /// Whether the task, which reads or writes the file, waits before the file's times can change.
     pub(super) fn is_kept_out(&mut self, now: Time, task: TaskId, file: FileId, op: &Op) -> bool {
         let drive = self.vfs.file(file).drive;
         if !self.vfs.has_journal(drive) {
             return false;
         }
-        let gets_blocks = self.vfs.journals_data(drive)
-            && self.vfs.lacks_blocks(file, op.offset, u64::from(op.bytes));
-        let journal = self.vfs.journal_mut(drive);
-        journal.keeps_data_out(task, file, pages_of(op))
-            || (gets_blocks || self.vfs.syncs().would_change(now, file))
-                && self.vfs.journal_mut(drive).keeps_out(task, file)
-    }
-
-    /// The same of a task that reads: it waits before the time of access can change.
-    pub(super) fn is_read_kept_out(&mut self, now: Time, task: TaskId, file: FileId) -> bool {
-        let drive = self.vfs.file(file).drive;
-        self.vfs.has_journal(drive)
+        if has_data_to_write(op.kind) {
+            let gets_blocks = self.vfs.journals_data(drive)
+                && self.vfs.lacks_blocks(file, op.offset, u64::from(op.bytes));
+            let journal = self.vfs.journal_mut(drive);
+            return journal.keeps_data_out(task, file, pages_of(op))
+                || (gets_blocks || self.vfs.syncs().would_change(now, file))
+                    && self.vfs.journal_mut(drive).keeps_out(task, file);
+        }
+        op.kind == OpKind::Read
             && self.vfs.syncs().read_would_change(now, file)
             && self.vfs.journal_mut(drive).keeps_out(task, file)
     }

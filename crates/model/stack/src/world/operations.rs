@@ -26,16 +26,14 @@ impl World {
     pub(super) fn start(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
         let path = self.tasks[number].path();
         let file = self.phase.file(op.file);
-        if op.kind == OpKind::Read {
-            if self.is_read_kept_out(now, number, file) {
-                let task = &mut self.tasks[number];
-                task.block();
-                task.resumes_with(Action::Start(job, op));
-                return;
-            }
-            if self.vfs.read(now, file) {
-                self.inode_changes(now, file);
-            }
+        if self.is_kept_out(now, number, file, &op) {
+            let task = &mut self.tasks[number];
+            task.block();
+            task.resumes_with(Action::Start(job, op));
+            return;
+        }
+        if op.kind == OpKind::Read && self.vfs.read(now, file) {
+            self.inode_changes(now, file);
         }
         if op.kind.is_sync() && self.works_for_blocks(number, file, Action::Start(job, op)) {
             return;
@@ -47,10 +45,6 @@ impl World {
             self.start_discard(now, number, job, op, file);
         } else if let Some(mount) = self.vfs.mount_of(file) {
             self.start_on_mount(now, number, job, op, mount);
-        } else if has_data_to_write(op.kind) && self.is_kept_out(now, number, file, &op) {
-            let task = &mut self.tasks[number];
-            task.block();
-            task.resumes_with(Action::Start(job, op));
         } else if has_data_to_write(op.kind) && self.lacks_room_in_log(number, file, &op) {
             let task = &mut self.tasks[number];
             task.block();
@@ -420,6 +414,6 @@ impl World {
 }
 
 /// No simulated drive writes zeroes without their data: the kernel sends them as a write.
-fn has_data_to_write(kind: OpKind) -> bool {
+pub(super) fn has_data_to_write(kind: OpKind) -> bool {
     kind.is_write() || kind == OpKind::WriteZeroes
 }
