@@ -11,6 +11,7 @@ from iolab.base.plain_text import counted
 from iolab.files.importer.affinity import FORMAT as AFFINITY
 from iolab.files.importer.aligned import FORMAT as ALIGNED
 from iolab.files.importer.aligned import without_metric
+from iolab.files.importer.backup_tools import FORMATS as BACKUP_TOOLS
 from iolab.files.importer.biotop import FORMAT as BIOTOP
 from iolab.files.importer.columns import MEASURED, unit_in
 from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
@@ -117,6 +118,7 @@ FORMATS: dict[str, Format] = {
         *SERVER_TOOLS,
         *OLDER_TOOLS,
         *OWN_BENCHMARKS,
+        *BACKUP_TOOLS,
         VDBENCH_FLAT,
         DSTAT,
         PHORONIX,
