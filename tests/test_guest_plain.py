@@ -7,18 +7,17 @@ is there already, as `TREE@COMMIT`.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from iolab.base.errors import IolabError
 from iolab.domain.phase_record import probes_of
 from iolab.domain.symbols import USER, Key, means, per_operation
 from iolab.files.store import read
+from iolab.machines.guest import debian_source
 from support.command_line import CommandLine
 from support.guests import kernel_or_skip
 
-TOOL = Path(__file__).parents[1] / "tools" / "kernel_tree.py"
 SHARED_MIN = 0.9
 """So much of what a hot path of Debian's executes lies in functions that plain's executes too, and the other way."""
 APART_MAX = 0.1
@@ -46,15 +45,14 @@ CREATES = '[workloads.hot]\nkind = "fs_mark"\nfiles = 1000\nfile_size = "0"\nsyn
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> str:
+def tree() -> str:
+    """One for all processes that test, so that its kernel is built once."""
     if named := os.environ.get("IOLAB_KERNEL_TREE"):
         return named
-    made = tmp_path_factory.mktemp("tree") / "linux"
-    tool = [sys.executable, str(TOOL), str(made), "--version", "6.1", "--commits", "1", "--branches", "none"]
-    done = subprocess.run(tool, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        pytest.skip(f"no source of Debian's kernel: {done.stderr.strip()}")
-    return f"{made}@base"
+    try:
+        return f"{debian_source.tree('linux-source-6.1', print)}@HEAD"
+    except IolabError as error:
+        pytest.skip(f"no source of Debian's kernel: {error}")
 
 
 @pytest.mark.long
