@@ -29,6 +29,7 @@ NEUTRAL_PATHS = ("null-read-uring-32", "ext4-fsync")
 FLAGGED_FROM = 1e-3
 """A share of the base from which on a change of such a commit counts as a false alarm."""
 ROUNDS = 2
+ROUNDS_IF_UNCLEAR = 4
 SEED = 1
 START = "<!-- counted -->"
 
@@ -67,23 +68,38 @@ def listed() -> list[Commit]:
 
 
 def ask(commits: Sequence[Commit], trees: Path, answers: Path) -> None:
-    """Counts what has no answer yet. What does not apply, build or run is answered by the reason."""
+    """Counts what has no answer yet, and what is unclear with more boots. What does not apply, build or run is answered
+    by the reason."""
     answers.mkdir(exist_ok=True)
-    for number, commit in enumerate(commits, 1):
+    patches = {commit.file: trees / "patches" / f"{commit.file}.patch" for commit in commits}
+    # A header compiles hundreds of files again: these come last.
+    in_order = sorted(commits, key=lambda one: "+++ b/include" in patches[one.file].read_text())
+    for number, commit in enumerate(in_order, 1):
         place = answers / f"{commit.file}.json"
-        if place.exists():
-            continue
-        answer = counted(commit, (trees / commit.source).resolve(), trees / "patches" / f"{commit.file}.patch", answers)
+        answer = json.loads(place.read_text()) if place.exists() else None
+        try:
+            if answer is None:
+                kernels = made((trees / commit.source).resolve(), patches[commit.file], commit)
+                answer = counted(kernels, commit, ROUNDS, answers)
+            elif any(one["outcome"] == "unclear" and one["rounds"] == ROUNDS for one in answer.get("paths", [])):
+                kernels = answer["base"]["kernel"], answer["tip"]["kernel"]
+                answer = counted(kernels, commit, ROUNDS_IF_UNCLEAR, answers)
+            else:
+                continue
+        except Refused as refused:
+            answer = {"refused": str(refused)}
         place.write_text(json.dumps(answer, indent=1) + "\n")
-        print(
-            f"{number} of {len(commits)}: {commit.title}: {answer.get('refused') or judged(commit, answer)}", flush=True
-        )
+        shown = answer.get("refused") or judged(commit, answer)
+        print(f"{number} of {len(commits)}: {commit.title}: {shown}", flush=True)
 
 
-def counted(commit: Commit, tree: Path, patch: Path, answers: Path) -> dict[str, Any]:
-    """The report of `iolab cost`, or {"refused": why}."""
-    start = _git(tree, "rev-parse", "source").stdout.strip()
-    _git(tree, "checkout", "-q", "--force", "--detach", start)
+class Refused(Exception):
+    """A commit that does not apply, build or run."""
+
+
+def made(tree: Path, patch: Path, commit: Commit) -> tuple[str, str]:
+    """Base and tip as `iolab cost` names them: the source, and the source with the patch or without it."""
+    _git(tree, "checkout", "-q", "--force", "--detach", "source")
     _git(tree, "clean", "-qfd")
     backwards = ["--reverse"] if commit.direction == "reversed" else []
     applied = subprocess.run(
@@ -93,23 +109,26 @@ def counted(commit: Commit, tree: Path, patch: Path, answers: Path) -> dict[str,
         text=True,
     )
     if applied.returncode:
-        return {"refused": f"does not apply: {applied.stdout.strip().splitlines()[0]}"}
+        raise Refused(f"does not apply: {applied.stdout.strip().splitlines()[0]}")
     _git(tree, "add", "--all")
     _git(tree, "commit", "-q", "-m", commit.title)
-    changed = _git(tree, "rev-parse", "HEAD").stdout.strip()
-    base, tip = (changed, start) if backwards else (start, changed)
-    out = answers / f"{commit.file}.runs"
-    command = [sys.executable, "-m", "iolab", "cost", f"{tree}@{base}", f"{tree}@{tip}", "--json"]
-    command += ["--paths", commit.asked_on, "--rounds", str(ROUNDS), "--seed", str(SEED), "--out", str(out)]
+    changed, source = (f"{tree}@{_git(tree, 'rev-parse', name)}" for name in ("HEAD", "source"))
+    return (changed, source) if backwards else (source, changed)
+
+
+def counted(kernels: tuple[str, str], commit: Commit, rounds: int, answers: Path) -> dict[str, Any]:
+    """The report of `iolab cost`, and how long it took."""
+    command = [sys.executable, "-m", "iolab", "cost", *kernels, "--paths", commit.asked_on, "--rounds", str(rounds)]
+    command += ["--seed", str(SEED), "--out", str(answers / f"{commit.file}.runs"), "--json"]
     began = time.monotonic()
     ran = subprocess.run(command, capture_output=True, text=True)
     if ran.returncode:
-        return {"refused": ran.stderr.strip().splitlines()[-1]}
+        raise Refused(ran.stderr.strip().splitlines()[-1])
     return {"seconds": round(time.monotonic() - began, 1), **json.loads(ran.stdout)}
 
 
-def _git(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["git", "-C", tree, *arguments], check=True, capture_output=True, text=True)
+def _git(tree: Path, *arguments: str) -> str:
+    return subprocess.run(["git", "-C", tree, *arguments], check=True, capture_output=True, text=True).stdout.strip()
 
 
 @dataclass(frozen=True)
@@ -148,28 +167,27 @@ def is_right(commit: Commit, shown: Shown) -> bool:
 
 def score(commits: Sequence[Commit], answers: Path) -> str:
     """The counts in a sentence each, and the commits in two tables."""
-    lines: list[str] = []
-    for wanted, heading, right in (
-        (True, "Claims", "sign right"),
-        (False, "Commits that cannot matter", "not flagged"),
-    ):
-        rows, hits, asked, refused = [], 0, 0, 0
-        for commit in commits:
-            place = answers / f"{commit.file}.json"
-            if commit.is_claim is not wanted or not place.exists():
-                continue
-            answer = json.loads(place.read_text())
-            if why := answer.get("refused"):
-                refused += 1
-                rows.append(_row(commit, why, "not asked"))
-                continue
-            shown = judged(commit, answer)
-            asked += 1
-            hits += is_right(commit, shown)
-            rows.append(_row(commit, str(shown), "yes" if is_right(commit, shown) else "**no**"))
-        share = f"{100 * hits / asked:.0f} %" if asked else "none"
-        lines += [f"## {heading}", "", f"{asked} were asked, {hits} {right} ({share}); {refused} could not be.", ""]
-        lines += ["| commit | title | source | states | counted | right |", "|---|---|---|---|---|---|", *rows, ""]
+    kinds = ((True, "Claims", "right"), (False, "Commits that cannot matter", "not flagged"))
+    return "\n".join(
+        _table([one for one in commits if one.is_claim is claim], answers, *words) for claim, *words in kinds
+    )
+
+
+def _table(commits: Sequence[Commit], answers: Path, heading: str, right: str) -> str:
+    rows, hits, refused = [], [], 0
+    for commit in commits:
+        place = answers / f"{commit.file}.json"
+        answer = json.loads(place.read_text()) if place.exists() else {"refused": "not yet"}
+        if why := answer.get("refused"):
+            refused += 1
+            rows.append(_row(commit, why, "not asked"))
+            continue
+        shown = judged(commit, answer)
+        hits.append(is_right(commit, shown))
+        rows.append(_row(commit, str(shown), "yes" if hits[-1] else "**no**"))
+    share = f"{100 * sum(hits) / len(hits):.0f} %" if hits else "none"
+    lines = [f"## {heading}", "", f"{len(hits)} were asked, {sum(hits)} {right} ({share}); {refused} could not be.", ""]
+    lines += ["| commit | title | source | states | counted | right |", "|---|---|---|---|---|---|", *rows, ""]
     return "\n".join(lines)
 
 
@@ -193,11 +211,8 @@ def main() -> None:
     chosen = parser.parse_args()
     commits = listed()
     if chosen.verb == "ask":
-        ask(
-            [one for one in commits if chosen.only in (None, one.source)],
-            chosen.trees.absolute(),
-            chosen.answers.absolute(),
-        )
+        asked = [one for one in commits if chosen.only in (None, one.source)]
+        ask(asked, chosen.trees.absolute(), chosen.answers.absolute())
         return
     text = score(commits, chosen.answers)
     if chosen.write:
