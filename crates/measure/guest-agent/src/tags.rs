@@ -3,7 +3,10 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+
+use io_uring::{IoUring, opcode, types};
 
 use crate::system;
 
@@ -27,7 +30,8 @@ pub fn start_in_first_word(disk: &str) -> io::Result<()> {
     let requests = format!("{queue}/nr_requests");
     let before = fs::read_to_string(&requests)?;
     if fs::write(&requests, FEW).is_ok() {
-        read_on_each_cpu(disk)?;
+        let polls = fs::read_to_string(format!("{queue}/io_poll")).unwrap_or_default();
+        read_on_each_cpu(disk, polls.trim() == "1")?;
         fs::write(&requests, before.trim())?;
     }
     if had != "none" {
@@ -36,7 +40,7 @@ pub fn start_in_first_word(disk: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn read_on_each_cpu(disk: &str) -> io::Result<()> {
+fn read_on_each_cpu(disk: &str, polls: bool) -> io::Result<()> {
     let device = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_DIRECT)
@@ -47,7 +51,7 @@ fn read_on_each_cpu(disk: &str) -> io::Result<()> {
         let reads: Vec<_> = (0..cpus)
             .map(|cpu| {
                 let device = &device;
-                scope.spawn(move || read_on(cpu, device))
+                scope.spawn(move || read_on(cpu, device, polls))
             })
             .collect();
         reads.into_iter().try_for_each(|read| {
@@ -57,9 +61,25 @@ fn read_on_each_cpu(disk: &str) -> io::Result<()> {
     })
 }
 
-fn read_on(cpu: usize, device: &File) -> io::Result<()> {
+fn read_on(cpu: usize, device: &File, polls: bool) -> io::Result<()> {
     system::pin(&[cpu])?;
     let mut room = vec![0; 2 * BLOCK_BYTES];
     let at = room.as_ptr().align_offset(BLOCK_BYTES);
-    device.read_exact_at(&mut room[at..at + BLOCK_BYTES], 0)
+    let block = &mut room[at..at + BLOCK_BYTES];
+    device.read_exact_at(block, 0)?;
+    if polls {
+        read_polled(device, block)?;
+    }
+    Ok(())
+}
+
+/// Queues that are polled have tags of their own.
+fn read_polled(device: &File, block: &mut [u8]) -> io::Result<()> {
+    let mut ring: IoUring = IoUring::builder().setup_iopoll().build(1)?;
+    let length = block.len() as u32;
+    let read = opcode::Read::new(types::Fd(device.as_raw_fd()), block.as_mut_ptr(), length).build();
+    // SAFETY: the block outlives the wait for its read.
+    unsafe { ring.submission().push(&read) }.map_err(io::Error::other)?;
+    ring.submit_and_wait(1)?;
+    Ok(())
 }
