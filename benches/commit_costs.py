@@ -29,7 +29,7 @@ NEUTRAL_PATHS = ("null-read-uring-32", "ext4-fsync")
 FLAGGED_FROM = 1e-3
 """A share of the base from which on a change of such a commit counts as a false alarm."""
 ROUNDS = 2
-ROUNDS_IF_UNCLEAR = 4
+ROUNDS_IF_UNCERTAIN = 6
 SEED = 1
 START = "<!-- counted -->"
 
@@ -68,22 +68,22 @@ def listed() -> list[Commit]:
 
 
 def ask(commits: Sequence[Commit], trees: Path, answers: Path) -> None:
-    """Counts what has no answer yet, and what is unclear with more boots. What does not apply, build or run is answered
-    by the reason."""
+    """Counts what has no answer yet, and with more boots what a commit states and no interval shows. What does not
+    apply, build or run is answered by the reason."""
     answers.mkdir(exist_ok=True)
     patches = {commit.file: trees / "patches" / f"{commit.file}.patch" for commit in commits}
     # A header compiles hundreds of files again: these come last.
     in_order = sorted(commits, key=lambda one: "+++ b/include" in patches[one.file].read_text())
     for number, commit in enumerate(in_order, 1):
-        place = answers / f"{commit.file}.json"
+        place = place_of(commit, answers)
         answer = json.loads(place.read_text()) if place.exists() else None
         try:
             if answer is None:
                 kernels = made((trees / commit.source).resolve(), patches[commit.file], commit)
                 answer = counted(kernels, commit, ROUNDS, answers)
-            elif any(one["outcome"] == "unclear" and one["rounds"] == ROUNDS for one in answer.get("paths", [])):
+            elif "refused" not in answer and commit.is_claim and judged(commit, answer).is_worth_more:
                 kernels = answer["base"]["kernel"], answer["tip"]["kernel"]
-                answer = counted(kernels, commit, ROUNDS_IF_UNCLEAR, answers)
+                answer = counted(kernels, commit, ROUNDS_IF_UNCERTAIN, answers)
             else:
                 continue
         except Refused as refused:
@@ -133,68 +133,93 @@ def _git(tree: Path, *arguments: str) -> str:
 
 @dataclass(frozen=True)
 class Shown:
-    """What was counted of a commit on the path whose measure changed most."""
+    """What was counted of a commit on the path whose measure changed most, as a share of the base. `outcome`: that of
+    `iolab cost` for instructions, else by the interval."""
 
     path: str
+    rounds: int
     difference: float
     share: float
+    is_certain: bool
     outcome: str
 
+    @property
+    def is_worth_more(self) -> bool:
+        """More boots may make the sign certain."""
+        return not self.is_certain and self.difference != 0 and self.rounds == ROUNDS
+
     def __str__(self) -> str:
-        return f"{self.difference:+.2f} ({100 * self.share:+.2f} %) on {self.path}, {self.outcome}"
+        certain = "" if self.is_certain or not self.difference else ", not certain"
+        return f"{self.difference:+.2f} ({100 * self.share:+.2f} %) on {self.path}{certain}: {self.outcome}"
 
 
 def judged(commit: Commit, answer: dict[str, Any]) -> Shown:
-    """The path whose measure changed most, as a share; `outcome`: more, less or same, if certain."""
+    """The path whose measure changed most."""
     paths = [one for one in answer["paths"] if commit.measure in one["per_operation"]]
     if not paths:
-        return Shown("no path", 0.0, 0.0, "not measured")
+        return Shown("no path", 0, 0.0, 0.0, is_certain=False, outcome="not measured")
     largest = max(paths, key=lambda one: abs(one["per_operation"][commit.measure]["share"] or 0.0))
     change = largest["per_operation"][commit.measure]
-    if commit.measure == "kernel":
-        outcome = largest["outcome"]
-    else:
-        outcome = "more" if change["low"] > 0 else "less" if change["high"] < 0 else "same"
-    return Shown(largest["path"], change["difference"], change["share"] or 0.0, outcome)
+    sign = "more" if change["low"] > 0 else "less" if change["high"] < 0 else "same"
+    outcome = largest["outcome"] if commit.measure == "kernel" else sign
+    share = change["share"] or 0.0
+    return Shown(largest["path"], largest["rounds"], change["difference"], share, sign != "same", outcome)
 
 
 def is_right(commit: Commit, shown: Shown) -> bool:
-    """A claim: the sign is certain, and the claimed one. A commit that cannot matter: no path is flagged."""
+    """A claim: `iolab cost` states a change of the claimed sign. A commit that cannot matter: no path is flagged."""
     if commit.is_claim:
         return shown.outcome == {"-": "less", "+": "more"}[commit.sign]
     return not (shown.outcome in ("more", "less") and abs(shown.share) >= FLAGGED_FROM)
 
 
+def has_sign(commit: Commit, shown: Shown) -> bool:
+    """The difference has the claimed sign, whatever its size."""
+    return shown.difference < 0 if commit.sign == "-" else shown.difference > 0
+
+
 def score(commits: Sequence[Commit], answers: Path) -> str:
-    """The counts in a sentence each, and the commits in two tables."""
-    kinds = ((True, "Claims", "right"), (False, "Commits that cannot matter", "not flagged"))
-    return "\n".join(
-        _table([one for one in commits if one.is_claim is claim], answers, *words) for claim, *words in kinds
-    )
+    """What the answers come to, and the commits in two tables."""
+    found = [
+        (commit, json.loads(place.read_text())) for commit in commits if (place := place_of(commit, answers)).exists()
+    ]
+    refused = [(commit, answer["refused"]) for commit, answer in found if "refused" in answer]
+    shown = [(commit, judged(commit, answer)) for commit, answer in found if "refused" not in answer]
+    claims, neutral = ([(one, of) for one, of in shown if one.is_claim is wanted] for wanted in (True, False))
+    certain = [(one, of) for one, of in claims if of.is_certain]
+    lines = [
+        f"Of {len(commits)} commits {len(shown)} were counted, and {len(refused)} could not be.",
+        "",
+        "| | commits | |",
+        "|---|--:|--:|",
+        _line("claims that were counted", len(claims), len(claims)),
+        _line("the difference has the stated sign", sum(has_sign(*one) for one in claims), len(claims)),
+        _line("the interval leaves out 0", len(certain), len(claims)),
+        _line("of these: the stated sign", sum(has_sign(*one) for one in certain), len(certain)),
+        _line("the verdict is *more* or *less*, and as stated", sum(is_right(*one) for one in claims), len(claims)),
+        _line("commits that cannot matter, counted", len(neutral), len(neutral)),
+        _line("of these: flagged", sum(not is_right(*one) for one in neutral), len(neutral)),
+    ]
+    for heading, rows in (("Claims", claims), ("Commits that cannot matter", neutral)):
+        lines += ["", f"## {heading}", "", "| commit | title | source | states | counted |", "|---|---|---|---|---|"]
+        lines += [_row(commit, str(of)) for commit, of in rows]
+    lines += ["", "## Not counted", "", "| commit | title | source | states | why |", "|---|---|---|---|---|"]
+    lines += [_row(commit, why) for commit, why in refused]
+    return "\n".join([*lines, ""])
 
 
-def _table(commits: Sequence[Commit], answers: Path, heading: str, right: str) -> str:
-    rows, hits, refused = [], [], 0
-    for commit in commits:
-        place = answers / f"{commit.file}.json"
-        answer = json.loads(place.read_text()) if place.exists() else {"refused": "not yet"}
-        if why := answer.get("refused"):
-            refused += 1
-            rows.append(_row(commit, why, "not asked"))
-            continue
-        shown = judged(commit, answer)
-        hits.append(is_right(commit, shown))
-        rows.append(_row(commit, str(shown), "yes" if hits[-1] else "**no**"))
-    share = f"{100 * sum(hits) / len(hits):.0f} %" if hits else "none"
-    lines = [f"## {heading}", "", f"{len(hits)} were asked, {sum(hits)} {right} ({share}); {refused} could not be.", ""]
-    lines += ["| commit | title | source | states | counted | right |", "|---|---|---|---|---|---|", *rows, ""]
-    return "\n".join(lines)
+def place_of(commit: Commit, answers: Path) -> Path:
+    return answers / f"{commit.file}.json"
 
 
-def _row(commit: Commit, counted: str, right: str) -> str:
+def _line(words: str, some: int, of: int) -> str:
+    return f"| {words} | {some} | {f'{100 * some / of:.0f} %' if of else ''} |"
+
+
+def _row(commit: Commit, counted: str) -> str:
     states = f"{commit.measure} {commit.sign}: {commit.claims}" if commit.is_claim else commit.claims
     source = f"{commit.source} {commit.direction}{', adapted' if commit.adapted else ''}"
-    cells = (commit.id[:12], f"{commit.title} ({commit.year})", source, states, counted, right)
+    cells = (commit.id[:12], f"{commit.title} ({commit.year})", source, states, counted)
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 

@@ -22,7 +22,11 @@ def answer(share: float, outcome: str) -> dict[str, Any]:
     change = {"share": share, "difference": 1000 * share, "low": 0.0, "high": 0.0}
     small = {"share": share / 2, "difference": 0.0, "low": 0.0, "high": 0.0}
     paths = [("null-read", "same", small), ("null-write", outcome, change)]
-    return {"paths": [{"path": name, "outcome": of, "per_operation": {"kernel": one}} for name, of, one in paths]}
+    return {
+        "paths": [
+            {"path": name, "outcome": of, "rounds": 2, "per_operation": {"kernel": one}} for name, of, one in paths
+        ]
+    }
 
 
 def test_the_list_names_what_exists() -> None:
