@@ -96,9 +96,10 @@ _END = re.compile(r"\s*+(?:Run status group|Disk stats)")
 _VERSION = re.compile(r"\s*+fio-\d+\.\d+\S*+\s*+$")
 """Which fio prints before the jobs of a run."""
 _BREAKS_OFF = re.compile(
-    r"[\s|]\s*+\S.*=(?:\s*+|.*,\s*+|.*, \s*+(?:[A-Za-z]\w*+|\d++\.\d*+(?:th)?+)|.*\[[^\]]*+|.*\([^)]*+)$"
+    r"\s*+[cs]?lat \([mun]sec\): min=(?!.*stdev=\s*+\d).*"
+    r"|[\s|]\s*+\S.*=(?:\s*+|.*,\s*+|.*, \s*+(?:[A-Za-z]\w*+|\d++\.\d*+(?:th)?+)|.*\[[^\]]*+|.*\([^)]*+)$"
 )
-"""A line of a job that goes on: behind a comma, an equals sign, in brackets."""
+"""A line of a job that goes on: behind a comma, an equals sign, in brackets, before the last of its figures."""
 _READS_AND_WRITES = re.compile(r"rw|readwrite|randrw")
 _DISK = re.compile(r"\s++(?P<name>[\w!/-]{1,64}+): ios=\d")
 

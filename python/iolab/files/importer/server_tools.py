@@ -2,7 +2,7 @@
 
 etcd's benchmark and etcdctl's check, bbolt's bench, cockroach workload, cryptsetup benchmark, filebench, vdbench, rbd
 bench, ceph osd perf, SPDK's perf, warp, IO500, kubestr, pveperf, bench.sh, nench.sh, the summary of the container image
-dbench, and percentiles in a line.
+dbench, YCSB, smallfile, mongo-perf, and percentiles in a line.
 """
 
 from __future__ import annotations
@@ -330,6 +330,7 @@ COCKROACH = figures_format(
     recognised_by=r"_elapsed_++(?:errors_++ops\(total\)|tpmC)_",
     words=("_elapsed___errors", "ops/sec(cum)", "pMax(ms)", "tpmC"),
     titled=True,
+    cut=r"[\d.]++s(?:\s++[\d.]++){1,7}\s*+$",
     rules=[
         rule(
             rf"[\d.]++s\s++\d++\s++{_figure('count')}\s++{_figure('rate')}\s++"
@@ -544,7 +545,68 @@ XFS_IO = figures_format(
     ],
 )
 
+YCSB = figures_format(
+    "ycsb",
+    "YCSB's report: operations per second, and the latencies of each operation",
+    recognised_by=r"\[OVERALL\],\s*+(?:RunTime|Throughput)\(",
+    words=("[OVERALL]", "RunTime(ms)", "Throughput(ops/sec)", "AverageLatency(us)", "99thPercentileLatency"),
+    titled=True,
+    repeats=r"\[[\w%-]++\],\s|\S.{0,40}\d++ sec: \d++ operations; ",
+    whole={"operations_per_s": "Throughput(ops/sec)"},
+    rules=[
+        rule(rf"\[OVERALL\],\s*+RunTime\(ms\),\s*+{_figure('time')}", begins=True, time=of("elapsed_s", 1e-3)),
+        rule(rf"\[OVERALL\],\s*+Throughput\(ops/sec\),\s*+{_figure('rate')}", rate=of("operations_per_s")),
+        rule(rf"\[(?P<phase>[A-Z-]++)\],\s*+Operations,\s*+{_figure('count')}", count=of("ops")),
+        rule(rf"\[(?P<phase>[A-Z-]++)\],\s*+Return=ERROR,\s*+{_figure('count')}", count=of("errors")),
+        *(
+            rule(
+                rf"\[(?P<phase>[A-Z-]++)\],\s*+{what}Latency\((?P<at_unit>[um]s)\),\s*+{_figure('at')}\s*+$",
+                at=of(f"latency_ns_{name}"),
+            )
+            for what, name in (
+                *(("Average", "mean"), ("Min", "min"), ("Max", "max"), ("50thPercentile", "p50")),
+                *(("95thPercentile", "p95"), ("99thPercentile", "p99"), (r"99\.9(?:th)?Percentile", "p999")),
+            )
+        ),
+    ],
+)
+
+SMALLFILE = figures_format(
+    "smallfile",
+    "smallfile's results: files, I/Os and bytes per second of all threads",
+    recognised_by=r"total files = \d|[\d.]++% of requested files processed",
+    words=("smallfile", "total threads", "total files", "of requested files processed", "files/sec"),
+    titled=True,
+    repeats=r"(?:host|total \w++|[\d.]++% of requested)\b",
+    rules=[
+        rule(r"total threads = \d++\s*+$", begins=True),
+        rule(rf"elapsed time =\s++{_figure('time')}\s*+$", time=of("elapsed_s")),
+        rule(rf"{_figure('time')} sec elapsed time", time=of("elapsed_s")),
+        rule(rf"files/sec =\s++{_figure('rate')}\s*+$", rate=of("operations_per_s")),
+        rule(rf"{_figure('rate')} files/sec\s*+$", rate=of("operations_per_s")),
+        rule(rf"IOPS =\s++{_figure('rate')}\s*+$", rate=of("iops")),
+        rule(rf"{_figure('rate')} IOPS\s*+$", rate=of("iops")),
+        rule(rf"MiB/sec =\s++{_figure('rate')}\s*+$", rate=of("rate_bytes_per_s", MIB)),
+        rule(rf"{_figure('rate')} MiB/sec\s*+$", rate=of("rate_bytes_per_s", MIB)),
+    ],
+)
+
+MONGO_PERF = figures_format(
+    "mongo-perf",
+    "mongo-perf's results: operations per second of each test, a workload for each number of threads",
+    recognised_by=r"(?:Insert|(?:Multi)?Update|Remove|Queries|Commands)\.[A-Z][\w.]++\s*+$",
+    words=("mongo-perf", "Insert.", "Update.", "Queries.", "MultiUpdate."),
+    titled=True,
+    rules=[
+        rule(r"(?P<phase>[A-Z]\w++\.[A-Z][\w.]++)\s*+$", opens=True),
+        rule(rf"(?P<workload>\d{{1,4}})\s++{_figure('rate')}\s*+$", rate=of("operations_per_s")),
+    ],
+)
+
 FORMATS = (
+    YCSB,
+    SMALLFILE,
+    MONGO_PERF,
     XFS_IO,
     IO500,
     KUBESTR,
