@@ -141,6 +141,15 @@ YCSB = """[OVERALL], RunTime(ms), 20500
 [READ], Return=ERROR, 10
 [READ-MODIFY-WRITE], AverageLatency(ms), 2.5
 """
+MEMTIER = """Type     Ops/sec  Hits/sec  Misses/sec  Avg. Latency  p50 Latency  p99 Latency  p99.9 Latency  KB/sec
+Sets     9000.50       ---         ---       1.50000      1.20000      5.50000        9.50000  800.50
+Gets        0.00      0.00        0.00       0.00000      0.00000      0.00000        0.00000    0.00
+Totals   9000.50      0.00        0.00       1.50000      1.20000      5.50000        9.50000  800.50
+"""
+OLD_MEMTIER = """AGGREGATED AVERAGE RESULTS (2 runs)
+Type        Ops/sec     Hits/sec   Misses/sec      Latency       KB/sec
+Totals      3500.50         0.00         0.00     17.50000      5000.50
+"""
 SMALLFILE = """                            files/thread : 500
                                  threads : 2
 host = localhost,thr = 00,elapsed = 0.5,files = 500,records = 500,status = ok
@@ -229,6 +238,11 @@ READS_ALONE = """mix: (groupid=0, jobs=1): err= 0: pid=7: Mon Jan  5 10:00:00 20
         (YCSB, "run", "ycsb", "read/latency_ns_mean", 150.25 * US),
         (YCSB, "run", "ycsb", "read/errors", 10),
         (YCSB, "run", "ycsb", "read_modify_write/latency_ns_mean", 2.5 * MS),
+        (MEMTIER, "run", "memtier", "operations_per_s", 9000.5),
+        (MEMTIER, "run", "memtier", "rate_bytes_per_s", 800.5 * 1024),
+        (MEMTIER, "run", "memtier", "sets/latency_ns_p99", 5.5 * MS),
+        (MEMTIER, "run", "memtier", "gets/latency_ns_mean", None),
+        (OLD_MEMTIER, "run", "memtier AGGREGATED AVERAGE", "latency_ns_mean", 17.5 * MS),
         (SMALLFILE, "run", "smallfile", "operations_per_s", 2000.5),
         (SMALLFILE, "run", "smallfile", "iops", 2001.5),
         (SMALLFILE, "run", "smallfile", "rate_bytes_per_s", 125.5 * MIB),
@@ -253,6 +267,7 @@ def test_the_figures(
     ("text", "said"),
     [
         (READS_ALONE, ":6: fio's output is cut off"),
+        (MEMTIER + "Gets 5.50 --- --- 1.50000 1\n", ":5: the line is cut off"),
         (COCKROACH + COCKROACH.splitlines()[1][:-30] + "\n", "the line is cut off"),
         (
             "Run status group 0 (all jobs):\n   READ: bw=10.0MiB/s (10.5MB/s), io=100MiB (105MB), run=10000-10000msec\n"
@@ -310,6 +325,11 @@ def test_a_line_that_repeats_the_heading_leaves_the_first_column(tmp_path: Path)
         ),
         ("poll interval: 10 ms\nI/O timeout: 30 ms\n", "unrecognised", "CSV file"),
         (COCKROACH.replace("ops(total)", "ops/sec(inst)").replace("_elapsed", "   _elapsed"), "progress", "at its end"),
+        (
+            "read:  ops/s  kB/s  kB/op  retrans  avg RTT (ms)\n  5.5  9.5  2.5  0 (0.0%)  4.5\n",
+            "nfsiostat",
+            "mountstats",
+        ),
         ("5 sec: 900 operations; 180.5 current ops/sec; [READ: Avg=5.5]\n", "YCSB's progress", "OVERALL"),
         (SMALLFILE.partition("host")[0], "smallfile's settings", "total threads"),
         (

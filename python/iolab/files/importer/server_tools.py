@@ -2,7 +2,7 @@
 
 etcd's benchmark and etcdctl's check, bbolt's bench, cockroach workload, cryptsetup benchmark, filebench, vdbench, rbd
 bench, ceph osd perf, SPDK's perf, warp, IO500, kubestr, pveperf, bench.sh, nench.sh, the summary of the container image
-dbench, YCSB, smallfile, mongo-perf, and percentiles in a line.
+dbench, YCSB, smallfile, mongo-perf, memtier_benchmark, and percentiles in a line.
 """
 
 from __future__ import annotations
@@ -580,14 +580,16 @@ SMALLFILE = figures_format(
     repeats=r"(?:host|total \w++|[\d.]++% of requested)\b",
     rules=[
         rule(r"total threads = \d++\s*+$", begins=True),
-        rule(rf"elapsed time =\s++{_figure('time')}\s*+$", time=of("elapsed_s")),
-        rule(rf"{_figure('time')} sec elapsed time", time=of("elapsed_s")),
-        rule(rf"files/sec =\s++{_figure('rate')}\s*+$", rate=of("operations_per_s")),
-        rule(rf"{_figure('rate')} files/sec\s*+$", rate=of("operations_per_s")),
-        rule(rf"IOPS =\s++{_figure('rate')}\s*+$", rate=of("iops")),
-        rule(rf"{_figure('rate')} IOPS\s*+$", rate=of("iops")),
-        rule(rf"MiB/sec =\s++{_figure('rate')}\s*+$", rate=of("rate_bytes_per_s", MIB)),
-        rule(rf"{_figure('rate')} MiB/sec\s*+$", rate=of("rate_bytes_per_s", MIB)),
+        *(
+            rule(line, it=figure)
+            for what, figure in (
+                ("elapsed time", of("elapsed_s")),
+                ("files/sec", of("operations_per_s")),
+                ("IOPS", of("iops")),
+                ("MiB/sec", of("rate_bytes_per_s", MIB)),
+            )
+            for line in (rf"{what} =\s++{_figure('it')}\s*+$", rf"{_figure('it')} (?:sec )?{what}\s*+$")
+        ),
     ],
 )
 
@@ -603,7 +605,42 @@ MONGO_PERF = figures_format(
     ],
 )
 
+
+def _memtier(*latencies: str) -> list[Rule]:
+    """The rules of its table with these columns of latencies, in ms. It divides bytes by 1,024."""
+    return [
+        rule(r"(?P<workload>BEST RUN|WORST RUN|AGGREGATED AVERAGE) RESULTS", begins=True),
+        rule(r"ALL STATS", begins=True),
+        *(
+            rule(
+                rf"{which}\s++{_figure('ops')}(?:\s++(?:[\d.]++|---)){{2}}\s++"
+                + r"\s++".join(map(_positive, latencies))
+                + rf"\s++(?:{_figure('rate')}|---)\s*+$",
+                absent="none of them was done",
+                ops=of("operations_per_s"),
+                rate=of("rate_bytes_per_s", KIB),
+                **{name: of(f"latency_ns_{name}", MS) for name in latencies},
+            )
+            for which in ("(?P<phase>Sets|Gets|Waits)", "Totals")
+        ),
+    ]
+
+
+_MEMTIER_COLUMNS = r"Type\s++Ops/sec\s++Hits/sec\s++Misses/sec\s++"
+MEMTIER = figures_format(
+    "memtier",
+    "memtier_benchmark's table: operations and bytes per second, latencies of sets, gets and all together",
+    recognised_by=_MEMTIER_COLUMNS + "Avg",
+    words=("memtier_benchmark", "Ops/sec", "Hits/sec", "Misses/sec", "KB/sec", "Totals"),
+    titled=True,
+    repeats=r"\[RUN #\d",
+    cut=r"(?:Sets|Gets|Waits|Totals)(?:\s++(?:[\d.]++|---)){1,4}(?:\s++\d++(?:\.\d?)?)?\s*+$",
+    rules=_memtier("mean", "p50", "p99", "p999"),
+    otherwise=(_MEMTIER_COLUMNS + "Latency", _memtier("mean")),
+)
+
 FORMATS = (
+    MEMTIER,
     YCSB,
     SMALLFILE,
     MONGO_PERF,
