@@ -162,6 +162,12 @@ files/sec = 2000.5
 IOPS = 2001.5
 MiB/sec = 125.5
 """
+TPCC_LOG = """before
+
+2026-01-05 10:00:00 INFO  jTPCC:803 - Term-00, Running Average tpmTOTAL: 900.5    Current tpmTOTAL: 50
+2026-01-05 10:00:00 INFO  jTPCC:763 - Term-00, Measured tpmC (NewOrders) = 400.5
+2026-01-05 10:00:00 INFO  jTPCC:764 - Term-00, Measured tpmTOTAL = 900.75
+"""
 MONGO = "Insert.Empty\n1\t1000.5\n4\t3000.5\nUpdate.Field.Random\n1\t900.5\n4\t2500.5\n"
 HAMMERDB = """Vuser 1:TEST RESULT : System achieved 9000 NOPM from 20000 MariaDB TPM
 >>>>> PROC: NEWORD
@@ -237,6 +243,7 @@ READS_ALONE = """mix: (groupid=0, jobs=1): err= 0: pid=7: Mon Jan  5 10:00:00 20
         (YCSB, "run", "ycsb", "operations_per_s", 4000.5),
         (YCSB, "run", "ycsb", "read/latency_ns_mean", 150.25 * US),
         (YCSB, "run", "ycsb", "read/errors", 10),
+        (YCSB.replace("150.25", "0"), "run", "ycsb", "read/latency_ns_mean", None),
         (YCSB, "run", "ycsb", "read_modify_write/latency_ns_mean", 2.5 * MS),
         (MEMTIER, "run", "memtier", "operations_per_s", 9000.5),
         (MEMTIER, "run", "memtier", "rate_bytes_per_s", 800.5 * 1024),
@@ -246,6 +253,8 @@ READS_ALONE = """mix: (groupid=0, jobs=1): err= 0: pid=7: Mon Jan  5 10:00:00 20
         (SMALLFILE, "run", "smallfile", "operations_per_s", 2000.5),
         (SMALLFILE, "run", "smallfile", "iops", 2001.5),
         (SMALLFILE, "run", "smallfile", "rate_bytes_per_s", 125.5 * MIB),
+        (TPCC_LOG, "run", "benchmarksql", "new_orders_per_min", 400.5),
+        (TPCC_LOG, "run", "benchmarksql", "transactions_per_min", 900.75),
         (MONGO, "run", "mongo-perf 4", "insert_empty/operations_per_s", 3000.5),
         (MONGO, "run", "mongo-perf 1", "update_field_random/operations_per_s", 900.5),
         (HAMMERDB, "run", "hammerdb", "neword/latency_ns_mean", 2.5 * MS),
@@ -267,6 +276,7 @@ def test_the_figures(
     ("text", "said"),
     [
         (READS_ALONE, ":6: fio's output is cut off"),
+        (f"fio-3.30\nStarting 4 threads\n{READS_ALONE}", ":2: fio started 4 jobs, and 1 of them are in the text"),
         (MEMTIER + "Gets 5.50 --- --- 1.50000 1\n", ":5: the line is cut off"),
         (COCKROACH + COCKROACH.splitlines()[1][:-30] + "\n", "the line is cut off"),
         (
@@ -329,6 +339,11 @@ def test_a_line_that_repeats_the_heading_leaves_the_first_column(tmp_path: Path)
             "read:  ops/s  kB/s  kB/op  retrans  avg RTT (ms)\n  5.5  9.5  2.5  0 (0.0%)  4.5\n",
             "nfsiostat",
             "mountstats",
+        ),
+        (
+            "2026-01-05T10:00:00+0000   sec Cur ops   started  finished  avg MB/s\n",
+            "rados bench's progress",
+            "Total time run",
         ),
         ("5 sec: 900 operations; 180.5 current ops/sec; [READ: Avg=5.5]\n", "YCSB's progress", "OVERALL"),
         (SMALLFILE.partition("host")[0], "smallfile's settings", "total threads"),

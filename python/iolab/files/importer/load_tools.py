@@ -1,5 +1,5 @@
 """Load generators whose reports are lines of figures: bonnie++, dbench, pg_test_fsync, stress-ng, dd, hdparm, IOR,
-mdtest, elbencho, db_bench, ioping, HammerDB, compilebench."""
+mdtest, elbencho, db_bench, ioping, HammerDB, BenchmarkSQL, compilebench."""
 
 from __future__ import annotations
 
@@ -516,6 +516,19 @@ HAMMERDB = figures_format(
     ],
 )
 
+BENCHMARKSQL = figures_format(
+    "benchmarksql",
+    "BenchmarkSQL's results: new orders and transactions per minute",
+    recognised_by=r".{0,120}?Measured tpm(?:C|TOTAL)\b",
+    words=("jTPCC", "Measured tpmC", "Measured tpmTOTAL", "Running Average"),
+    titled=True,
+    repeats=r".{0,120}?Running Average",
+    rules=[
+        rule(rf".{{0,120}}?Measured tpmC \(NewOrders\) = {_figure('new')}", begins=True, new=of("new_orders_per_min")),
+        rule(rf".{{0,120}}?Measured tpmTOTAL = {_figure('all')}", all=of("transactions_per_min")),
+    ],
+)
+
 RADOS = figures_format(
     "rados",
     "rados bench of Ceph: rate, IOPS and latencies of writes or reads",
@@ -589,4 +602,5 @@ FORMATS = (
     DB_BENCH,
     IOPING,
     HAMMERDB,
+    BENCHMARKSQL,
 )

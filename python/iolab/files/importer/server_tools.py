@@ -560,7 +560,8 @@ YCSB = figures_format(
         rule(rf"\[(?P<phase>[A-Z-]++)\],\s*+Return=ERROR,\s*+{_figure('count')}", count=of("errors")),
         *(
             rule(
-                rf"\[(?P<phase>[A-Z-]++)\],\s*+{what}Latency\((?P<at_unit>[um]s)\),\s*+{_figure('at')}\s*+$",
+                rf"\[(?P<phase>[A-Z-]++)\],\s*+{what}Latency\((?P<at_unit>[um]s)\),\s*+(?:0(?:\.0)?|{_figure('at')})\s*+$",
+                absent=TOO_SHORT,
                 at=of(f"latency_ns_{name}"),
             )
             for what, name in (

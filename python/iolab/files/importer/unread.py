@@ -194,7 +194,7 @@ PARTS = tuple(
         ),
         (
             "rados bench's progress, without its summary",
-            r"^\s*sec Cur ops\s+started\s+finished",
+            r"^\s*(?:\S+\s+)?sec Cur ops\s+started\s+finished",
             "give the lines from 'Total time run' on, too",
         ),
         (
