@@ -575,7 +575,7 @@ YCSB = figures_format(
 SMALLFILE = figures_format(
     "smallfile",
     "smallfile's results: files, I/Os and bytes per second of all threads",
-    recognised_by=r"total files = \d|[\d.]++% of requested files processed",
+    recognised_by=r"total threads = \d|[\d.]++% of requested files processed",
     words=("smallfile", "total threads", "total files", "of requested files processed", "files/sec"),
     titled=True,
     repeats=r"(?:host|total \w++|[\d.]++% of requested)\b",
