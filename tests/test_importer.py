@@ -339,7 +339,7 @@ def test_text_where_a_number_belongs_has_its_place(tmp_path: Path) -> None:
         (b"\x17\x08\x44tracing6", "a trace of trace-cmd.*iolab trace"),
         (b"PERFILE2\0\0", "a recording of perf.*iolab trace"),
         (b"PK\x03\x04\0\0", "an archive or a spreadsheet.*as CSV"),
-        (b"    10   -> 20   : 5  |**|\n     usecs  : count    distribution\n", "histogram of latencies.*iolab trace"),
+        (b"    10   -> 20   : 5  |**|\n     usecs  : count    distribution\n", "a histogram.*iolab trace"),
         (b"a-1 [000] 1.000001: block_rq_issue: 8,0 R 4096 () 8 + 8 [a]\n", "a trace of block events.*iolab trace"),
         (b"TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n", "biosnoop.*iolab trace"),
         (b"0.000004    my task        1950   xvda1   W  13092560   4096      0.74\n", "biosnoop.*iolab trace"),

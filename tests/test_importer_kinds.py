@@ -131,6 +131,62 @@ replicated:
 """Figures as links, behind dashes, in requests per second."""
 
 
+YCSB = """[OVERALL], RunTime(ms), 20500
+[OVERALL], Throughput(ops/sec), 4000.5
+[TOTAL_GC_TIME_%], Time(%), 0.5
+[READ], Operations, 41000
+[READ], AverageLatency(us), 150.25
+[READ], 99thPercentileLatency(us), 900
+[READ], Return=OK, 40990
+[READ], Return=ERROR, 10
+[READ-MODIFY-WRITE], AverageLatency(ms), 2.5
+"""
+MEMTIER = """Type     Ops/sec  Hits/sec  Misses/sec  Avg. Latency  p50 Latency  p99 Latency  p99.9 Latency  KB/sec
+Sets     9000.50       ---         ---       1.50000      1.20000      5.50000        9.50000  800.50
+Gets        0.00      0.00        0.00       0.00000      0.00000      0.00000        0.00000    0.00
+Totals   9000.50      0.00        0.00       1.50000      1.20000      5.50000        9.50000  800.50
+"""
+OLD_MEMTIER = """AGGREGATED AVERAGE RESULTS (2 runs)
+Type        Ops/sec     Hits/sec   Misses/sec      Latency       KB/sec
+Totals      3500.50         0.00         0.00     17.50000      5000.50
+"""
+SMALLFILE = """                            files/thread : 500
+                                 threads : 2
+host = localhost,thr = 00,elapsed = 0.5,files = 500,records = 500,status = ok
+total threads = 2
+total files = 1000
+total IOPS = 1000
+100.00% of requested files processed, warning threshold is  70.00
+elapsed time =     0.5
+files/sec = 2000.5
+IOPS = 2001.5
+MiB/sec = 125.5
+"""
+TPCC_LOG = """before
+
+2026-01-05 10:00:00 INFO  jTPCC:803 - Term-00, Running Average tpmTOTAL: 900.5    Current tpmTOTAL: 50
+2026-01-05 10:00:00 INFO  jTPCC:763 - Term-00, Measured tpmC (NewOrders) = 400.5
+2026-01-05 10:00:00 INFO  jTPCC:764 - Term-00, Measured tpmTOTAL = 900.75
+"""
+MONGO = "Insert.Empty\n1\t1000.5\n4\t3000.5\nUpdate.Field.Random\n1\t900.5\n4\t2500.5\n"
+HAMMERDB = """Vuser 1:TEST RESULT : System achieved 9000 NOPM from 20000 MariaDB TPM
+>>>>> PROC: NEWORD
+CALLS: 900\tMIN: 0.5ms\tAVG: 2.5ms\tMAX: 80.5ms\tTOTAL: 2250.0ms
+P99: 9.5ms\tP95: 5.5ms\tP50: 2.0ms\tSD: 900.5\tRATIO: 40.5%
+"""
+OSD_BENCH = 'In a text: \n{\n "osd_bench_results": {"bytes_written": 1048576, "blocksize": 4096, "iops": 2048.5}\n}\n'
+PROGRESS = (
+    "+   progress: 5.0 s, 100.0 tps, lat 9.0 ms stddev 1.0\n+   progress: 10.0 s, 300.0 tps, lat 3.0 ms stddev 1.0\n"
+)
+READS_ALONE = """mix: (groupid=0, jobs=1): err= 0: pid=7: Mon Jan  5 10:00:00 2026
+  read: IOPS=4000, BW=15.6MiB/s (16.4MB/s)(156MiB/10000msec)
+    slat (nsec): min=500, max=9000, avg=2000.00, stdev=300.00
+     lat (usec): min=50, max=900, avg=250.00, stdev=30.00
+  write: IOPS=1000, BW=4000KiB/s (4096kB/s)(39.1MiB/10000msec)
+    slat (nsec): min=600, max=8000, avg=25
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "setting", "workload", "metric", "expected"),
     [
@@ -184,12 +240,54 @@ replicated:
         (TOGETHER.replace("Old", "randread").replace("New", "randwrite"), "run", "randwrite", "iops", 4800),
         (LINKED, "local", "pgbench -c 8", "operations_per_s", 912),
         (LINKED, "replicated", "pgbench -c 64", "operations_per_s", 1400),
+        (YCSB, "run", "ycsb", "operations_per_s", 4000.5),
+        (YCSB, "run", "ycsb", "read/latency_ns_mean", 150.25 * US),
+        (YCSB, "run", "ycsb", "read/errors", 10),
+        (YCSB.replace("150.25", "0"), "run", "ycsb", "read/latency_ns_mean", None),
+        (YCSB, "run", "ycsb", "read_modify_write/latency_ns_mean", 2.5 * MS),
+        (MEMTIER, "run", "memtier", "operations_per_s", 9000.5),
+        (MEMTIER, "run", "memtier", "rate_bytes_per_s", 800.5 * 1024),
+        (MEMTIER, "run", "memtier", "sets/latency_ns_p99", 5.5 * MS),
+        (MEMTIER, "run", "memtier", "gets/latency_ns_mean", None),
+        (OLD_MEMTIER, "run", "memtier AGGREGATED AVERAGE", "latency_ns_mean", 17.5 * MS),
+        (SMALLFILE, "run", "smallfile", "operations_per_s", 2000.5),
+        (SMALLFILE, "run", "smallfile", "iops", 2001.5),
+        (SMALLFILE, "run", "smallfile", "rate_bytes_per_s", 125.5 * MIB),
+        (TPCC_LOG, "run", "benchmarksql", "new_orders_per_min", 400.5),
+        (TPCC_LOG, "run", "benchmarksql", "transactions_per_min", 900.75),
+        (MONGO, "run", "mongo-perf 4", "insert_empty/operations_per_s", 3000.5),
+        (MONGO, "run", "mongo-perf 1", "update_field_random/operations_per_s", 900.5),
+        (HAMMERDB, "run", "hammerdb", "neword/latency_ns_mean", 2.5 * MS),
+        (HAMMERDB, "run", "hammerdb", "neword/latency_ns_p99", 9.5 * MS),
+        (OSD_BENCH, "run", "rados", "iops", 2048.5),
+        (PROGRESS, "run", "pgbench", "transactions_per_s", 200),
+        (READS_ALONE, "run", "mix", "iops", 5000),
+        (READS_ALONE, "run", "mix", "read.latency_ns_mean", 250 * US),
+        (READS_ALONE, "run", "mix", "latency_ns_mean", None),
     ],
 )
 def test_the_figures(
     tmp_path: Path, text: str, setting: str, workload: str, metric: str, expected: float | None
 ) -> None:
     check_value(tmp_path, text, setting, workload, metric, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (READS_ALONE, ":6: fio's output is cut off"),
+        (f"fio-3.30\nStarting 4 threads\n{READS_ALONE}", ":2: fio started 4 jobs, and 1 of them are in the text"),
+        (MEMTIER + "Gets 5.50 --- --- 1.50000 1\n", ":5: the line is cut off"),
+        (COCKROACH + COCKROACH.splitlines()[1][:-30] + "\n", "the line is cut off"),
+        (
+            "Run status group 0 (all jobs):\n   READ: bw=10.0MiB/s (10.5MB/s), io=100MiB (105MB), run=10000-10000msec\n"
+            "Run status group 1 (all jobs):\n   READ: bw=20.0MiB/s (21.0MB/s), 2\n",
+            ":4: the line is cut off",
+        ),
+    ],
+)
+def test_what_is_cut_off_is_said(tmp_path: Path, text: str, said: str) -> None:
+    assert any(said in problem for problem in opened(tmp_path / "run.txt", text).problems)
 
 
 def test_a_rate_that_was_asked_for_is_no_result(tmp_path: Path) -> None:
@@ -236,6 +334,27 @@ def test_a_line_that_repeats_the_heading_leaves_the_first_column(tmp_path: Path)
             "CSV",
         ),
         ("poll interval: 10 ms\nI/O timeout: 30 ms\n", "unrecognised", "CSV file"),
+        (COCKROACH.replace("ops(total)", "ops/sec(inst)").replace("_elapsed", "   _elapsed"), "progress", "at its end"),
+        (
+            "read:  ops/s  kB/s  kB/op  retrans  avg RTT (ms)\n  5.5  9.5  2.5  0 (0.0%)  4.5\n",
+            "nfsiostat",
+            "mountstats",
+        ),
+        (
+            "2026-01-05T10:00:00+0000   sec Cur ops   started  finished  avg MB/s\n",
+            "rados bench's progress",
+            "Total time run",
+        ),
+        ("5 sec: 900 operations; 180.5 current ops/sec; [READ: Avg=5.5]\n", "YCSB's progress", "OVERALL"),
+        (SMALLFILE.partition("host")[0], "smallfile's settings", "total threads"),
+        (
+            "pool     sync_read    scrub\nreq_size   ind    agg    ind    agg\n512   5   0   9   0\n",
+            "histograms",
+            "-lv",
+        ),
+        (" Task        |   Runtime ms  | Switches |\n a:7   |  12.5 ms | 90 | avg:  0.5 ms |\n", "perf sched", "CSV"),
+        ('TRANSACTION RESPONSE TIMES\n{\n "NEWORD": {\n  "avg_ms": "2.5"\n', "HammerDB", "TEST RESULT"),
+        ("I got:\n\nkernel,IOPS\n6.1,900\n6.2,950\n\nas CSV.\n", "lines 3 to 5 are a CSV table", "sed -n 3,5p"),
     ],
 )
 def test_what_is_refused_says_why_and_the_way_out(tmp_path: Path, text: str, what: str, remedy: str) -> None:

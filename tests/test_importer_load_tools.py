@@ -342,7 +342,6 @@ def test_sysbench_1_1_says_its_times_otherwise(tmp_path: Path) -> None:
         ("      bogo-ops-per-second-real-time: 9.5", "--metrics"),
         (" Performance counter stats for 'ls':", "a column per event"),
         ("  8,0    3        1     0.000000000   697  Q   W 223490 + 8 [kjournald]", "iolab trace"),
-        ("[OVERALL], RunTime(ms), 1000", "CSV"),
         ('"bwMaxMIB": 12.5,', "summaryFormat"),
         ('    "ignored": false', "leave out -json"),
     ],

@@ -33,6 +33,7 @@ ALL_CLIENTS = "All clients"
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 FEWER_THAN_PRINTED = "below one a second, and printed without decimals"
 NO_QUANTILE = "quantiles of jobs don't make one of all; run fio with --output-format=json+"
+OF_SOME = "latencies of a part of the I/Os alone are in the text"
 WRONG_DATA = "a block was not what had been written"
 """What fio means by EILSEQ."""
 ERRNO_END = 4096
@@ -163,11 +164,11 @@ def _add_group(row: Row, jobs: list[Job]) -> None:
             _add_rates(row, job.transfers, "all", job.name)
             if not sides:
                 row.add("latency_ns_mean", None, job=job.name, absent="no I/O")
-            _add_latency(row, [side.latency for side in sides if side.latency], "all", job.name)
+            _add_latency(row, sides, "all", job.name)
             for way, side in job.sides.items():
                 if len(sides) > 1:
                     _add_rates(row, [side], _op(way), job.name)
-                    _add_latency(row, [side.latency] if side.latency else [], _op(way), job.name)
+                    _add_latency(row, [side], _op(way), job.name)
                 row.histogram(side.latency.bins if side.latency else (), op=_op(way), job=job.name)
     for job in jobs:
         _add_failure(row, job)
@@ -194,8 +195,8 @@ def _add_sides(row: Row, jobs: list[Job]) -> None:
     for op, sides in (("all", transfers), *((way, sides) for way, sides in by_way.items() if way != MIXED)):
         if sides or (op == "all" and by_way.keys() != {"sync"}):
             _add_rates(row, sides, op)
-            _add_latency(row, [side.latency for side in sides if side.latency], op)
-            _add_submission(row, [side.submission for side in sides if side.submission], op)
+            _add_latency(row, sides, op)
+            _add_submission(row, [side.submission for side in sides], op)
     for way, sides in by_way.items():
         row.histogram(_merged([side.latency for side in sides if side.latency]), op=_op(way))
     for job in jobs:
@@ -219,8 +220,12 @@ def _add_rates(row: Row, sides: list[Side], op: str, job: str = "all") -> None:
         row.add("ops", None if op == "sync" and not ops else known, op=op, absent=FEWER_THAN_PRINTED)
 
 
-def _add_latency(row: Row, latencies: list[Latency], op: str, name: str = "all") -> None:
+def _add_latency(row: Row, sides: list[Side], op: str, name: str = "all") -> None:
+    latencies = [side.latency for side in sides if side.latency]
     if not latencies:
+        return
+    if len(latencies) < len(sides):
+        row.add("latency_ns_mean", None, op=op, job=name, absent=OF_SOME)
         return
     row.add("latency_ns_mean", _mean(latencies), op=op, job=name)
     row.add("latency_ns_stddev", _stddev(latencies), op=op, job=name)
@@ -236,8 +241,9 @@ def _add_latency(row: Row, latencies: list[Latency], op: str, name: str = "all")
         row.add(f"latency_ns_{short}", value, op=op, job=name, absent=few(share) if bins else NO_QUANTILE)
 
 
-def _add_submission(row: Row, latencies: list[Latency], op: str) -> None:
-    if latencies:
+def _add_submission(row: Row, of_sides: list[Latency | None], op: str) -> None:
+    latencies = [one for one in of_sides if one]
+    if latencies and len(latencies) == len(of_sides):
         row.add("submission_latency_ns_mean", _mean(latencies), op=op)
         row.add("submission_latency_ns_max", max(latency.max_ns for latency in latencies), op=op)
 

@@ -22,6 +22,7 @@ _TOTAL = re.compile(
     r".{0,120}?\bio=\s*+(?P<size>[\d.]{1,20}+ ?[KMGTP]?i?[Bb]?)"
     r"(?P<old>, aggrb=)?.{0,120}?\b(?:run|maxt)=(?:\d{1,15}+-)?(?P<ms>\d{1,15}+)\s?msec"
 )
+_CUT_OFF = re.compile(r"\s*+(?:READ|WRITE|TRIM|MIXED): (?:io=|bw=)")
 _OPS = {"READ": "read", "WRITE": "write", "TRIM": "discard"}
 
 
@@ -46,6 +47,8 @@ def _parse(source: Source, results: Results) -> None:
                 _begin_alone(runs, line.number, found, heading)
             runs[-1].groups.setdefault(group, []).append(found)
         else:
+            if _CUT_OFF.match(line.text):
+                results.problem("the line is cut off before its bytes and time: it is left out", line.number)
             heading.read(line.text)
     results.problem("only fio's summary was read: no operations, latencies or CPU time stand in it")
     for run in runs:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.base.strict_json import JsonObject
 from iolab.domain.fio_report.job import table
 from iolab.files.importer import fio_terse
@@ -95,10 +96,12 @@ _RUNS_FIO = re.compile(r"(?:^|[\s/])fio(?:-[\d.]+)?\s")
 _END = re.compile(r"\s*+(?:Run status group|Disk stats)")
 _VERSION = re.compile(r"\s*+fio-\d+\.\d+\S*+\s*+$")
 """Which fio prints before the jobs of a run."""
+_STARTING = re.compile(r"\s*+Starting (?P<count>\d{1,6}+) (?:process|thread)")
 _BREAKS_OFF = re.compile(
-    r"[\s|]\s*+\S.*=(?:\s*+|.*,\s*+|.*, \s*+(?:[A-Za-z]\w*+|\d++\.\d*+(?:th)?+)|.*\[[^\]]*+|.*\([^)]*+)$"
+    r"\s*+[cs]?lat \([mun]sec\): min=(?!.*stdev=\s*+\d).*"
+    r"|[\s|]\s*+\S.*=(?:\s*+|.*,\s*+|.*, \s*+(?:[A-Za-z]\w*+|\d++\.\d*+(?:th)?+)|.*\[[^\]]*+|.*\([^)]*+)$"
 )
-"""A line of a job that goes on: behind a comma, an equals sign, in brackets."""
+"""A line of a job that goes on: behind a comma, an equals sign, in brackets, before the last of its figures."""
 _READS_AND_WRITES = re.compile(r"rw|readwrite|randrw")
 _DISK = re.compile(r"\s++(?P<name>[\w!/-]{1,64}+): ios=\d")
 
@@ -234,6 +237,8 @@ class _Reader:
         """What a job ended with, of those without figures."""
         self.cut: list[tuple[str, int | None]] = []
         """What of jobs is not in the text."""
+        self.started = self.ended = self.started_at = 0
+        """How many jobs the run says that it has, how many are in the text, and the line that says so."""
 
     def read(self, line: Line) -> None:
         prefix = None if DETAILS.match(line.text) else _HOST.match(line.text)
@@ -265,6 +270,9 @@ class _Reader:
         elif _VERSION.match(text):
             self.finish_job()
             self.runs.close(None)
+            self.finish_run()
+        elif found := _STARTING.match(text):
+            self.started, self.started_at = self.started + int(found["count"]), line.number
         elif (command := command_of(text)) and (sets(command) or _RUNS_FIO.search(command)):
             self.finish_job()
             self.runs.close(None)
@@ -290,9 +298,16 @@ class _Reader:
         name = self.label if _OF_TEST.search(self.label) else _NO_NAME
         return None if goes_on else _JOB.match(name.replace("(", "[") + _NAMELESS)
 
+    def finish_run(self) -> None:
+        if 0 < self.ended < self.started:
+            what = f"fio started {counted(self.started, 'job')}, and {self.ended} of them are in the text"
+            self.cut.append((f"{what}: rates are theirs", self.started_at))
+        self.started = self.ended = 0
+
     def finish_job(self) -> None:
         job, self.job = self.job, None
         if job is not None:
+            self.ended += job.jobs
             raw = job.finished(self.banners.get(str(job.raw["jobname"])))
             identity = (raw.get("hostname"), raw["jobname"], job.pid) if job.pid else None
             of_syncs = self.is_nameless and "sync" in raw
@@ -342,6 +357,7 @@ def _parse(source: Source, results: Results) -> None:
     if last is not None and reader.job is not None and _BREAKS_OFF.match(last.text):
         results.problem("fio's output is cut off in this line", last.number)
     reader.finish_job()
+    reader.finish_run()
     for what, place in reader.cut:
         results.problem(what, place)
     for place, name in reader.without_rates:

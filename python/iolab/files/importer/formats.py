@@ -70,7 +70,16 @@ from iolab.files.importer.sysbench import FORMAT as SYSBENCH
 from iolab.files.importer.sysstat_json import FORMAT as SYSSTAT_JSON
 from iolab.files.importer.time_command import FORMAT as TIME_COMMAND
 from iolab.files.importer.tiobench import FORMAT as TIOBENCH
-from iolab.files.importer.unread import IF_ROUNDS, INPUTS, PARTS, UNREAD, UnreadFormat, lone_figures, shape_of
+from iolab.files.importer.unread import (
+    IF_ROUNDS,
+    INPUTS,
+    PARTS,
+    UNREAD,
+    UnreadFormat,
+    lone_figures,
+    rows_of_csv,
+    shape_of,
+)
 from iolab.files.importer.unread_figures import has_unit, into_csv, seen, shown
 from iolab.files.importer.vdbench_flat import FORMAT as VDBENCH_FLAT
 from iolab.files.importer.vmstat import FORMAT as VMSTAT
@@ -191,6 +200,12 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
         return meant
     _refuse_nameless(source)
+    if rows := rows_of_csv(source.text_lines):
+        raise InputError(
+            f"unrecognised format: lines {rows.start + 1} to {rows.stop} are a CSV table, and there are more lines",
+            where=source.name,
+            remedy=f"give them alone: sed -n {rows.start + 1},{rows.stop}p FILE > table.csv",
+        )
     near = ", ".join(_nearest(text))
     raise InputError(
         f"unrecognised format{f'; nearest: {near}' if near else ''}{seen(source.text_lines)}",

@@ -1,5 +1,5 @@
 """Load generators whose reports are lines of figures: bonnie++, dbench, pg_test_fsync, stress-ng, dd, hdparm, IOR,
-mdtest, elbencho, db_bench, ioping, HammerDB, compilebench."""
+mdtest, elbencho, db_bench, ioping, HammerDB, BenchmarkSQL, compilebench."""
 
 from __future__ import annotations
 
@@ -485,7 +485,7 @@ IOPING = figures_format(
 
 HAMMERDB = figures_format(
     "hammerdb",
-    "HammerDB's results: new orders and transactions per minute",
+    "HammerDB's results: new orders and transactions per minute, latencies of its procedures",
     recognised_by=r".{0,60}?TEST RESULT : System achieved",
     words=("TEST RESULT", "System achieved", "NOPM", "TPM", "Vuser"),
     titled=True,
@@ -500,6 +500,32 @@ HAMMERDB = figures_format(
             rf"{_figure('new')} NOPM from {_figure('all')} [\w ]{{1,40}}?TPM",
             rf"{_figure('all')} [\w ]{{1,40}}?TPM at {_figure('new')} NOPM",
         )
+    ]
+    + [
+        rule(r"(?:>++ )?PROC: (?P<phase>\w++)", opens=True),
+        rule(
+            rf"CALLS: {_figure('count')}\s++MIN: {_figure('min')}ms\s++AVG: {_figure('mean')}ms\s++"
+            rf"MAX: {_figure('max')}ms",
+            count=of("ops"),
+            **{name: of(f"latency_ns_{name}", MS) for name in ("min", "mean", "max")},
+        ),
+        rule(
+            r"\s++".join(f"{name.upper()}: {_figure(name)}ms" for name in ("p99", "p95", "p50")),
+            **{name: of(f"latency_ns_{name}", MS) for name in ("p99", "p95", "p50")},
+        ),
+    ],
+)
+
+BENCHMARKSQL = figures_format(
+    "benchmarksql",
+    "BenchmarkSQL's results: new orders and transactions per minute",
+    recognised_by=r".{0,120}?Measured tpm(?:C|TOTAL)\b",
+    words=("jTPCC", "Measured tpmC", "Measured tpmTOTAL", "Running Average"),
+    titled=True,
+    repeats=r".{0,120}?Running Average",
+    rules=[
+        rule(rf".{{0,120}}?Measured tpmC \(NewOrders\) = {_figure('new')}", begins=True, new=of("new_orders_per_min")),
+        rule(rf".{{0,120}}?Measured tpmTOTAL = {_figure('all')}", all=of("transactions_per_min")),
     ],
 )
 
@@ -576,4 +602,5 @@ FORMATS = (
     DB_BENCH,
     IOPING,
     HAMMERDB,
+    BENCHMARKSQL,
 )

@@ -37,7 +37,7 @@ _LATENCY = re.compile(r"latency (?P<what>average|stddev)(?:\s*+=|:)\s*+(?P<ms>\d
 _TPS = re.compile(r"tps = (?P<tps>\d[\d.]*+) ?(?:\((?P<which>\w++))?")
 _DURATION = re.compile(r"duration:\s*+(?P<s>\d{1,9}+) s\s*+$")
 _PROGRESS = re.compile(
-    r"progress: (?P<at>\d[\d.]*+) s, (?P<tps>\d[\d.]*+) tps(?:, lat (?P<lat>\d[\d.]*+) ms)?", re.IGNORECASE
+    r"(?:\+\s*+)?progress: (?P<at>\d[\d.]*+) s, (?P<tps>\d[\d.]*+) tps(?:, lat (?P<lat>\d[\d.]*+) ms)?", re.IGNORECASE
 )
 _LOG = re.compile(
     r"\d{1,9} \d{1,15} (?:\d{1,15}|skipped|failed) \d{1,4} \d{9,11} \d{1,6}(?: \d{1,15}){0,2}(?: [a-z]\w{1,30})?\s*+$"

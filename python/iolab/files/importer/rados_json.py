@@ -60,6 +60,9 @@ def _parse(source: Source, results: Results) -> None:
     if _OF_CBT.search(source.name):
         results.problem(AT_ONCE)
     for line, content in _objects(json_text(source), source.name):
+        inner = list(content.values())
+        if len(inner) == 1 and isinstance(inner[0], dict):
+            content = inner[0]
         by_key = {_UNIT.sub("", key).strip().lower().replace(" ", "_"): value for key, value in content.items()}
         figures = {key: number(str(by_key[key])) for key in METRICS if key in by_key}
         if any(one is not None for one in figures.values()):

@@ -2,7 +2,7 @@
 
 etcd's benchmark and etcdctl's check, bbolt's bench, cockroach workload, cryptsetup benchmark, filebench, vdbench, rbd
 bench, ceph osd perf, SPDK's perf, warp, IO500, kubestr, pveperf, bench.sh, nench.sh, the summary of the container image
-dbench, and percentiles in a line.
+dbench, YCSB, smallfile, mongo-perf, memtier_benchmark, and percentiles in a line.
 """
 
 from __future__ import annotations
@@ -330,6 +330,7 @@ COCKROACH = figures_format(
     recognised_by=r"_elapsed_++(?:errors_++ops\(total\)|tpmC)_",
     words=("_elapsed___errors", "ops/sec(cum)", "pMax(ms)", "tpmC"),
     titled=True,
+    cut=r"[\d.]++s(?:\s++[\d.]++){1,7}\s*+$",
     rules=[
         rule(
             rf"[\d.]++s\s++\d++\s++{_figure('count')}\s++{_figure('rate')}\s++"
@@ -544,7 +545,106 @@ XFS_IO = figures_format(
     ],
 )
 
+YCSB = figures_format(
+    "ycsb",
+    "YCSB's report: operations per second, and the latencies of each operation",
+    recognised_by=r"\[OVERALL\],\s*+(?:RunTime|Throughput)\(",
+    words=("[OVERALL]", "RunTime(ms)", "Throughput(ops/sec)", "AverageLatency(us)", "99thPercentileLatency"),
+    titled=True,
+    repeats=r"\[[\w%-]++\],\s|\S.{0,40}\d++ sec: \d++ operations; ",
+    whole={"operations_per_s": "Throughput(ops/sec)"},
+    rules=[
+        rule(rf"\[OVERALL\],\s*+RunTime\(ms\),\s*+{_figure('time')}", begins=True, time=of("elapsed_s", 1e-3)),
+        rule(rf"\[OVERALL\],\s*+Throughput\(ops/sec\),\s*+{_figure('rate')}", rate=of("operations_per_s")),
+        rule(rf"\[(?P<phase>[A-Z-]++)\],\s*+Operations,\s*+{_figure('count')}", count=of("ops")),
+        rule(rf"\[(?P<phase>[A-Z-]++)\],\s*+Return=ERROR,\s*+{_figure('count')}", count=of("errors")),
+        *(
+            rule(
+                rf"\[(?P<phase>[A-Z-]++)\],\s*+{what}Latency\((?P<at_unit>[um]s)\),\s*+(?:0(?:\.0)?|{_figure('at')})\s*+$",
+                absent=TOO_SHORT,
+                at=of(f"latency_ns_{name}"),
+            )
+            for what, name in (
+                *(("Average", "mean"), ("Min", "min"), ("Max", "max"), ("50thPercentile", "p50")),
+                *(("95thPercentile", "p95"), ("99thPercentile", "p99"), (r"99\.9(?:th)?Percentile", "p999")),
+            )
+        ),
+    ],
+)
+
+SMALLFILE = figures_format(
+    "smallfile",
+    "smallfile's results: files, I/Os and bytes per second of all threads",
+    recognised_by=r"total threads = \d|[\d.]++% of requested files processed",
+    words=("smallfile", "total threads", "total files", "of requested files processed", "files/sec"),
+    titled=True,
+    repeats=r"(?:host|total \w++|[\d.]++% of requested)\b",
+    rules=[
+        rule(r"total threads = \d++\s*+$", begins=True),
+        *(
+            rule(line, it=figure)
+            for what, figure in (
+                ("elapsed time", of("elapsed_s")),
+                ("files/sec", of("operations_per_s")),
+                ("IOPS", of("iops")),
+                ("MiB/sec", of("rate_bytes_per_s", MIB)),
+            )
+            for line in (rf"{what} =\s++{_figure('it')}\s*+$", rf"{_figure('it')} (?:sec )?{what}\s*+$")
+        ),
+    ],
+)
+
+MONGO_PERF = figures_format(
+    "mongo-perf",
+    "mongo-perf's results: operations per second of each test, a workload for each number of threads",
+    recognised_by=r"(?:Insert|(?:Multi)?Update|Remove|Queries|Commands)\.[A-Z][\w.]++\s*+$",
+    words=("mongo-perf", "Insert.", "Update.", "Queries.", "MultiUpdate."),
+    titled=True,
+    rules=[
+        rule(r"(?P<phase>[A-Z]\w++\.[A-Z][\w.]++)\s*+$", opens=True),
+        rule(rf"(?P<workload>\d{{1,4}})\s++{_figure('rate')}\s*+$", rate=of("operations_per_s")),
+    ],
+)
+
+
+def _memtier(*latencies: str) -> list[Rule]:
+    """The rules of its table with these columns of latencies, in ms. It divides bytes by 1,024."""
+    return [
+        rule(r"(?P<workload>BEST RUN|WORST RUN|AGGREGATED AVERAGE) RESULTS", begins=True),
+        rule(r"ALL STATS", begins=True),
+        *(
+            rule(
+                rf"{which}\s++{_figure('ops')}(?:\s++(?:[\d.]++|---)){{2}}\s++"
+                + r"\s++".join(map(_positive, latencies))
+                + rf"\s++(?:{_figure('rate')}|---)\s*+$",
+                absent="none of them was done",
+                ops=of("operations_per_s"),
+                rate=of("rate_bytes_per_s", KIB),
+                **{name: of(f"latency_ns_{name}", MS) for name in latencies},
+            )
+            for which in ("(?P<phase>Sets|Gets|Waits)", "Totals")
+        ),
+    ]
+
+
+_MEMTIER_COLUMNS = r"Type\s++Ops/sec\s++Hits/sec\s++Misses/sec\s++"
+MEMTIER = figures_format(
+    "memtier",
+    "memtier_benchmark's table: operations and bytes per second, latencies of sets, gets and all together",
+    recognised_by=_MEMTIER_COLUMNS + "Avg",
+    words=("memtier_benchmark", "Ops/sec", "Hits/sec", "Misses/sec", "KB/sec", "Totals"),
+    titled=True,
+    repeats=r"\[RUN #\d",
+    cut=r"(?:Sets|Gets|Waits|Totals)(?:\s++(?:[\d.]++|---)){1,4}(?:\s++\d++(?:\.\d?)?)?\s*+$",
+    rules=_memtier("mean", "p50", "p99", "p999"),
+    otherwise=(_MEMTIER_COLUMNS + "Latency", _memtier("mean")),
+)
+
 FORMATS = (
+    MEMTIER,
+    YCSB,
+    SMALLFILE,
+    MONGO_PERF,
     XFS_IO,
     IO500,
     KUBESTR,

@@ -12,6 +12,7 @@ from iolab.files.importer.text import is_number
 from iolab.files.importer.unread_figures import has_unit
 
 LINES_OF_TABLE = 5
+SEPARATORS = ",;\t"
 IF_ROUNDS = "if they are rounds, add 'runs' and leave out their average"
 
 
@@ -68,9 +69,9 @@ UNREAD = tuple(
         ),
         ("btt's report", r"^=+ All Devices =+", "read the trace itself with iolab trace"),
         (
-            "a histogram of latencies",
+            "a histogram",
             r"^\s*(?:\S+\s+: count\s+distribution|\[\d+\w?, \d+\w?\)\s+\d+ \|)",
-            f"{TRACE}; write the unit of bpftrace's buckets in the line above them, such as '@usecs:'",
+            f"{TRACE}, if it is one of latencies; bpftrace's buckets need a unit in the line above, such as '@usecs:'",
         ),
         (
             "/proc/mdstat",
@@ -111,7 +112,12 @@ UNREAD = tuple(
         ("arcstat's report", r"^\s*time\s+(?:read|hits)\s.*\bmiss", INTO_CSV),
         ("redis-benchmark's report", r"^\s*\d+ requests completed in [\d.]+ seconds", "have it write CSV: --csv"),
         ("Kafka's performance test", r"^\s*\d+ records sent, [\d.]+ records/sec", INTO_CSV),
-        ("YCSB's report", r"^\s*\[OVERALL\], (?:RunTime|Throughput)", INTO_CSV),
+        ("HammerDB's response times", r"^TRANSACTION RESPONSE TIMES", "give its lines of 'TEST RESULT'"),
+        (
+            "perf sched's delays of tasks",
+            r"^\s*Task\s+\|\s+Runtime ms\s+\|",
+            "it tells of processors and no I/O; put its figures into a CSV file, a row per run",
+        ),
         ("a result file of Phoronix", r"<PhoronixTestSuite>", "phoronix-test-suite result-file-to-csv NAME"),
         ("cargo bench's report", r"^test \S+ +\.\.\. bench: ", INTO_CSV),
         ("DTrace's distribution", r"^\s*value  -+ Distribution -+ count", INTO_CSV),
@@ -132,13 +138,22 @@ UNREAD = tuple(
             r"^Benchmark\s+Time\s+CPU\s+Iterations",
             "have it write CSV: --benchmark_format=csv",
         ),
+        (
+            "nfsiostat's report",
+            r"\bkB/op\s+retrans\s+avg RTT",
+            "save /proc/self/mountstats before and after the run, and give both files",
+        ),
         ("gstat's report", r"^\s*L\(q\)\s+ops/s\s", "run iostat -x in its place"),
         (
             "iotop's report",
             r"\bDISK READ\s+DISK WRITE\b|(?:Total|Actual) DISK READ\s*:",
             "run pidstat -d, or iostat -x, in its place",
         ),
-        ("zpool iostat's histograms or queues", r"\b(?:total_wait|syncq_read|sync_queue)\b", "run zpool iostat -lv"),
+        (
+            "zpool iostat's histograms or queues",
+            r"\b(?:total_wait|syncq_read|sync_queue|req_size\s+ind)\b",
+            "run zpool iostat -lv",
+        ),
         ("ezFio's table", r"^-+\s*Sustained Multi-Threaded|^ezFio test parameters", "give the CSV file that it writes"),
         ("winsat's report", r"^(?:> )?Disk\s+(?:Random|Sequential) [\d.]+ (?:Read|Write)\s", INTO_CSV),
         ("iperf's report", r"^\[ *(?:ID|SUM)\] Interval\s+Transfer", INTO_CSV),
@@ -179,7 +194,7 @@ PARTS = tuple(
         ),
         (
             "rados bench's progress, without its summary",
-            r"^\s*sec Cur ops\s+started\s+finished",
+            r"^\s*(?:\S+\s+)?sec Cur ops\s+started\s+finished",
             "give the lines from 'Total time run' on, too",
         ),
         (
@@ -194,8 +209,13 @@ PARTS = tuple(
         ),
         (
             "the progress of cockroach workload, without its results",
-            r"^_elapsed_+errors_+ops/sec\(inst\)_",
+            r"^\s*_elapsed_+errors_+ops/sec\(inst\)_",
             "give the lines at its end too, from '_elapsed___errors_____ops(total)' on",
+        ),
+        (
+            "YCSB's progress, without its report",
+            r"\b\d+ sec: \d+ operations; ",
+            "give the lines at its end too, from '[OVERALL]' on",
         ),
         (
             "sysbench's progress, without its results",
@@ -219,6 +239,11 @@ PARTS = tuple(
 INPUTS = tuple(
     UnreadFormat(name, re.compile(pattern), remedy)
     for name, pattern, remedy in (
+        (
+            "smallfile's settings, without its results",
+            r"^\s*files/thread : \d",
+            "give the lines at its end too, from 'total threads' on",
+        ),
         (
             "fio's job file, without results",
             r"^(?:ioengine|iodepth|rwmixread|readwrite|rw)\s*=\s*\w",
@@ -302,6 +327,21 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
             "write one above them that names each column and its unit, such as setting,round,rate (MB/s); if each row "
             "is an I/O, name the columns with iolab trace FILE --columns",
         )
+    return None
+
+
+def rows_of_csv(lines: Sequence[str]) -> range | None:
+    """The first lines that are a header and two or more rows with as many commas, semicolons or tabs."""
+    cells = [line.strip().split(max(SEPARATORS, key=line.count)) for line in lines]
+    for begin, header in enumerate(cells):
+        if len(header) > 1 and all(header) and not any(is_number(cell.strip()) for cell in header):
+            end = begin + 1
+            while (
+                end < len(cells) and len(cells[end]) == len(header) and any(map(is_number, map(str.strip, cells[end])))
+            ):
+                end += 1
+            if end - begin >= ROWS_MIN:
+                return range(begin, end)
     return None
 
 
