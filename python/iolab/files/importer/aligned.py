@@ -85,6 +85,11 @@ class _Found:
         is_near = line.number - self.line <= HEADING_LINES_MAX
         return not self.rows and is_near and len(_cells(self.text)) >= COLUMNS_MIN
 
+    def is_whole(self, below: str) -> bool:
+        """Whether there are rows enough: a single one with nothing `below`, whose columns are parted by wide gaps."""
+        is_one = len(self.rows) == 1 and not below and not self.are_words and len(self.header) > COLUMNS_MIN
+        return is_one or len(self.rows) >= ROWS_MIN
+
     def takes(self, text: str) -> bool:
         """Whether the line is a row: as many columns as the heading has, parted by two spaces or more, or as many
         words. The first row decides."""
@@ -146,7 +151,7 @@ def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
         if found is not None and found.rows and text and _figures(_MARKED.sub("", text).split()[-1:]):
             found.beside.append(line)
             continue
-        if found is not None and len(found.rows) >= ROWS_MIN:
+        if found is not None and found.is_whole(text):
             yield found
         own = _header(line)
         joined = _joined(found, line, own)
@@ -154,7 +159,7 @@ def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
         found = _Found(line.number, line.text, joined or own, context, joined) if own else None
         if text:
             above.append(text)
-    if found is not None and len(found.rows) >= ROWS_MIN:
+    if found is not None and found.is_whole(""):
         yield found
 
 
@@ -227,7 +232,7 @@ def _recognises(source: Source) -> bool:
 
 def without_metric(source: Source) -> tuple[int, int] | None:
     """The first and the last line of a table of the text that does not say what its figures are."""
-    found = next((one for one in _of_text(source) if not _of_results(one)), None)
+    found = next((one for one in _of_text(source) if len(one.rows) >= ROWS_MIN and not _of_results(one)), None)
     return None if found is None else (found.line, found.last)
 
 

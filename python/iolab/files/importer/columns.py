@@ -136,7 +136,7 @@ def by_count(
     units = {unit_in(one) for one in header[1:]}
     counts = [one.replace(unit_in(one), "").strip() for one in header[1:]]
     labels = [row[0] for row in rows]
-    are_changes = all(labels) and len(set(labels)) == len(labels) and not is_amount(header[0], labels)
+    are_changes = bool(labels) and all(labels) and len(set(labels)) == len(labels) and not is_amount(header[0], labels)
     are_amounts = are_settings and all(map(parameter.named_amount, counts))
     if (
         not (are_counts(counts) or are_sizes(counts) or are_amounts)

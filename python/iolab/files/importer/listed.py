@@ -76,6 +76,13 @@ _A_WAY = re.compile(
     rf"(?P<before>{_WAY})?:? ?(?P<figure>~?\d[\d.,]{{0,20}} ?(?:[kM] ?)?[A-Za-z/]{{2,8}})(?: (?P<behind>{_WAY}))?",
     re.IGNORECASE,
 )
+_NAME_BEHIND = re.compile(
+    r"\s{0,12}(?:[-*\u2022+] |\d{1,2}[.)] )?(?:(?P<lead>\w[^:=;,|]{0,60}?):\s+)?"
+    r"(?P<figure>~?\d[\d.,]{0,20} ?(?:[kM] ?)?[A-Za-z\u00b5/]{2,12}) (?:for|on|of|in|during)(?: the)? "
+    r"(?P<name>\w[^:=;,|]{1,60}?)\.?\s*$"
+)
+"""`1234 IOPS for randread`."""
+_SHORT = {"R": "read", "W": "write"}
 _EXTREME = re.compile(r"(?:min(?:imum)?|max(?:imum)?)\b\.? ?", re.IGNORECASE)
 OF_EXTREMES = ("rate_bytes_per_s", "iops", "operations_per_s")
 """Rates whose least and greatest are figures of their own."""
@@ -123,7 +130,7 @@ _IN_EMPTY = "(). ,/"
 """What brackets still hold when their metric is taken out."""
 _PREPOSITION = re.compile(r"(?:^|\s+)(?:of|at|in|for|the)$", re.IGNORECASE)
 """What is left at the end of `Latency at 99 percentile`, less its metric."""
-_AMONG = re.compile(r",\s+| and ")
+_AMONG = re.compile(r",\s+| and |(?<=[A-Za-z%])\s+(?=~?\d)")
 """What parts the figures behind one label."""
 _BARE = re.compile(r"\d[\d.]*+(?:[kKM](?![A-Za-z]))?")
 _OF_REPETITIONS = re.compile(r"\b(?:runs?|rounds?|times|iterations?|trials|repeats|repetitions)\b", re.IGNORECASE)
@@ -162,6 +169,9 @@ def is_labelled(text: str) -> bool:
 def _parts(text: str) -> list[Entry | None]:
     """Each figure of a line, None for one that means nothing beside its label."""
     text = in_seconds(text)
+    if (behind := _NAME_BEHIND.match(text)) and OF_TEST.search(behind["name"]):
+        said = _parts(f"{behind['name']}: {behind['figure']}")
+        return [one and one._replace(setting=behind["lead"] or one.setting) for one in said]
     found = _LINE.match(text)
     if found is None:
         return [*_statistics(text)] or [*_pairs(text)] or [*_alone(text)]
@@ -171,7 +181,7 @@ def _parts(text: str) -> list[Entry | None]:
     figure = found["figure"].strip()
     if way := _WAY_WITHIN.fullmatch(figure):
         label, figure = f"{label} {way['way']}", f"{way['number']} {way['unit']}"
-    parts = (quantities(part) or (None,) for part in _with_unit_of_last(_AMONG.split(figure)))
+    parts = (quantities(part) or (None,) for part in with_unit_of_last(_AMONG.split(figure)))
     figures = [one for of_part in parts for one in of_part]
     counts = bool(_COUNTS_REQUESTS.search(found["figure"])) and not OF_SETTING.search(label)
     entries = [None if one is None else named(label, one, is_result=counts) for one in figures]
@@ -183,8 +193,9 @@ def _parts(text: str) -> list[Entry | None]:
     if SETTING.fullmatch(label):
         of = (found["each"] or OF_NO_NAME).strip()
         entries = [one and one._replace(name=of, setting=label) for one in entries]
-        if entries == [None] and figures[0] is not None and figures[0].metric == "ns":
-            return [Entry(of, "all", "time_ns", figures[0].value, label)]
+        times = [one.value for one in figures if one is not None and one.metric == "ns"]
+        if not any(entries) and len(times) == len(figures):
+            return [Entry(of, "all", "time_ns", time, label) for time in times]
     if entries == [None] and figures[0] is not None:
         return [_time(label, figures[0])]
     return entries if any(entries) else [*_ways(text)] or entries
@@ -214,7 +225,7 @@ def _alone(text: str) -> list[Entry]:
     return [] if one is None or one.metric in (None, "ns") else [Entry(OF_NO_NAME, "all", one.metric, one.value)]
 
 
-def _with_unit_of_last(parts: list[str]) -> list[str]:
+def with_unit_of_last(parts: list[str]) -> list[str]:
     """`1012, 1005, 998 MB/s`: each with the unit of the last, if the others are bare."""
     unit = _BARE.sub("", parts[-1], count=1).strip()
     return [*(f"{part} {unit}" if _BARE.fullmatch(part) else part for part in parts[:-1]), parts[-1]]
@@ -235,7 +246,10 @@ def _pairs(text: str) -> list[Entry]:
         return _ways(text)
     of_latency = any(LATENCY.search(label) for label, _ in figures)
     said = [
-        named(f"lat {label}" if of_latency and _STATISTIC_ALONE.fullmatch(label) else label, one)
+        named(
+            f"lat {label}" if of_latency and _STATISTIC_ALONE.fullmatch(label) else _SHORT.get(label.upper(), label),
+            one,
+        )
         for label, (one,) in figures
     ]
     entries = [one for one in said if one is not None]

@@ -23,6 +23,8 @@ _RULE = re.compile(
 """`|---|---|`; `------ | --- ---- | --- ----` as YABS has it."""
 _DRAWN = re.compile(r"\s*+\+?(?:[-=]{2,}+\+)++(?:[-=]{2,}+)?\s*+$")
 """`+------+------+`, above the header, below it, and below rows; `------+------` below the header."""
+_FRAME = re.compile(r"\s*+\+[-=]{2,}+\+\s*+$")
+"""Around something drawn that has no columns, such as ministat's plot; or above the heading."""
 _DASHES = re.compile(r"\s*+-{8,}+\s*+$")
 """Above the heading, below it and below the rows, where columns are parted by bars alone."""
 _CROSSINGS = "┌┬┐├┼┤└┴┘┏┳┓┡╇┩┣╋┫┗┻┛╞╪╡╒╤╕╘╧╛╭╮╰╯╔╦╗╠╬╣╚╩╝"
@@ -116,7 +118,7 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
         cells = _cells(line.text)
         if cells:
             results.lines_read.add(line.number)
-        elif line.text.strip() and not _is_rule(line.text) and not _DASHES.match(line.text):
+        if len(cells) < 2 and line.text.strip() and not _is_rule(line.text) and not _DASHES.match(line.text):
             over = line.text
         is_drawn = _is_rule(line.text) or bool(_DASHES.match(line.text))
         begins = not rows or table is None or (not has_rules and bool(_RULE.match(line.text)))
@@ -203,7 +205,7 @@ def _with_stated(what: str, header: list[str], rows: list[list[str]]) -> tuple[l
 
 
 def _ends_heading(text: str, above: list[str]) -> bool:
-    return _is_rule(text) or (len(above) > 2 and bool(_DASHES.match(text)))
+    return (_is_rule(text) and not _FRAME.match(text)) or (len(above) > 2 and bool(_DASHES.match(text)))
 
 
 def _heading(known: list[str], before: list[str], text: str) -> list[str]:

@@ -18,8 +18,15 @@ _ALL = ("real", "user", "sys")
 _COMMAND = re.compile(r"\s*+Command being timed: \"(?P<command>.*)\"\s*+$")
 _FIELD = re.compile(r"\s*+(?P<name>[A-Z][\w ()/:,]*?): (?P<value>\S++)\s*+$")
 _SIMPLE = re.compile(
-    r"\s*+(?P<name>real|user|sys)\s++(?:(?P<minutes>\d{1,15})m ?)?(?P<seconds>\d{1,15}(?:[.,]\d{1,15})?)s?\s*+$"
+    r"\s*+(?P<name>real|user|sys)\s++(?:(?P<minutes>\d{1,15})m ?)?(?P<seconds>\d{1,15}(?:[.,]\d{1,15})?)s?\s*+$",
+    re.IGNORECASE,
 )
+_ONE_TIME = r"(?:\d{1,15}m ?)?\d{1,15}[.,]\d{1,15}s?"
+_BESIDE = re.compile(
+    rf"\s*+(?P<name>real|user|sys):?\s++(?P<times>{_ONE_TIME}(?:\s++(?:(?P=name):?\s++)?{_ONE_TIME}){{1,9}})\s*+$"
+)
+"""Several runs side by side."""
+_EACH_TIME = re.compile(r"(?:(?P<minutes>\d{1,15})m ?)?(?P<seconds>\d{1,15}[.,]\d{1,15})s?(?!\S)")
 _IN_A_LINE = re.compile(
     r"\s*+(?:(?P<label>[^\s:][^:]{0,60}):)?"
     + "".join(
@@ -37,6 +44,7 @@ _ZSH = re.compile(
     r"\s*+(?:(?P<command>\S.{0,160}?) {1,2})?(?P<user>[\d.,]++)s user (?P<system>[\d.,]++)s system"
     r" (?P<percent>\d{1,6})% cpu (?P<elapsed>[\d.,:]++) total\s*+$"
 )
+_GAP = re.compile(r"\s{2,}+|\t+|\s*+\|\s*+")
 _FAULTS = re.compile(
     r"\s*+(?P<inputs>\d{1,15}+)inputs\+(?P<outputs>\d{1,15}+)outputs "
     r"\((?P<major>\d{1,15}+)major\+(?P<minor>\d{1,15}+)minor\)"
@@ -69,6 +77,10 @@ class _Reader:
         self.results = results
         self.row: Row | None = None
         self.seconds: dict[str, float] = {}
+        self.beside: dict[str, list[float]] = {}
+        """Of runs side by side."""
+        self.above = ""
+        """The last line that is none of times: it may name runs side by side."""
         self.names = _simple_in(source)
         """Which of real, user and sys the text has."""
         self.exit_status = 0
@@ -81,7 +93,11 @@ class _Reader:
         elif found := _EXIT.match(line.text):
             self._exited(int(found["status"]))
         elif found := _SIMPLE.match(line.text):
-            self._simple(line, found["name"], found["minutes"], found["seconds"])
+            self._simple(line, found["name"].lower(), found["minutes"], found["seconds"])
+        elif found := _BESIDE.match(line.text):
+            self._beside(
+                line, found["name"], [_seconds(**one.groupdict()) for one in _EACH_TIME.finditer(found["times"])]
+            )
         elif found := _IN_A_LINE.match(line.text):
             self.command = found["label"] or self.command
             for name in _ALL:
@@ -94,10 +110,28 @@ class _Reader:
             self.command = found["command"]
         elif self.row and (found := _FIELD.match(line.text)):
             self._field(self.row, found["name"], found["value"])
+        elif line.text.strip():
+            self.above, self.beside = line.text.strip(), {}
 
-    def _begin(self, line: Line, command: str = WORKLOAD) -> Row:
-        self.row = self.results.table(line.number).row(self.source.stem_without_round, command)
+    def _begin(self, line: Line, command: str = WORKLOAD, setting: str | None = None) -> Row:
+        self.row = self.results.table(line.number).row(setting or self.source.stem_without_round, command)
         return self.row
+
+    def _beside(self, line: Line, name: str, times: list[float]) -> None:
+        """A line of runs side by side; the last of three makes a row of each. Names stand above."""
+        self.beside[name] = times
+        if len(self.beside) < len(_ALL) or len({*map(len, self.beside.values())}) > 1:
+            return
+        names = [one for one in _GAP.split(self.above) if one]
+        if len(names) != len(times) or len(set(names)) < len(names):
+            self.results.problem(
+                f"{len(times)} runs side by side without a name each in the line above: left out", line.number
+            )
+        else:
+            for place, setting in enumerate(names):
+                self.seconds = {key: self.beside[key][place] for key in _ALL}
+                self._finish_simple(self._begin(line, self.command, setting.strip(" :")))
+        self.beside = {}
 
     def _field(self, row: Row, name: str, value: str) -> None:
         if name == _ELAPSED:
@@ -110,10 +144,11 @@ class _Reader:
             row.add(metric, None if amount is None else amount * scale, absent=f"{value[:QUOTED_MAX]} is no number")
 
     def _simple(self, line: Line, name: str, minutes: str | None, seconds: str) -> None:
-        self.seconds[name] = 60 * float(minutes or 0) + float(seconds.replace(",", "."))
-        if self.seconds.keys() < (self.names or set(_ALL)):
-            return
-        row = self._begin(line, self.command)
+        self.seconds[name] = _seconds(minutes, seconds)
+        if not self.seconds.keys() < (self.names or set(_ALL)):
+            self._finish_simple(self._begin(line, self.command))
+
+    def _finish_simple(self, row: Row) -> None:
         row.add("elapsed_s", self.seconds["real"])
         if len(self.seconds) == len(_ALL):
             real, user, system = (self.seconds[key] for key in _ALL)
@@ -155,8 +190,12 @@ def _parse(source: Source, results: Results) -> None:
         reader.read(line)
 
 
+def _seconds(minutes: str | None, seconds: str) -> float:
+    return 60 * float(minutes or 0) + float(seconds.replace(",", "."))
+
+
 def _simple_in(source: Source) -> set[str]:
-    return {found["name"] for line in source.text_lines if (found := _SIMPLE.match(line))}
+    return {found["name"].lower() for line in source.text_lines if (found := _SIMPLE.match(line))}
 
 
 def _recognises(source: Source) -> bool:
@@ -166,6 +205,7 @@ def _recognises(source: Source) -> bool:
         simple == set(_ALL)
         or is_alone
         or any(source.has_line(pattern) for pattern in (_COMMAND, _DEFAULT, _ZSH, _IN_A_LINE))
+        or {found["name"] for line in source.text_lines if (found := _BESIDE.match(line))} == set(_ALL)
     )
 
 
