@@ -601,8 +601,7 @@ def test_the_unit_of_a_row_stands_behind_it(tmp_path: Path) -> None:
     assert figures(tmp_path, text, {("posted", "randread", "time"): 12, ("posted", "randread", "iops"): 13_000}) == []
 
 
-def test_a_frame_without_columns_is_no_heading(tmp_path: Path) -> None:
-    """What it holds may state the unit."""
+def test_a_title_within_the_frame_of_a_table_states_the_unit(tmp_path: Path) -> None:
     text = (
         "+---------------------------+\n| iozone, MB/s              |\n+-------+---------+---------+\n"
         "| Test  | ext4    | xfs     |\n+-------+---------+---------+\n"

@@ -130,8 +130,11 @@ _IN_EMPTY = "(). ,/"
 """What brackets still hold when their metric is taken out."""
 _PREPOSITION = re.compile(r"(?:^|\s+)(?:of|at|in|for|the)$", re.IGNORECASE)
 """What is left at the end of `Latency at 99 percentile`, less its metric."""
-_AMONG = re.compile(r",\s+| and |(?<=[A-Za-z%])\s+(?=~?\d)")
+_AMONG = re.compile(r",\s+| and ")
 """What parts the figures behind one label."""
+_RUNS = re.compile(r"~?\d[\d.,]*+ ?(?P<unit>[A-Za-z\u00b5/]{1,8})(?:\s+~?\d[\d.,]*+ ?(?P=unit)(?![A-Za-z/]))+")
+_BETWEEN_RUNS = re.compile(r"(?<=[A-Za-z])\s+(?=~?\d)")
+"""`52.8s 52.8s`."""
 _BARE = re.compile(r"\d[\d.]*+(?:[kKM](?![A-Za-z]))?")
 _OF_REPETITIONS = re.compile(r"\b(?:runs?|rounds?|times|iterations?|trials|repeats|repetitions)\b", re.IGNORECASE)
 _STATISTIC_ALONE = re.compile(STATISTIC, re.IGNORECASE)
@@ -181,7 +184,8 @@ def _parts(text: str) -> list[Entry | None]:
     figure = found["figure"].strip()
     if way := _WAY_WITHIN.fullmatch(figure):
         label, figure = f"{label} {way['way']}", f"{way['number']} {way['unit']}"
-    parts = (quantities(part) or (None,) for part in with_unit_of_last(_AMONG.split(figure)))
+    between = _BETWEEN_RUNS if _RUNS.fullmatch(figure) else _AMONG
+    parts = (quantities(part) or (None,) for part in with_unit_of_last(between.split(figure)))
     figures = [one for of_part in parts for one in of_part]
     counts = bool(_COUNTS_REQUESTS.search(found["figure"])) and not OF_SETTING.search(label)
     entries = [None if one is None else named(label, one, is_result=counts) for one in figures]

@@ -23,8 +23,8 @@ _RULE = re.compile(
 """`|---|---|`; `------ | --- ---- | --- ----` as YABS has it."""
 _DRAWN = re.compile(r"\s*+\+?(?:[-=]{2,}+\+)++(?:[-=]{2,}+)?\s*+$")
 """`+------+------+`, above the header, below it, and below rows; `------+------` below the header."""
-_FRAME = re.compile(r"\s*+\+[-=]{2,}+\+\s*+$")
-"""Around something drawn that has no columns, such as ministat's plot; or above the heading."""
+_OF_PLOT = re.compile(r"\s*+\|(?=.*[x+*%#@O_])[ x+*%#@O|_AM]++\s*+$")
+"""A line of what ministat draws: it has no cells."""
 _DASHES = re.compile(r"\s*+-{8,}+\s*+$")
 """Above the heading, below it and below the rows, where columns are parted by bars alone."""
 _CROSSINGS = "┌┬┐├┼┤└┴┘┏┳┓┡╇┩┣╋┫┗┻┛╞╪╡╒╤╕╘╧╛╭╮╰╯╔╦╗╠╬╣╚╩╝"
@@ -205,7 +205,7 @@ def _with_stated(what: str, header: list[str], rows: list[list[str]]) -> tuple[l
 
 
 def _ends_heading(text: str, above: list[str]) -> bool:
-    return (_is_rule(text) and not _FRAME.match(text)) or (len(above) > 2 and bool(_DASHES.match(text)))
+    return _is_rule(text) or (len(above) > 2 and bool(_DASHES.match(text)))
 
 
 def _heading(known: list[str], before: list[str], text: str) -> list[str]:
@@ -254,7 +254,7 @@ def _drawn(text: str) -> str:
 
 def _cells(text: str) -> list[str]:
     text = _drawn(text)
-    if "|" not in text:
+    if "|" not in text or _OF_PLOT.match(text):
         return []
     text = text.replace("`", "").replace("<br>", " ")
     return [cell.strip(_MARKS) for cell in text.strip().removeprefix("|").removesuffix("|").split("|")]
