@@ -576,7 +576,7 @@ def test_runs_follow_each_other_behind_a_label(tmp_path: Path) -> None:
     text = "Three runs of fsck:\n\nbefore: 41.8s 42.1s 41.9s\nafter: 31.2s 31.0s 31.4s\n"
     wanted = {("before", "list", "time_ns"): 41.8e9, ("after", "list", "time_ns"): 31.2e9}
     assert figures(tmp_path, text, wanted) == []
-    text = text.replace("runs", "disks")
+    text = text.replace("runs", "disks").replace("42.1s", "49.1s").replace("31.0s", "25.0s")
     (tmp_path / "posted.txt").write_text(text)
     assert "if they are rounds, say 'runs'" in refusal(tmp_path, text)
 
@@ -662,3 +662,46 @@ def test_ministat_states_means_and_no_rounds(tmp_path: Path) -> None:
     assert figures(tmp_path, PLOTTED.format(what="MB/s of dd:"), rates) == []
     (problem,) = figures(tmp_path, PLOTTED.format(what="Results:"), {("before", "ministat", "value_mean"): 12.332})
     assert "nothing states what ministat's figures are" in problem
+
+
+def test_the_row_that_others_are_compared_with_has_no_change(tmp_path: Path) -> None:
+    """Whole numbers left of results are what was set."""
+    text = (
+        "nomerges    Throughput    %System    Improvement\n0    12.45 MB/s    0.66\n"
+        "1    12.50 MB/s    0.64    0.40%\n2    12.52 MB/s    0.63    0.56%\n"
+    )
+    wanted = {
+        ("posted", "table[nomerges=0]", "rate_bytes_per_s"): 12.45 * MB,
+        ("posted", "table[nomerges=2]", "rate_bytes_per_s"): 12.52 * MB,
+    }
+    (problem,) = figures(tmp_path, text, wanted)
+    assert "columns of changes are left out" in problem
+
+
+def test_alike_figures_behind_a_label_are_runs_below_their_command(tmp_path: Path) -> None:
+    text = (
+        "cmdline: ./mkdirs -n 20\nBefore patch: MKDIR_ALL: 41.833s 41.832s 41.835s\n"
+        "After  patch: MKDIR_ALL:  3.702s  3.703s  3.701s\n\n"
+        "cmdline: ./mkdirs -n 40\nBefore patch: MKDIR_ALL: 84.560s 84.556s 84.550s\n"
+        "After  patch: MKDIR_ALL:  3.901s  3.902s  3.905s\n"
+    )
+    wanted = {
+        ("Before patch", "list[20]", "MKDIR ALL_ns"): 41.833e9,
+        ("After patch", "list[20]", "MKDIR ALL_ns"): 3.702e9,
+        ("Before patch", "list[40]", "MKDIR ALL_ns"): 84.56e9,
+    }
+    (problem,) = figures(tmp_path, text, wanted)
+    assert "results below different commands are of different workloads" in problem
+
+
+def test_rates_of_fio_in_a_list_are_read_below_their_titles(tmp_path: Path) -> None:
+    text = (
+        "The sequential write rate:\n- IOPS=5400, BW=21.1MiB/s\n- IOPS=5300, BW=20.7MiB/s\n"
+        "The sequential read rate:\n- IOPS=10.2k, BW=39.8MiB/s\n- IOPS=10.1k, BW=39.5MiB/s\n"
+    )
+    (tmp_path / "posted.txt").write_text(text)
+    wanted = {
+        ("posted", "list[The sequential write rate]", "iops"): 5400,
+        ("posted", "list[The sequential read rate]", "iops"): 10_200,
+    }
+    assert figures(tmp_path, text, wanted) == []

@@ -15,6 +15,7 @@ from iolab.files.importer.columns import (
     are_counts,
     are_sizes,
     is_amount,
+    is_change,
     stated_in,
     states_time,
 )
@@ -107,12 +108,14 @@ class _Found:
             cells = [" ".join(named["name"].split()), *figures]
         if not self.rows and not self.header[0] and len(cells) == len(self.header) - 1:
             self.header = self.header[1:]
+        if len(cells) == len(self.header) - 1 > COLUMNS_MIN and is_change(self.header[-1]):
+            cells.append("-")  # Of the row that the others are compared with.
         if not self.rows and not COLUMNS_MIN <= len(cells) == len(self.header):
             self.are_words = len(words) == len(heading) == len(set(heading)) > COLUMNS_MIN
             self.header = heading if self.are_words else self.header
         cells = words if self.are_words else cells
         names = next((place for place, cell in enumerate(cells) if _figures([cell])), 0)
-        if not names and cells and is_amount(self.header[0], cells[:1]):
+        if not names and cells and (is_amount(self.header[0], cells[:1]) or self._counts(cells[0])):
             names = 1
         if not COLUMNS_MIN <= len(cells) == len(self.header) or not names or not _figures(cells[names:]):
             return False
@@ -121,6 +124,11 @@ class _Found:
             return False
         self.rows.append([*cells[:names], *map(without_spread, cells[names:])])
         return True
+
+    def _counts(self, cell: str) -> bool:
+        """Whether a whole number that begins a row is what was set, left of columns that are called by results."""
+        first, *others = self.header
+        return cell.isdecimal() and bool(first) and not OF_RESULT.search(first) and any(map(OF_RESULT.search, others))
 
 
 def _cells(text: str) -> list[str]:

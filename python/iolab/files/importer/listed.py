@@ -36,6 +36,8 @@ from iolab.files.importer.unread import RANGE
 
 LINES_MIN = 2
 LINE_QUOTED_MAX = 60
+ALIKE, ALIKE_MIN = 1.05, 3
+"""Figures behind a label that differ by no more, and are so many, are runs. Chosen: conditions differ by more."""
 OF_NO_NAME = "list"
 _LINE = re.compile(
     r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d]"
@@ -51,6 +53,8 @@ _LEAD = re.compile(
     r"(?:[*_`]{0,2}\s*+(?:[:.]|--|[\u2013\u2014])[*_`]{0,2}\s+|\s{2,})"
     r"(?P<pairs>[*_`]{0,2}[A-Za-z][^:=;,]{0,40}(?:[:=]|\s~?\d).*)"
 )
+_LED = re.compile(r"\s{0,12}(?:[-*\u2022+] )?(?P<lead>\w[^:=;,|]{1,40}?):\s+(?P<rest>[A-Za-z][^:=|]{1,60}:\s+~?\d.*)")
+"""`Before patch: mkdir: 3.1s 3.2s`."""
 _BETWEEN_PAIRS = re.compile(r"[;,]\s+|\s{2,}+(?=[A-Za-z])")
 _PAIR = re.compile(
     r"[*_`]{0,2}(?P<label>[A-Za-z][^:=;|*`]{0,60}?)[*_`]{0,2}(?:\s*+(?P<sign>[:=])|\s)\s*+[*_`]{0,2}"
@@ -175,6 +179,8 @@ def _parts(text: str) -> list[Entry | None]:
     if (behind := _NAME_BEHIND.match(text)) and OF_TEST.search(behind["name"]):
         said = _parts(f"{behind['name']}: {behind['figure']}")
         return [one and one._replace(setting=behind["lead"] or one.setting) for one in said]
+    if (led := _LED.match(text)) and SETTING.fullmatch(" ".join(led["lead"].split())):
+        return [one and one._replace(setting=" ".join(led["lead"].split())) for one in _parts(led["rest"])]
     found = _LINE.match(text)
     if found is None:
         return [*_statistics(text)] or [*_pairs(text)] or [*_alone(text)]
@@ -200,8 +206,8 @@ def _parts(text: str) -> list[Entry | None]:
         times = [one.value for one in figures if one is not None and one.metric == "ns"]
         if not any(entries) and len(times) == len(figures):
             return [Entry(of, "all", "time_ns", time, label) for time in times]
-    if entries == [None] and figures[0] is not None:
-        return [_time(label, figures[0])]
+    if not any(entries) and None not in figures:
+        return [one and _time(label, one) for one in figures]
     return entries if any(entries) else [*_ways(text)] or entries
 
 
@@ -351,7 +357,7 @@ def _parse(source: Source, results: Results) -> None:
     given = settings_in({one.name: None for line in source.text_lines for one in entries(line)})
     for line in lines:
         found = entries(line.text)
-        if not repeats and len({(one.name, one.op, one.metric) for one in found}) < len(found):
+        if not repeats and not _are_alike(found) and len({one._replace(value=0.0) for one in found}) < len(found):
             results.lines_read.add(line.number)
             results.problem("figures of one kind behind a label: left out; if they are rounds, say 'runs'", line.number)
             continue
@@ -388,6 +394,13 @@ def _parse(source: Source, results: Results) -> None:
     if unknown:
         of = counted(len(unknown), "line has a figure", "lines have figures")
         results.problem(f"{of} of no metric that iolab knows: left out, {_quoted(unknown[0].text.strip())!r} first")
+
+
+def _are_alike(entries: Sequence[Entry]) -> bool:
+    """Whether figures of one kind are as close to each other as runs of the same."""
+    values = [one.value for one in entries]
+    are_one_kind = len({one._replace(value=0.0) for one in entries}) == 1
+    return len(values) >= ALIKE_MIN and are_one_kind and max(values) <= ALIKE * min(values)
 
 
 def _changed(lines: Sequence[Line]) -> set[int]:
