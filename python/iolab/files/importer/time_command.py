@@ -17,16 +17,14 @@ KIB, BLOCK = 1024, 512
 _ALL = ("real", "user", "sys")
 _COMMAND = re.compile(r"\s*+Command being timed: \"(?P<command>.*)\"\s*+$")
 _FIELD = re.compile(r"\s*+(?P<name>[A-Z][\w ()/:,]*?): (?P<value>\S++)\s*+$")
+_TIME = r"(?:(?P<minutes>\d{1,15})m ?)?(?P<seconds>\d{1,15}(?:[.,]\d{1,15})?)s?"
+_EACH_TIME = re.compile(rf"{_TIME}(?!\S)")
+_BARE_TIME = re.sub(r"\?P<\w+>", "?:", _TIME)
 _SIMPLE = re.compile(
-    r"\s*+(?P<name>real|user|sys)\s++(?:(?P<minutes>\d{1,15})m ?)?(?P<seconds>\d{1,15}(?:[.,]\d{1,15})?)s?\s*+$",
+    rf"\s*+(?P<name>real|user|sys)\s++(?P<times>{_BARE_TIME}(?:\s++(?:(?P=name)\s++)?{_BARE_TIME}){{0,9}})\s*+$",
     re.IGNORECASE,
 )
-_ONE_TIME = r"(?:\d{1,15}m ?)?\d{1,15}[.,]\d{1,15}s?"
-_BESIDE = re.compile(
-    rf"\s*+(?P<name>real|user|sys):?\s++(?P<times>{_ONE_TIME}(?:\s++(?:(?P=name):?\s++)?{_ONE_TIME}){{1,9}})\s*+$"
-)
-"""Several runs side by side."""
-_EACH_TIME = re.compile(r"(?:(?P<minutes>\d{1,15})m ?)?(?P<seconds>\d{1,15}[.,]\d{1,15})s?(?!\S)")
+"""Of one run, or of several side by side."""
 _IN_A_LINE = re.compile(
     r"\s*+(?:(?P<label>[^\s:][^:]{0,60}):)?"
     + "".join(
@@ -93,15 +91,13 @@ class _Reader:
         elif found := _EXIT.match(line.text):
             self._exited(int(found["status"]))
         elif found := _SIMPLE.match(line.text):
-            self._simple(line, found["name"].lower(), found["minutes"], found["seconds"])
-        elif found := _BESIDE.match(line.text):
-            self._beside(
-                line, found["name"], [_seconds(**one.groupdict()) for one in _EACH_TIME.finditer(found["times"])]
+            self._simple(
+                line, found["name"].lower(), [_seconds(*one.groups()) for one in _EACH_TIME.finditer(found["times"])]
             )
         elif found := _IN_A_LINE.match(line.text):
             self.command = found["label"] or self.command
             for name in _ALL:
-                self._simple(line, name, found[f"{name}_minutes"], found[f"{name}_seconds"])
+                self._simple(line, name, [_seconds(found[f"{name}_minutes"], found[f"{name}_seconds"])])
         elif found := _DEFAULT.match(line.text) or _ZSH.match(line.text):
             self._default(line, found)
         elif found := _FAULTS.match(line.text):
@@ -143,8 +139,11 @@ class _Reader:
             amount = number(value)
             row.add(metric, None if amount is None else amount * scale, absent=f"{value[:QUOTED_MAX]} is no number")
 
-    def _simple(self, line: Line, name: str, minutes: str | None, seconds: str) -> None:
-        self.seconds[name] = _seconds(minutes, seconds)
+    def _simple(self, line: Line, name: str, times: list[float]) -> None:
+        if len(times) > 1:
+            self._beside(line, name, times)
+            return
+        self.seconds[name] = times[0]
         if not self.seconds.keys() < (self.names or set(_ALL)):
             self._finish_simple(self._begin(line, self.command))
 
@@ -205,7 +204,6 @@ def _recognises(source: Source) -> bool:
         simple == set(_ALL)
         or is_alone
         or any(source.has_line(pattern) for pattern in (_COMMAND, _DEFAULT, _ZSH, _IN_A_LINE))
-        or {found["name"] for line in source.text_lines if (found := _BESIDE.match(line))} == set(_ALL)
     )
 
 
