@@ -87,9 +87,10 @@ class _Found:
         return not self.rows and is_near and len(_cells(self.text)) >= COLUMNS_MIN
 
     def is_whole(self, below: str) -> bool:
-        """Whether there are rows enough: a single one with nothing `below`, whose columns are parted by wide gaps."""
-        is_one = len(self.rows) == 1 and not below and not self.are_words and len(self.header) > COLUMNS_MIN
-        return is_one or len(self.rows) >= ROWS_MIN
+        """Whether there are rows enough: a single one with nothing `below`, in wide columns called by words."""
+        are_words = len(self.header) > COLUMNS_MIN and not any(map(str.isdecimal, self.header))
+        is_sure = are_words and not below and not self.are_words and self.names_joined is None
+        return len(self.rows) >= (1 if is_sure else ROWS_MIN)
 
     def takes(self, text: str) -> bool:
         """Whether the line is a row: as many columns as the heading has, parted by two spaces or more, or as many

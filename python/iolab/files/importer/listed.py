@@ -357,7 +357,11 @@ def _parse(source: Source, results: Results) -> None:
     given = settings_in({one.name: None for line in source.text_lines for one in entries(line)})
     for line in lines:
         found = entries(line.text)
-        if not repeats and not _are_alike(found) and len({one._replace(value=0.0) for one in found}) < len(found):
+        if (
+            not repeats
+            and not _are_runs(line.text, found)
+            and len({one._replace(value=0.0) for one in found}) < len(found)
+        ):
             results.lines_read.add(line.number)
             results.problem("figures of one kind behind a label: left out; if they are rounds, say 'runs'", line.number)
             continue
@@ -396,11 +400,11 @@ def _parse(source: Source, results: Results) -> None:
         results.problem(f"{of} of no metric that iolab knows: left out, {_quoted(unknown[0].text.strip())!r} first")
 
 
-def _are_alike(entries: Sequence[Entry]) -> bool:
-    """Whether figures of one kind are as close to each other as runs of the same."""
+def _are_runs(text: str, entries: Sequence[Entry]) -> bool:
+    """Whether figures of one kind follow each other, each with its unit, as close to each other as runs of the same."""
     values = [one.value for one in entries]
     are_one_kind = len({one._replace(value=0.0) for one in entries}) == 1
-    return len(values) >= ALIKE_MIN and are_one_kind and max(values) <= ALIKE * min(values)
+    return len(values) >= ALIKE_MIN and bool(_RUNS.search(text)) and are_one_kind and max(values) <= ALIKE * min(values)
 
 
 def _changed(lines: Sequence[Line]) -> set[int]:
