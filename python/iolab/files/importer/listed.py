@@ -207,7 +207,7 @@ def _parts(text: str) -> list[Entry | None]:
         if not any(entries) and len(times) == len(figures):
             return [Entry(of, "all", "time_ns", time, label) for time in times]
     if not any(entries) and None not in figures:
-        return [one and _time(label, one) for one in figures]
+        return [None if one is None else _time(label, one) for one in figures]
     return entries if any(entries) else [*_ways(text)] or entries
 
 

@@ -12,7 +12,7 @@ from iolab.domain.definition import NAMELESS
 from iolab.files.importer.columns import stated_in
 from iolab.files.importer.format import Format, TableReader, parser
 from iolab.files.importer.quantity_cell import Quantity, quantity, with_unit
-from iolab.files.importer.results import Results, Table
+from iolab.files.importer.results import MAIN, Results, Table
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.text import numbers
 
@@ -65,7 +65,7 @@ class _Reader(TableReader):
         name = " ".join(words[: -len(self.columns)])
         is_ministat = not self.phase
         workload = WORKLOAD if self.phase in STEPS else self.phase or "ministat"
-        row = table.row(self.names.get(name, name) if is_ministat else name, workload, self.phase or None)
+        row = table.row(self.names.get(name, name) if is_ministat else name, workload, self.phase or MAIN)
         for column, value in zip(self.columns, cells, strict=True):
             if column in _STATISTICS and value is not None:
                 row.add(f"{self.metric}_{_STATISTICS[column]}", value * self.scale)
