@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from iolab.base.plain_text import counted
 from iolab.files.importer.durations import clock_s
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Row
@@ -121,7 +122,8 @@ class _Reader:
         names = [one for one in _GAP.split(self.above) if one]
         if len(names) != len(times) or len(set(names)) < len(names):
             self.results.problem(
-                f"{len(times)} runs side by side without a name each in the line above: left out", line.number
+                f"{counted(len(times), 'run')} side by side without a name each in the line above: left out",
+                line.number,
             )
         else:
             for place, setting in enumerate(names):
