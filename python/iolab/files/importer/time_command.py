@@ -122,7 +122,7 @@ class _Reader:
         names = [one for one in _GAP.split(self.above) if one]
         if len(names) != len(times) or len(set(names)) < len(names):
             self.results.problem(
-                f"{counted(len(times), 'run')} side by side without a name each in the line above: left out",
+                f"{counted(len(times), 'run')} side by side without a name each in the line above",
                 line.number,
             )
         else:
