@@ -524,3 +524,184 @@ def test_a_sentence_with_a_gap_is_no_heading(tmp_path: Path) -> None:
     text = "Walk all keys  and values , of 512 bytes\nfirst : 1.5 s\nsecond:  160 ms\n"
     wanted = {("posted", "list", "first_ns"): 1.5e9, ("posted", "list", "second_ns"): 160 * MS}
     assert figures(tmp_path, text, wanted) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (
+            "| fs | 4k | 1m |\n|---|---|---|\n| ext4 | R: 61 / W: 43 MiB/s | R: 900 / W: 700 MiB/s |\n"
+            "| xfs | R: 59 / W: 44 MiB/s | R: 950 / W: 710 MiB/s |\n",
+            {
+                ("ext4", "table[read 4k]", "read.rate_bytes_per_s"): 61 * 2**20,
+                ("xfs", "table[write 1m]", "write.rate_bytes_per_s"): 710 * 2**20,
+            },
+        ),
+        (
+            "| test | before | after |\n|---|---|---|\n| 4k | read 610 MB/s, write 430 MB/s | R=620 / W=450 MB/s |\n"
+            "| 64k | - | R=900 / W=700 MB/s |\n",
+            {
+                ("before", "read 4k", "read.rate_bytes_per_s"): 610 * MB,
+                ("after", "write 4k", "write.rate_bytes_per_s"): 450 * MB,
+                ("after", "read 64k", "read.rate_bytes_per_s"): 900 * MB,
+            },
+        ),
+        (
+            "With the change:\n\nbefore    R: 61 MB/s, W: 43 MB/s\nafter    R: 65 MB/s, W: 47 MB/s\n",
+            {
+                ("before", "read", "read.rate_bytes_per_s"): 61 * MB,
+                ("after", "write", "write.rate_bytes_per_s"): 47 * MB,
+            },
+        ),
+    ],
+)
+def test_a_cell_states_reads_and_writes(tmp_path: Path, text: str, wanted: dict[tuple[str, str, str], float]) -> None:
+    assert figures(tmp_path, text, wanted) == []
+
+
+def test_figures_stand_before_what_was_measured(tmp_path: Path) -> None:
+    text = "On the drive:\n\n- 15200 IOPS for 4k randread\n- 512 MiB/s of sequential reads.\n- 1.2 GB/s for the write\n"
+    wanted = {
+        ("posted", "4k randread", "read.iops"): 15_200,
+        ("posted", "sequential reads", "read.rate_bytes_per_s"): 512 * 2**20,
+        ("posted", "write", "write.rate_bytes_per_s"): 1.2e9,
+    }
+    assert figures(tmp_path, text, wanted) == []
+    text = "before: 15200 IOPS for randread\nafter: 16100 IOPS for randread\n"
+    wanted = {("before", "randread", "read.iops"): 15_200, ("after", "randread", "read.iops"): 16_100}
+    assert figures(tmp_path, text, wanted) == []
+
+
+def test_runs_follow_each_other_behind_a_label(tmp_path: Path) -> None:
+    text = "Three runs of fsck:\n\nbefore: 41.8s 42.1s 41.9s\nafter: 31.2s 31.0s 31.4s\n"
+    wanted = {("before", "list", "time_ns"): 41.8e9, ("after", "list", "time_ns"): 31.2e9}
+    assert figures(tmp_path, text, wanted) == []
+    text = text.replace("runs", "disks").replace("42.1s", "49.1s").replace("31.0s", "25.0s")
+    (tmp_path / "posted.txt").write_text(text)
+    assert "if they are rounds, say 'runs'" in refusal(tmp_path, text)
+
+
+def test_tables_of_one_row(tmp_path: Path) -> None:
+    text = "            before   after\nrandread    12000    13000 IOPS\n"
+    wanted = {("before", "randread", "read.iops"): 12_000, ("after", "randread", "read.iops"): 13_000}
+    assert figures(tmp_path, text, wanted) == []
+    text = "IOPS:\n\n            before   after\nrandread    12000    13000\n\nThat is all.\n"
+    wanted = {("before", "randread", "iops"): 12_000, ("after", "randread", "iops"): 13_000}
+    assert figures(tmp_path, text, wanted) == []
+    text = "bs    IOPS    BW (MiB/s)    lat (us)\n4k    12000    46.9    83\n"
+    assert figures(tmp_path, text, {("posted", "table[bs=4k]", "latency_ns_mean"): 83 * US}) == []
+
+
+def test_the_unit_of_a_row_stands_behind_it(tmp_path: Path) -> None:
+    """Of a row, and no metric of the last column; below names of metrics, it is the last one's alone."""
+    text = "            before   after\nrandread    12000    13000 IOPS\nrandwrite    8000    8100 IOPS\n"
+    wanted = {("before", "randwrite", "write.iops"): 8000, ("after", "randread", "read.iops"): 13_000}
+    assert figures(tmp_path, text, wanted) == []
+    text = "            time    IOPS\nrandread    12    13000 IOPS\nrandwrite    8    8100 IOPS\n"
+    assert figures(tmp_path, text, {("posted", "randread", "time"): 12, ("posted", "randread", "iops"): 13_000}) == []
+
+
+def test_a_title_within_the_frame_of_a_table_states_the_unit(tmp_path: Path) -> None:
+    text = (
+        "+---------------------------+\n| iozone, MB/s              |\n+-------+---------+---------+\n"
+        "| Test  | ext4    | xfs     |\n+-------+---------+---------+\n"
+        "| write | 340     | 290     |\n| read  | 610     | 580     |\n+-------+---------+---------+\n"
+    )
+    wanted = {("ext4", "write", "rate_bytes_per_s"): 340 * MB, ("xfs", "read", "rate_bytes_per_s"): 580 * MB}
+    assert figures(tmp_path, text, wanted) == []
+
+
+def test_runs_of_time_stand_side_by_side(tmp_path: Path) -> None:
+    wanted = {
+        ("vanilla", "tar xf a.tar", "elapsed_s"): 12.31,
+        ("vanilla", "tar xf a.tar", "cpu_system_s"): 4.102,
+        ("with patch", "tar xf a.tar", "elapsed_s"): 70.211,
+        ("with patch", "tar xf a.tar", "cpu_user_s"): 1.198,
+    }
+    for text in (
+        "$ time tar xf a.tar\n\n"
+        "        vanilla      with patch\n"
+        "real    0m12.310s    1m10.211s\nuser    0m1.203s    0m1.198s\nsys    0m4.102s    0m3.870s\n",
+        "$ time tar xf a.tar\n\n"
+        "vanilla               with patch\n"
+        "real 0m12.310s        real 1m10.211s\n"
+        "user 0m1.203s        user 0m1.198s\nsys  0m4.102s        sys  0m3.870s\n",
+    ):
+        assert figures(tmp_path, text, wanted) == []
+    nameless = "Some words\nreal 12.31 70.21\nuser 1.20 1.19\nsys 4.10 3.87\n"
+    assert "without a name each in the line above" in refusal(tmp_path, nameless)
+    capital = "# time dd if=/dev/fd0 of=/dev/null\n160+0 records in\n\nReal 1m6.820s\n"
+    assert figures(tmp_path, capital, {("posted", "dd if=/dev/fd0 of=/dev/null", "elapsed_s"): 66.82}) == []
+
+
+PLOTTED = """{what}
+
+x before
++ with patch
++----------------------------------+
+|x   *  x     *    +         +    x|
+| |_____M__A______|   |___MA_____| |
++----------------------------------+
+    N           Min           Max        Median           Avg        Stddev
+x   5         12.10         12.63         12.31        12.332          0.21
++   5         10.01         10.44         10.20        10.216          0.17
+Difference at 95.0% confidence
+\t-2.116 +/- 0.28
+"""
+
+
+def test_ministat_states_means_and_no_rounds(tmp_path: Path) -> None:
+    wanted = {
+        ("before", "ministat", "elapsed_s_mean"): 12.332,
+        ("before", "ministat", "elapsed_s_stddev"): 0.21,
+        ("with patch", "ministat", "elapsed_s_min"): 10.01,
+        ("with patch", "ministat", "elapsed_s_median"): 10.20,
+    }
+    assert figures(tmp_path, PLOTTED.format(what="Copying a tree, in seconds:"), wanted) == []
+    rates = {("with patch", "ministat", "rate_bytes_per_s_max"): 10.44 * MB}
+    assert figures(tmp_path, PLOTTED.format(what="MB/s of dd:"), rates) == []
+    (problem,) = figures(tmp_path, PLOTTED.format(what="Results:"), {("before", "ministat", "value_mean"): 12.332})
+    assert "nothing states what ministat's figures are" in problem
+
+
+def test_the_row_that_others_are_compared_with_has_no_change(tmp_path: Path) -> None:
+    """Whole numbers left of results are what was set."""
+    text = (
+        "nomerges    Throughput    %System    Improvement\n0    12.45 MB/s    0.66\n"
+        "1    12.50 MB/s    0.64    0.40%\n2    12.52 MB/s    0.63    0.56%\n"
+    )
+    wanted = {
+        ("posted", "table[nomerges=0]", "rate_bytes_per_s"): 12.45 * MB,
+        ("posted", "table[nomerges=2]", "rate_bytes_per_s"): 12.52 * MB,
+    }
+    (problem,) = figures(tmp_path, text, wanted)
+    assert "columns of changes are left out" in problem
+
+
+def test_alike_figures_behind_a_label_are_runs_below_their_command(tmp_path: Path) -> None:
+    text = (
+        "cmdline: ./mkdirs -n 20\nBefore patch: MKDIR_ALL: 41.833s 41.832s 41.835s\n"
+        "After  patch: MKDIR_ALL:  3.702s  3.703s  3.701s\n\n"
+        "cmdline: ./mkdirs -n 40\nBefore patch: MKDIR_ALL: 84.560s 84.556s 84.550s\n"
+        "After  patch: MKDIR_ALL:  3.901s  3.902s  3.905s\n"
+    )
+    wanted = {
+        ("Before patch", "list[20]", "MKDIR ALL_ns"): 41.833e9,
+        ("After patch", "list[20]", "MKDIR ALL_ns"): 3.702e9,
+        ("Before patch", "list[40]", "MKDIR ALL_ns"): 84.56e9,
+    }
+    (problem,) = figures(tmp_path, text, wanted)
+    assert "results below different commands are of different workloads" in problem
+
+
+def test_rates_of_fio_in_a_list_are_read_below_their_titles(tmp_path: Path) -> None:
+    text = (
+        "The sequential write rate:\n- IOPS=5400, BW=21.1MiB/s\n- IOPS=5300, BW=20.7MiB/s\n"
+        "The sequential read rate:\n- IOPS=10.2k, BW=39.8MiB/s\n- IOPS=10.1k, BW=39.5MiB/s\n"
+    )
+    (tmp_path / "posted.txt").write_text(text)
+    wanted = {
+        ("posted", "list[The sequential write rate]", "iops"): 5400,
+        ("posted", "list[The sequential read rate]", "iops"): 10_200,
+    }
+    assert figures(tmp_path, text, wanted) == []

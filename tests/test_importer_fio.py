@@ -262,3 +262,14 @@ def test_terse_lines_behind_what_a_script_or_grep_writes(tmp_path: Path, before:
     assert found.workloads == expected.workloads and found.metrics["value"].equals(expected.metrics["value"])
     of_two = opened(tmp_path / "c.txt", f"a/ext4.log:3:{lines[0]}\na/xfs.log:3:{lines[0]}\n")
     assert of_two.settings == ["a/ext4.log", "a/xfs.log"]
+
+
+def test_jobs_above_the_sums_of_their_group_alone_name_these(tmp_path: Path) -> None:
+    line = (
+        "{0}: (groupid=0, jobs=1): err= 0: pid=45: Wed Feb 26 09:35:40 2020\n"
+        "  READ: bw={1}MiB/s (9MB/s), {1}MiB/s-{1}MiB/s (9MB/s-9MB/s), io={1}MiB (9MB), run=1000-1000msec\n\n"
+    )
+    (tmp_path / "a.txt").write_text(line.format("plain", 900) + line.format("encrypted", 35))
+    run = open_run(tmp_path / "a.txt")
+    assert value(run, "plain", "fio", "read.rate_bytes_per_s") == 900 * 2**20
+    assert value(run, "encrypted", "fio", "read.rate_bytes_per_s") == 35 * 2**20

@@ -202,14 +202,17 @@ def _sweep(
         return None
     xs = _numbers([labels[parameter] for labels in members.values()])
     assert xs is not None, "an axis has numbers only"
+    spelled = {x: text for text, x in reversed(xs.items())}
     lines: dict[str, list[Point]] = {}
     for name, labels in members.items():
         fixed = [f"{key}={value}" for key, value in labels.items() if key != parameter]
         for other in others:
             workload, setting = (name, other) if along == "workload" else (other, name)
             line = ", ".join([*fixed, other] if len(others) > 1 else fixed)
-            text = labels[parameter]
-            lines.setdefault(line, []).append(Point(xs[text], text, workload, setting))
+            x = xs[labels[parameter]]
+            lines.setdefault(line, []).append(Point(x, spelled[x], workload, setting))
+    if any(len({point.x for point in points}) < len(points) for points in lines.values()):
+        return None
     ordered = [Line(name, sorted(points, key=lambda point: point.x)) for name, points in lines.items()]
     return Sweep(base, parameter, along, ordered)
 

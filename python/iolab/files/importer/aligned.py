@@ -15,6 +15,7 @@ from iolab.files.importer.columns import (
     are_counts,
     are_sizes,
     is_amount,
+    is_change,
     stated_in,
     states_time,
 )
@@ -85,6 +86,12 @@ class _Found:
         is_near = line.number - self.line <= HEADING_LINES_MAX
         return not self.rows and is_near and len(_cells(self.text)) >= COLUMNS_MIN
 
+    def is_whole(self, below: str) -> bool:
+        """Whether there are rows enough: a single one with nothing `below`, in wide columns called by words."""
+        are_words = len(self.header) > COLUMNS_MIN and not any(map(str.isdecimal, self.header))
+        is_sure = are_words and not below and not self.are_words and self.names_joined is None
+        return len(self.rows) >= (1 if is_sure else ROWS_MIN)
+
     def takes(self, text: str) -> bool:
         """Whether the line is a row: as many columns as the heading has, parted by two spaces or more, or as many
         words. The first row decides."""
@@ -102,12 +109,14 @@ class _Found:
             cells = [" ".join(named["name"].split()), *figures]
         if not self.rows and not self.header[0] and len(cells) == len(self.header) - 1:
             self.header = self.header[1:]
+        if len(cells) == len(self.header) - 1 > COLUMNS_MIN and is_change(self.header[-1]):
+            cells.append("-")  # Of the row that the others are compared with.
         if not self.rows and not COLUMNS_MIN <= len(cells) == len(self.header):
             self.are_words = len(words) == len(heading) == len(set(heading)) > COLUMNS_MIN
             self.header = heading if self.are_words else self.header
         cells = words if self.are_words else cells
         names = next((place for place, cell in enumerate(cells) if _figures([cell])), 0)
-        if not names and cells and is_amount(self.header[0], cells[:1]):
+        if not names and cells and (is_amount(self.header[0], cells[:1]) or self._counts(cells[0])):
             names = 1
         if not COLUMNS_MIN <= len(cells) == len(self.header) or not names or not _figures(cells[names:]):
             return False
@@ -116,6 +125,11 @@ class _Found:
             return False
         self.rows.append([*cells[:names], *map(without_spread, cells[names:])])
         return True
+
+    def _counts(self, cell: str) -> bool:
+        """Whether a whole number that begins a row is what was set, left of columns that are called by results."""
+        first, *others = self.header
+        return cell.isdecimal() and bool(first) and not OF_RESULT.search(first) and any(map(OF_RESULT.search, others))
 
 
 def _cells(text: str) -> list[str]:
@@ -146,7 +160,7 @@ def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
         if found is not None and found.rows and text and _figures(_MARKED.sub("", text).split()[-1:]):
             found.beside.append(line)
             continue
-        if found is not None and len(found.rows) >= ROWS_MIN:
+        if found is not None and found.is_whole(text):
             yield found
         own = _header(line)
         joined = _joined(found, line, own)
@@ -154,7 +168,7 @@ def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
         found = _Found(line.number, line.text, joined or own, context, joined) if own else None
         if text:
             above.append(text)
-    if found is not None and len(found.rows) >= ROWS_MIN:
+    if found is not None and found.is_whole(""):
         yield found
 
 
@@ -227,7 +241,7 @@ def _recognises(source: Source) -> bool:
 
 def without_metric(source: Source) -> tuple[int, int] | None:
     """The first and the last line of a table of the text that does not say what its figures are."""
-    found = next((one for one in _of_text(source) if not _of_results(one)), None)
+    found = next((one for one in _of_text(source) if len(one.rows) >= ROWS_MIN and not _of_results(one)), None)
     return None if found is None else (found.line, found.last)
 
 

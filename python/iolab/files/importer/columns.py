@@ -69,6 +69,11 @@ _WORD_OF_METRIC = re.compile(r"p\d\d(?:\.\d+)?|avg|mean|max|min|\([^()]*\)|\[[^\
 _WORD = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|[^\s()\[\]]+")
 
 
+def is_change(name: str) -> bool:
+    """Whether a column is called as one of changes."""
+    return bool(_CHANGE.fullmatch(name))
+
+
 def without_changes(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
     """The table less its columns of changes, if two columns of figures or more are left beside them."""
     columns = [[row[place] for row in rows if row[place]] for place in range(len(header))]
@@ -78,7 +83,7 @@ def without_changes(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tup
         place
         for place, name in enumerate(header)
         # What was computed of columns stands behind them.
-        if not (place > 2 and (_CHANGE.fullmatch(name) or name in quotients))
+        if not (place > 2 and (is_change(name) or name in quotients))
         and not (place and columns[place] and all(map(_CHANGED.match, columns[place])))
     ]
     if len(kept) < 3:
@@ -136,7 +141,7 @@ def by_count(
     units = {unit_in(one) for one in header[1:]}
     counts = [one.replace(unit_in(one), "").strip() for one in header[1:]]
     labels = [row[0] for row in rows]
-    are_changes = all(labels) and len(set(labels)) == len(labels) and not is_amount(header[0], labels)
+    are_changes = bool(labels) and all(labels) and len(set(labels)) == len(labels) and not is_amount(header[0], labels)
     are_amounts = are_settings and all(map(parameter.named_amount, counts))
     if (
         not (are_counts(counts) or are_sizes(counts) or are_amounts)

@@ -16,6 +16,7 @@ _FIGURES = (
     r"IOPS=(?P<iops>[\d.]{1,20}+)(?P<iops_unit>[kM]?),? BW=(?P<rate>[\d.]{1,20}+)(?P<rate_unit>[KMG]?i?B)/s"
     r"(?: \([\d.]++ ?[kKMG]?B/s\))?(?:\s+[^\w\s]{1,20}+)?\s*+$"
 )
+_WAY = r"(?:read|write)\s*+: ?"
 _LABEL = rf"(?:(?:{NUMBERED_ROUND}|(?P<setting>(?i:{SETTING.pattern}))|(?P<workload>[^\s:=][^:=]{{0,60}}?))\s*+:\s*+)"
 """A name of what was changed, such as a filesystem, or of what was done, or the number of a round."""
 _MORE = re.compile(r"\b(?:[sc]?lat|sync)\s*+(?:percentiles )?\([mun]sec\)|\d\.\d+th=\[")
@@ -35,9 +36,7 @@ def _rules() -> Iterator[Rule]:
 _ALL = figures_format(
     "fio-lines",
     "single lines of fio's rates without amount and time: IOPS= and BW=",
-    recognised_by=rf"{_LABEL}?(?:(?:read|write)\s*+: ?)?{_FIGURES}".replace("(?P<setting>", "(?:").replace(
-        "(?P<workload>", "(?:"
-    ),
+    recognised_by=re.sub(r"\(\?P<(?:setting|workload)>", "(?:", rf"(?:{_LABEL}(?:{_WAY})?|{_WAY}){_FIGURES}"),
     words=("IOPS=", "BW="),
     rules=list(_rules()),
     titled=True,

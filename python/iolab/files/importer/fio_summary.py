@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from iolab.files.importer.fio_sequence import Heading
 from iolab.files.importer.fio_text import FORMAT as FIO_TEXT
-from iolab.files.importer.fio_text import size_in_bytes
+from iolab.files.importer.fio_text import JOB, size_in_bytes
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import MAIN, Results, Row
 from iolab.files.importer.source import Source
@@ -46,6 +46,8 @@ def _parse(source: Source, results: Results) -> None:
             if group == NO_GROUP or found["label"]:
                 _begin_alone(runs, line.number, found, heading)
             runs[-1].groups.setdefault(group, []).append(found)
+        elif found := JOB.match(line.text):
+            heading.name(found["name"])
         else:
             if _CUT_OFF.match(line.text):
                 results.problem("the line is cut off before its bytes and time: it is left out", line.number)

@@ -34,11 +34,11 @@ AS_PRINTED = 0.01
 """Three digits are right by so much."""
 
 _HOST = re.compile(r"<(?P<host>[\w.:-]{1,200}+)> ?")
-_JOB = re.compile(
+JOB = re.compile(
     r"\s*+(?P<name>[^\s(:][^(:]{0,200}): \(groupid=(?P<group>\d{1,9}+)(?:, jobs=(?P<jobs>\d{1,9}+))?\): "
     r"err=\s*+(?P<error>-?\d{1,9}+)(?:.*: pid=(?P<pid>\d{1,9}+))?"
 )
-_CLIENT_JOB = re.compile(rf"(?:{_HOST.pattern})?{_JOB.pattern}")
+_CLIENT_JOB = re.compile(rf"(?:{_HOST.pattern})?{JOB.pattern}")
 _BANNER = re.compile(
     r"\s*+(?P<name>[^\s(:][^(:]{0,200}): \(g=(?P<group>\d{1,9}+)\): rw=(?P<rw>[\w:]++), bs=(?P<bs>.{1,200}?), "
     r"ioengine=(?P<ioengine>[\w-]++), iodepth=(?P<iodepth>\d++)"
@@ -94,6 +94,7 @@ _ERRORS = re.compile(r"\s*+errors\s*+: total=(?P<total>\d{1,15}+), first_error=(
 _FAILED = re.compile(r"fio: pid=\d{1,9}+, err=(?P<error>\d{1,9}+)/file:.{1,60}error=(?P<why>.{1,80})")
 _RUNS_FIO = re.compile(r"(?:^|[\s/])fio(?:-[\d.]+)?\s")
 _END = re.compile(r"\s*+(?:Run status group|Disk stats)")
+_SUM = re.compile(r"\s*+(?:READ|WRITE): \S")
 _VERSION = re.compile(r"\s*+fio-\d+\.\d+\S*+\s*+$")
 """Which fio prints before the jobs of a run."""
 _STARTING = re.compile(r"\s*+Starting (?P<count>\d{1,6}+) (?:process|thread)")
@@ -252,7 +253,7 @@ class _Reader:
                 self.runs.close(None)
                 if not _OF_TEST.search(self.label):
                     self.heading.read(f"{self.label}:")
-        if found := _JOB.match(text) or self._of_nameless(text):
+        if found := JOB.match(text) or self._of_nameless(text):
             self.finish_job()
             self.job, self.line, self.title = _Job(found, host), line.number, self.heading.take()
             self.is_nameless = found.string.endswith(_NAMELESS)
@@ -291,12 +292,12 @@ class _Reader:
         """The beginning of a job that has none in the text: a line of rates below prose, or a second one of a way."""
         found = _ALONE.match(text) or _OLD_ALONE.match(text)
         if self.job is None and _SYNC_ALONE.match(text):
-            return _JOB.match("fio" + _NAMELESS)
+            return JOB.match("fio" + _NAMELESS)
         if found is None or (self.job is not None and not self.is_nameless):
             return None
         goes_on = self.job is not None and found["way"] not in self.job.raw and not self.heading.is_given
         name = self.label if _OF_TEST.search(self.label) else _NO_NAME
-        return None if goes_on else _JOB.match(name.replace("(", "[") + _NAMELESS)
+        return None if goes_on else JOB.match(name.replace("(", "[") + _NAMELESS)
 
     def finish_run(self) -> None:
         if 0 < self.ended < self.started:
@@ -373,8 +374,10 @@ def _parse(source: Source, results: Results) -> None:
 FORMAT = Format(
     name="fio-text",
     help="fio's output for people, and its terse lines of versions 2 to 5; each of several runs is a setting",
-    recognises=lambda source: any(
-        map(source.has_line, (_CLIENT_JOB, fio_terse.LINE, _FAILED, _ALONE, _OLD_ALONE, _LABELLED_ALONE, _SYNC_ALONE))
+    recognises=lambda source: (
+        any(map(source.has_line, (fio_terse.LINE, _FAILED, _ALONE, _OLD_ALONE, _LABELLED_ALONE, _SYNC_ALONE)))
+        # Jobs above the sums of their group and nothing else are read with these.
+        or (source.has_line(_CLIENT_JOB) and (source.has_line(_WAY) or not source.has_line(_SUM)))
     ),
     parse=_parse,
     words=("groupid=", "err=", "IOPS=", "BW=", "clat (usec)", "Run status group"),

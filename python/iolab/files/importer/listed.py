@@ -36,6 +36,8 @@ from iolab.files.importer.unread import RANGE
 
 LINES_MIN = 2
 LINE_QUOTED_MAX = 60
+ALIKE, ALIKE_MIN = 1.05, 3
+"""Figures behind a label that differ by no more, and are so many, are runs. Chosen: conditions differ by more."""
 OF_NO_NAME = "list"
 _LINE = re.compile(
     r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d]"
@@ -51,6 +53,8 @@ _LEAD = re.compile(
     r"(?:[*_`]{0,2}\s*+(?:[:.]|--|[\u2013\u2014])[*_`]{0,2}\s+|\s{2,})"
     r"(?P<pairs>[*_`]{0,2}[A-Za-z][^:=;,]{0,40}(?:[:=]|\s~?\d).*)"
 )
+_LED = re.compile(r"\s{0,12}(?:[-*\u2022+] )?(?P<lead>\w[^:=;,|]{1,40}?):\s+(?P<rest>[A-Za-z][^:=|]{1,60}:\s+~?\d.*)")
+"""`Before patch: mkdir: 3.1s 3.2s`."""
 _BETWEEN_PAIRS = re.compile(r"[;,]\s+|\s{2,}+(?=[A-Za-z])")
 _PAIR = re.compile(
     r"[*_`]{0,2}(?P<label>[A-Za-z][^:=;|*`]{0,60}?)[*_`]{0,2}(?:\s*+(?P<sign>[:=])|\s)\s*+[*_`]{0,2}"
@@ -76,6 +80,13 @@ _A_WAY = re.compile(
     rf"(?P<before>{_WAY})?:? ?(?P<figure>~?\d[\d.,]{{0,20}} ?(?:[kM] ?)?[A-Za-z/]{{2,8}})(?: (?P<behind>{_WAY}))?",
     re.IGNORECASE,
 )
+_NAME_BEHIND = re.compile(
+    r"\s{0,12}(?:[-*\u2022+] |\d{1,2}[.)] )?(?:(?P<lead>\w[^:=;,|]{0,60}?):\s+)?"
+    r"(?P<figure>~?\d[\d.,]{0,20} ?(?:[kM] ?)?[A-Za-z\u00b5/]{2,12}) (?:for|on|of|in|during)(?: the)? "
+    r"(?P<name>\w[^:=;,|]{1,60}?)\.?\s*$"
+)
+"""`1234 IOPS for randread`."""
+_SHORT = {"R": "read", "W": "write"}
 _EXTREME = re.compile(r"(?:min(?:imum)?|max(?:imum)?)\b\.? ?", re.IGNORECASE)
 OF_EXTREMES = ("rate_bytes_per_s", "iops", "operations_per_s")
 """Rates whose least and greatest are figures of their own."""
@@ -125,6 +136,9 @@ _PREPOSITION = re.compile(r"(?:^|\s+)(?:of|at|in|for|the)$", re.IGNORECASE)
 """What is left at the end of `Latency at 99 percentile`, less its metric."""
 _AMONG = re.compile(r",\s+| and ")
 """What parts the figures behind one label."""
+_RUNS = re.compile(r"~?\d[\d.,]*+ ?(?P<unit>[A-Za-z\u00b5/]{1,8})(?:\s+~?\d[\d.,]*+ ?(?P=unit)(?![A-Za-z/]))+")
+_BETWEEN_RUNS = re.compile(r"(?<=[A-Za-z])\s+(?=~?\d)")
+"""`52.8s 52.8s`."""
 _BARE = re.compile(r"\d[\d.]*+(?:[kKM](?![A-Za-z]))?")
 _OF_REPETITIONS = re.compile(r"\b(?:runs?|rounds?|times|iterations?|trials|repeats|repetitions)\b", re.IGNORECASE)
 _STATISTIC_ALONE = re.compile(STATISTIC, re.IGNORECASE)
@@ -162,6 +176,11 @@ def is_labelled(text: str) -> bool:
 def _parts(text: str) -> list[Entry | None]:
     """Each figure of a line, None for one that means nothing beside its label."""
     text = in_seconds(text)
+    if (behind := _NAME_BEHIND.match(text)) and OF_TEST.search(behind["name"]):
+        said = _parts(f"{behind['name']}: {behind['figure']}")
+        return [one and one._replace(setting=behind["lead"] or one.setting) for one in said]
+    if (led := _LED.match(text)) and SETTING.fullmatch(" ".join(led["lead"].split())):
+        return [one and one._replace(setting=" ".join(led["lead"].split())) for one in _parts(led["rest"])]
     found = _LINE.match(text)
     if found is None:
         return [*_statistics(text)] or [*_pairs(text)] or [*_alone(text)]
@@ -171,7 +190,8 @@ def _parts(text: str) -> list[Entry | None]:
     figure = found["figure"].strip()
     if way := _WAY_WITHIN.fullmatch(figure):
         label, figure = f"{label} {way['way']}", f"{way['number']} {way['unit']}"
-    parts = (quantities(part) or (None,) for part in _with_unit_of_last(_AMONG.split(figure)))
+    between = _BETWEEN_RUNS if _RUNS.fullmatch(figure) else _AMONG
+    parts = (quantities(part) or (None,) for part in with_unit_of_last(between.split(figure)))
     figures = [one for of_part in parts for one in of_part]
     counts = bool(_COUNTS_REQUESTS.search(found["figure"])) and not OF_SETTING.search(label)
     entries = [None if one is None else named(label, one, is_result=counts) for one in figures]
@@ -183,10 +203,11 @@ def _parts(text: str) -> list[Entry | None]:
     if SETTING.fullmatch(label):
         of = (found["each"] or OF_NO_NAME).strip()
         entries = [one and one._replace(name=of, setting=label) for one in entries]
-        if entries == [None] and figures[0] is not None and figures[0].metric == "ns":
-            return [Entry(of, "all", "time_ns", figures[0].value, label)]
-    if entries == [None] and figures[0] is not None:
-        return [_time(label, figures[0])]
+        times = [one.value for one in figures if one is not None and one.metric == "ns"]
+        if not any(entries) and len(times) == len(figures):
+            return [Entry(of, "all", "time_ns", time, label) for time in times]
+    if not any(entries) and None not in figures:
+        return [None if one is None else _time(label, one) for one in figures]
     return entries if any(entries) else [*_ways(text)] or entries
 
 
@@ -214,7 +235,7 @@ def _alone(text: str) -> list[Entry]:
     return [] if one is None or one.metric in (None, "ns") else [Entry(OF_NO_NAME, "all", one.metric, one.value)]
 
 
-def _with_unit_of_last(parts: list[str]) -> list[str]:
+def with_unit_of_last(parts: list[str]) -> list[str]:
     """`1012, 1005, 998 MB/s`: each with the unit of the last, if the others are bare."""
     unit = _BARE.sub("", parts[-1], count=1).strip()
     return [*(f"{part} {unit}" if _BARE.fullmatch(part) else part for part in parts[:-1]), parts[-1]]
@@ -235,7 +256,10 @@ def _pairs(text: str) -> list[Entry]:
         return _ways(text)
     of_latency = any(LATENCY.search(label) for label, _ in figures)
     said = [
-        named(f"lat {label}" if of_latency and _STATISTIC_ALONE.fullmatch(label) else label, one)
+        named(
+            f"lat {label}" if of_latency and _STATISTIC_ALONE.fullmatch(label) else _SHORT.get(label.upper(), label),
+            one,
+        )
         for label, (one,) in figures
     ]
     entries = [one for one in said if one is not None]
@@ -333,7 +357,11 @@ def _parse(source: Source, results: Results) -> None:
     given = settings_in({one.name: None for line in source.text_lines for one in entries(line)})
     for line in lines:
         found = entries(line.text)
-        if not repeats and len({(one.name, one.op, one.metric) for one in found}) < len(found):
+        if (
+            not repeats
+            and not _are_runs(line.text, found)
+            and len({one._replace(value=0.0) for one in found}) < len(found)
+        ):
             results.lines_read.add(line.number)
             results.problem("figures of one kind behind a label: left out; if they are rounds, say 'runs'", line.number)
             continue
@@ -370,6 +398,13 @@ def _parse(source: Source, results: Results) -> None:
     if unknown:
         of = counted(len(unknown), "line has a figure", "lines have figures")
         results.problem(f"{of} of no metric that iolab knows: left out, {_quoted(unknown[0].text.strip())!r} first")
+
+
+def _are_runs(text: str, entries: Sequence[Entry]) -> bool:
+    """Whether figures of one kind follow each other, each with its unit, as close to each other as runs of the same."""
+    values = [one.value for one in entries]
+    are_one_kind = len({one._replace(value=0.0) for one in entries}) == 1
+    return len(values) >= ALIKE_MIN and bool(_RUNS.search(text)) and are_one_kind and max(values) <= ALIKE * min(values)
 
 
 def _changed(lines: Sequence[Line]) -> set[int]:

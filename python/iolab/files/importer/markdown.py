@@ -23,6 +23,8 @@ _RULE = re.compile(
 """`|---|---|`; `------ | --- ---- | --- ----` as YABS has it."""
 _DRAWN = re.compile(r"\s*+\+?(?:[-=]{2,}+\+)++(?:[-=]{2,}+)?\s*+$")
 """`+------+------+`, above the header, below it, and below rows; `------+------` below the header."""
+_OF_PLOT = re.compile(r"\s*+\|(?=.*[x+*%#@O_])[ x+*%#@O|_AM]++\s*+$")
+"""A line of what ministat draws: it has no cells."""
 _DASHES = re.compile(r"\s*+-{8,}+\s*+$")
 """Above the heading, below it and below the rows, where columns are parted by bars alone."""
 _CROSSINGS = "┌┬┐├┼┤└┴┘┏┳┓┡╇┩┣╋┫┗┻┛╞╪╡╒╤╕╘╧╛╭╮╰╯╔╦╗╠╬╣╚╩╝"
@@ -116,7 +118,7 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
         cells = _cells(line.text)
         if cells:
             results.lines_read.add(line.number)
-        elif line.text.strip() and not _is_rule(line.text) and not _DASHES.match(line.text):
+        if len(cells) < 2 and line.text.strip() and not _is_rule(line.text) and not _DASHES.match(line.text):
             over = line.text
         is_drawn = _is_rule(line.text) or bool(_DASHES.match(line.text))
         begins = not rows or table is None or (not has_rules and bool(_RULE.match(line.text)))
@@ -252,7 +254,7 @@ def _drawn(text: str) -> str:
 
 def _cells(text: str) -> list[str]:
     text = _drawn(text)
-    if "|" not in text:
+    if "|" not in text or _OF_PLOT.match(text):
         return []
     text = text.replace("`", "").replace("<br>", " ")
     return [cell.strip(_MARKS) for cell in text.strip().removeprefix("|").removesuffix("|").split("|")]

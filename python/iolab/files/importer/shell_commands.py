@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 _PROMPT = re.compile(
     r"\s{0,4}(?:\[[^\]\n]{1,60}\]|[\w.-]{1,40}@[\w.-]{1,60}:? ?[\w~/.-]{0,80})?"
-    r"(?:[$%] ?|# )(?P<command>(?:[\w.+-]{1,60}=\S{0,60} )*(?:\.{0,2}~?/)?[a-z][\w./+-]{0,120}+(?: .{0,400})?)\s*+$"
+    r"(?:[$%] ?|# |(?:cmd|command)(?: ?line)?: )"
+    r"(?P<command>(?:[\w.+-]{1,60}=\S{0,60} )*(?:\.{0,2}~?/)?[a-z][\w./+-]{0,120}+(?: .{0,400})?)\s*+$"
 )
-"""`$ dbench 8`, `root@host:~# dbench 8`, `# dbench 8`."""
+"""`$ dbench 8`, `root@host:~# dbench 8`, `# dbench 8`, `cmdline: dbench 8`."""
 _OUTPUT = re.compile(r"\s*(?:\d?>>?(?!\s*/(?:sys|proc|dev)/)|\|\s*tee\b|2>&1).*$|\s--output(?:-file)?[= ]\S+")
 _SETS = re.compile(
     r">>?\s*/(?:sys|proc)/|\btee\s+/(?:sys|proc)/"

@@ -31,7 +31,7 @@ from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import METRIC_COLUMN, ROUND, SETTING, WORKLOAD
 from iolab.files.importer.durations import STATED, seconds
 from iolab.files.importer.listed import OF_NO_NAME as OF_ALL
-from iolab.files.importer.listed import Entry, elapsed, named
+from iolab.files.importer.listed import Entry, elapsed, named, with_unit_of_last
 from iolab.files.importer.quantity_cell import (
     LATENCY,
     NAME_OF_SPREAD,
@@ -68,6 +68,11 @@ _OF_METRIC = re.compile(
 _OF_VALUES = re.compile(r"values?|results?|scores?|measured|figures?", re.IGNORECASE)
 """How the only column of figures is called, where it has no name of its own."""
 _BOTH_WAYS = re.compile(r"\s*\(?\b(?:read|r) ?/ ?(?:write|w)\b\)?", re.IGNORECASE)
+_OF_BOTH = re.compile(
+    r"(?:r|reads?)\s*[:=]?\s*(?P<read>[~\d][^;|:=]{0,30}?)\s*[/,;|&]\s*(?:w|writes?)\s*[:=]?\s*(?P<write>[~\d][^;|:=]{0,30})",
+    re.IGNORECASE,
+)
+"""`R: 693 / W: 300 MiB/s`."""
 _WAY = re.compile(r"(?P<what>\S.{0,40}?)\s*[(\[](?P<way>[RWrw])[)\]]")
 _OF_CHANGE = re.compile(rf"\b(?:{CHANGES})\b", re.IGNORECASE)
 """Rows that name what was changed, and not only what was done."""
@@ -91,9 +96,9 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
     """Adds a table of text: names of columns, and cells below them."""
     rows = _with_durations(header, _without_numbers(rows, results, table.line))
     header, rows = _with_unit_of_corner(*_with_row_of_units(header, rows))
-    header, rows = _of_rounds(header, rows, results, table.line)
+    header, rows = _of_rounds(header, _with_units_behind(header, rows), results, table.line)
     header, rows = _with_unit_of_all(_without_prefix(list(map(without_spread_name, header))), rows)
-    header, rows = _with_units(*_by_way(_spelled_out(header), rows))
+    header, rows = _with_units(*_by_way(*_of_both(_spelled_out(header), rows)))
     header, rows = _by_statistic(header, rows, results, table.line)
     header, rows = _without_repeated(_of_cpu(header), rows, results, table.line)
     header, rows = _without_remarks(*_without_spreads(header, rows, results, table.line))
@@ -186,6 +191,20 @@ def _with_unit_of_corner(header: list[str], rows: list[list[str]]) -> tuple[list
     return ["", *(f"{name} latency {unit}" for name in header[1:])], rows
 
 
+def _with_units_behind(header: list[str], rows: list[list[str]]) -> list[list[str]]:
+    """The rows with the unit of the last cell in all, where columns are no metrics and no other cell has a unit."""
+    known = [[quantity(cell) for cell in row[1:]] for row in rows]
+    are_bare = all(one is not None and one.metric is None for row in known for one in row[:-1])
+    have_units = all(row and row[-1] is not None and row[-1].metric for row in known)
+    if len(header) < 3 or not are_bare or not have_units or any(map(_is_of_metric, header[1:])):
+        return rows
+    return [[row[0], *with_unit_of_last(row[1:])] for row in rows]
+
+
+def _is_of_metric(name: str) -> bool:
+    return bool(_OF_METRIC.search(name) or LATENCY.search(name))
+
+
 def _of_rounds(
     header: list[str], rows: list[list[str]], results: Results, line: int
 ) -> tuple[list[str], list[list[str]]]:
@@ -242,6 +261,26 @@ def _spelled_out(header: list[str]) -> list[str]:
         f"{full[found['way'].lower()]} {re.sub(r'IOP/s', 'IOPS', found['what'])}" if found else name
         for found, name in zip(ways, header, strict=True)
     ]
+
+
+def _of_both(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with ` (R/W)` in the names of columns whose cells say `R: 693 / W: 300 MiB/s`, or of all rows if
+    columns are changes, and `693 MiB/s / 300 MiB/s` in these cells."""
+    columns = list(map(list, zip(header, *rows, strict=True)))
+    of_both = []
+    for column in columns[1:]:
+        found = [_OF_BOTH.fullmatch(cell) for cell in column[1:]]
+        pairs = [several(f"{one['read']} / {one['write']}") if one else [] for one in found]
+        if any(pairs) and all(pair or cell.lower() in ABSENT for pair, cell in zip(pairs, column[1:], strict=True)):
+            column[1:] = [" / ".join(pair or "--") for pair in pairs]
+            of_both.append(column)
+    if of_both and of_both == columns[1:] and _name_changes(header[1:]):
+        columns[0] = [header[0], *(f"{name} (R/W)" for name in columns[0][1:])]
+    else:
+        for column in of_both:
+            column[0] = f"{column[0]} (R/W)"
+    names, *cells = map(list, zip(*columns, strict=True))
+    return names, cells
 
 
 def _with_unit_of_all(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
@@ -409,7 +448,7 @@ def _is_result(name: str) -> bool:
 def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
     """Whether each cell of a row has figures of the same kinds, in columns whose names are none of metrics."""
     names = header[1:]
-    if len(names) < 2 or any(_OF_METRIC.search(name) or LATENCY.search(name) for name in names):
+    if len(names) < 2 or any(map(_is_of_metric, names)):
         return False
     kinds = [
         {frozenset(found.metric for found in known) for cell in row[1:] if (known := quantities(cell))} for row in rows

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from iolab.base.plain_text import counted
 from iolab.files.importer.durations import clock_s
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Row
@@ -17,9 +18,14 @@ KIB, BLOCK = 1024, 512
 _ALL = ("real", "user", "sys")
 _COMMAND = re.compile(r"\s*+Command being timed: \"(?P<command>.*)\"\s*+$")
 _FIELD = re.compile(r"\s*+(?P<name>[A-Z][\w ()/:,]*?): (?P<value>\S++)\s*+$")
+_TIME = r"(?:(?P<minutes>\d{1,15})m ?)?(?P<seconds>\d{1,15}(?:[.,]\d{1,15})?)s?"
+_EACH_TIME = re.compile(rf"{_TIME}(?!\S)")
+_BARE_TIME = re.sub(r"\?P<\w+>", "?:", _TIME)
 _SIMPLE = re.compile(
-    r"\s*+(?P<name>real|user|sys)\s++(?:(?P<minutes>\d{1,15})m ?)?(?P<seconds>\d{1,15}(?:[.,]\d{1,15})?)s?\s*+$"
+    rf"\s*+(?P<name>real|user|sys)\s++(?P<times>{_BARE_TIME}(?:\s++(?:(?P=name)\s++)?{_BARE_TIME}){{0,9}})\s*+$",
+    re.IGNORECASE,
 )
+"""Of one run, or of several side by side."""
 _IN_A_LINE = re.compile(
     r"\s*+(?:(?P<label>[^\s:][^:]{0,60}):)?"
     + "".join(
@@ -37,6 +43,7 @@ _ZSH = re.compile(
     r"\s*+(?:(?P<command>\S.{0,160}?) {1,2})?(?P<user>[\d.,]++)s user (?P<system>[\d.,]++)s system"
     r" (?P<percent>\d{1,6})% cpu (?P<elapsed>[\d.,:]++) total\s*+$"
 )
+_GAP = re.compile(r"\s{2,}+|\t+|\s*+\|\s*+")
 _FAULTS = re.compile(
     r"\s*+(?P<inputs>\d{1,15}+)inputs\+(?P<outputs>\d{1,15}+)outputs "
     r"\((?P<major>\d{1,15}+)major\+(?P<minor>\d{1,15}+)minor\)"
@@ -69,6 +76,10 @@ class _Reader:
         self.results = results
         self.row: Row | None = None
         self.seconds: dict[str, float] = {}
+        self.beside: dict[str, list[float]] = {}
+        """Of runs side by side."""
+        self.above = ""
+        """The last line that is none of times: it may name runs side by side."""
         self.names = _simple_in(source)
         """Which of real, user and sys the text has."""
         self.exit_status = 0
@@ -81,11 +92,13 @@ class _Reader:
         elif found := _EXIT.match(line.text):
             self._exited(int(found["status"]))
         elif found := _SIMPLE.match(line.text):
-            self._simple(line, found["name"], found["minutes"], found["seconds"])
+            self._simple(
+                line, found["name"].lower(), [_seconds(*one.groups()) for one in _EACH_TIME.finditer(found["times"])]
+            )
         elif found := _IN_A_LINE.match(line.text):
             self.command = found["label"] or self.command
             for name in _ALL:
-                self._simple(line, name, found[f"{name}_minutes"], found[f"{name}_seconds"])
+                self._simple(line, name, [_seconds(found[f"{name}_minutes"], found[f"{name}_seconds"])])
         elif found := _DEFAULT.match(line.text) or _ZSH.match(line.text):
             self._default(line, found)
         elif found := _FAULTS.match(line.text):
@@ -94,10 +107,29 @@ class _Reader:
             self.command = found["command"]
         elif self.row and (found := _FIELD.match(line.text)):
             self._field(self.row, found["name"], found["value"])
+        elif line.text.strip():
+            self.above, self.beside = line.text.strip(), {}
 
-    def _begin(self, line: Line, command: str = WORKLOAD) -> Row:
-        self.row = self.results.table(line.number).row(self.source.stem_without_round, command)
+    def _begin(self, line: Line, command: str = WORKLOAD, setting: str | None = None) -> Row:
+        self.row = self.results.table(line.number).row(setting or self.source.stem_without_round, command)
         return self.row
+
+    def _beside(self, line: Line, name: str, times: list[float]) -> None:
+        """A line of runs side by side; the last of three makes a row of each. Names stand above."""
+        self.beside[name] = times
+        if len(self.beside) < len(_ALL) or len({*map(len, self.beside.values())}) > 1:
+            return
+        names = [one for one in _GAP.split(self.above) if one]
+        if len(names) != len(times) or len(set(names)) < len(names):
+            self.results.problem(
+                f"{counted(len(times), 'run')} side by side without a name each in the line above",
+                line.number,
+            )
+        else:
+            for place, setting in enumerate(names):
+                self.seconds = {key: self.beside[key][place] for key in _ALL}
+                self._finish_simple(self._begin(line, self.command, setting.strip(" :")))
+        self.beside = {}
 
     def _field(self, row: Row, name: str, value: str) -> None:
         if name == _ELAPSED:
@@ -109,11 +141,15 @@ class _Reader:
             amount = number(value)
             row.add(metric, None if amount is None else amount * scale, absent=f"{value[:QUOTED_MAX]} is no number")
 
-    def _simple(self, line: Line, name: str, minutes: str | None, seconds: str) -> None:
-        self.seconds[name] = 60 * float(minutes or 0) + float(seconds.replace(",", "."))
-        if self.seconds.keys() < (self.names or set(_ALL)):
+    def _simple(self, line: Line, name: str, times: list[float]) -> None:
+        if len(times) > 1:
+            self._beside(line, name, times)
             return
-        row = self._begin(line, self.command)
+        self.seconds[name] = times[0]
+        if not self.seconds.keys() < (self.names or set(_ALL)):
+            self._finish_simple(self._begin(line, self.command))
+
+    def _finish_simple(self, row: Row) -> None:
         row.add("elapsed_s", self.seconds["real"])
         if len(self.seconds) == len(_ALL):
             real, user, system = (self.seconds[key] for key in _ALL)
@@ -155,8 +191,12 @@ def _parse(source: Source, results: Results) -> None:
         reader.read(line)
 
 
+def _seconds(minutes: str | None, seconds: str) -> float:
+    return 60 * float(minutes or 0) + float(seconds.replace(",", "."))
+
+
 def _simple_in(source: Source) -> set[str]:
-    return {found["name"] for line in source.text_lines if (found := _SIMPLE.match(line))}
+    return {found["name"].lower() for line in source.text_lines if (found := _SIMPLE.match(line))}
 
 
 def _recognises(source: Source) -> bool:

@@ -300,4 +300,5 @@ def differ_by_tests(titles: Sequence[str]) -> bool:
 
 
 def _without_numbering(text: str) -> str:
-    return " ".join(_NUMBERING.sub(" ", _BULLET.sub("", text)).strip(_MARKS).split()).removeprefix("and ")
+    bare = _BULLET.sub("", text.replace("`", ""))
+    return " ".join(_NUMBERING.sub(" ", bare).strip(_MARKS).split()).removeprefix("and ")
