@@ -6,8 +6,6 @@ The commands run in this process (`iolab.presentation.cli.invoke`). A case that 
 limit, or more memory, is wrong; so is one that ends in anything but an exit status and clear lines.
 """
 
-from __future__ import annotations
-
 import importlib
 import io
 import json

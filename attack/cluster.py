@@ -6,8 +6,6 @@ left behind where the hosts measured. A host is this machine in a mount namespac
 directory of its own.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

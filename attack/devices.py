@@ -3,8 +3,6 @@
 Each case makes its devices anew, hashes the victim, lets iolab try, and hashes again.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

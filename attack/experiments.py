@@ -1,7 +1,5 @@
 """Very short experiments of every kind of target, under settings that change what can be changed."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

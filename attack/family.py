@@ -1,7 +1,5 @@
 """A family of attacks: how many there are, and who makes one."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from contextlib import AbstractContextManager

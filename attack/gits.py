@@ -1,8 +1,6 @@
 """Repositories that lie: subjects of any bytes, configurations that name programs, and damaged files. A search among
 their commits ends in clear lines, in time, and runs nothing that they name."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

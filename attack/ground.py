@@ -1,7 +1,5 @@
 """The ground under a root family's lane: devices, a state directory and the command line, and what must not change."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -4,8 +4,6 @@ without end, and when the device answers again `restore` puts all back.
 A process of its own thaws each filesystem after THAW_S, whatever becomes of the kit.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -3,8 +3,6 @@
 The parent's half: a child that dies, or says nothing for too long, is the case's fault, and a new one goes on.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import selectors

@@ -1,7 +1,5 @@
 """Files that somebody else wrote, changed: experiments, job files, machines, importers' files, undo journals."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import threading

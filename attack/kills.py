@@ -5,8 +5,6 @@ nothing is left, all is set as before, what was measured is there byte for byte.
 once.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """Changes to a file: of bytes, of lines, of tokens, of what a JSON document says, and growth beyond all reason."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,8 +1,6 @@
 """Directories of another user, who plants links and swaps names for them while root's commands work there: nothing of
 root's is overwritten, removed or shown, no command runs unasked, and no output goes onto a device."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,8 +1,6 @@
 """State that somebody else planted: modules in the directory one stands in, state directories and locks, undo files,
 names with escape sequences, outputs that are no files, directories that change under a run."""
 
-from __future__ import annotations
-
 import csv
 import fcntl
 import json

@@ -1,8 +1,6 @@
 """What iolab wrote and reads back, changed: indexes of collections, searches, tuners' directories, runs that search,
 labels, and traces. Whatever lies in them, a command ends in time with clear lines, and an index is healed by it."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -7,8 +7,6 @@ so that `--seed S --case N FAMILY` makes one again; its directory stays then. It
 loop devices, state directories and a mount namespace of its own. Exit status 1 when anything is wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import os

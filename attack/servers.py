@@ -2,8 +2,6 @@
 what is not a run's, none is answered under a name that is not this server's, and who asks well is answered after each.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re

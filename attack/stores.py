@@ -3,8 +3,6 @@
 What is shown of a trial is what was measured, or the trial is left out with a line that reports it; the rest is shown.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """What is killed: each command that changes this machine, measures for long, or leaves something of its own behind."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

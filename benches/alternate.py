@@ -1,7 +1,5 @@
 """Rounds in which every arm runs once, in an order that rotates from round to round."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from typing import TypeVar

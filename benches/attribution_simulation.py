@@ -3,8 +3,6 @@ second part is about machines whose values are a function of setting and seed al
 intervals hold the mean over all seeds, if the trials of a round share their seed and if each trial has its own.
 [Attribution](../attribution.md) has the tables, which this bench rewrites."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ A measurement is a number, or None if the version can't be built. `git bisect` a
 published rules (git-bisect(1); the comparison of Chromium's dashboard); git_bayesect and Otava are installed.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

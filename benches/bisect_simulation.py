@@ -3,8 +3,6 @@ noise, no change, two changes, a change that is fixed and broken again, and a cr
 repeats, git_bayesect, Pinpoint's rule, Otava and the information bound. [Bisection](../bisection.md) has the tables,
 which this bench rewrites."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 The peer is fio's psync with its defaults.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import fio

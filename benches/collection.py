@@ -7,8 +7,6 @@ are requested over HTTP, as by a browser, from a server that has just started; e
 not compared before. Memory is the server's resident set after all requests.
 """
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import random

@@ -8,8 +8,6 @@ linux-source of that version at the tag `source`, and patches/FILE.patch for eac
 already is taken away from it: the base is the source without it, and the tip is the source.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json

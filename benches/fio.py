@@ -1,7 +1,5 @@
 """The peer: runs fio and reads what a comparison needs from its JSON."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

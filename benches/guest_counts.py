@@ -7,8 +7,6 @@ its builds stay in the cache of kernels; the first build takes some ten minutes.
 not changed, *missed* the changed function if it is not named. Without QEMU or a kernel nothing is measured.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

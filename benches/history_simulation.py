@@ -2,8 +2,6 @@
 of 2 % at a noise of 1 %; 60 runs of one metric without a change, or with a change of the machine alone; and steps of
 several sizes in few runs and in many. [Histories](../history.md) has the tables, which this bench rewrites."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ stop the others (`-x`). On both sides, files grow as they are first written, eac
 same buffer, and neither sync nor close counts. iolab times each call; the tool does not.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

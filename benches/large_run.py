@@ -1,7 +1,5 @@
 """Large inputs for `show` and `compare`: a run of many trials, written by iolab's own loop, and a table of numbers."""
 
-from __future__ import annotations
-
 import io
 import random
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """A filesystem on a loop device on tmpfs: fast enough that the load generator is what is measured."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -11,8 +11,6 @@ generator can be faster: fio tuned by hand ends at the same rate. How far fio's 
 of a system call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -2,8 +2,6 @@
 engine. It must not grow with the number of I/Os.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import ours

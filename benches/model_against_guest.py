@@ -18,8 +18,6 @@ or of orders, *peer* that of arithmetic that knows no scheduler. Guests' answers
 that was stopped is continued. `--seed` and `--count` draw others.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ bench writes; `iolab reproduce paced-arm paced-flat paced-shares` shows them, an
 page](../model/model-against-kernel.md) explains what disagrees and why.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

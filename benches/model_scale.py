@@ -6,8 +6,6 @@ that simulates: they hold a smaller share of a larger machine.
 ![Wall time of an I/O over the number of CPUs, drives, or both](model_scale.svg)
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -10,8 +10,6 @@ The peer is SimPy's simplest model of a disk: one queue and one server, a time f
 disk mechanics. Each run on either side is a separate process.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -3,8 +3,6 @@ system call, at queue depth 32. Each has a time stamp and a histogram entry. The
 engine, one by one (its default) and in batches of 8.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

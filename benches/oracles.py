@@ -8,8 +8,6 @@ benches/oracles.py tune       shortfall from the best, for searches of `tune_sim
                               interact and how much values vary, from trials drawn evenly and without drift
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Our arm: a phase with the options that a user gets by default, run by the engine in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

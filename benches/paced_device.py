@@ -8,8 +8,6 @@ docs/model/lun.md, so that the simulated machine has the same by construction. N
     benches/paced_device.py FILE DEVICE.toml        serves FILE until the end of standard input, then states what it saw
 """
 
-from __future__ import annotations
-
 import ctypes
 import heapq
 import itertools

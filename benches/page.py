@@ -1,7 +1,5 @@
 """docs/reference/benchmarks.md: the results as a page, with the machine, the versions and the commands."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import os

@@ -6,8 +6,6 @@ not affect one cause alone. *Ours* is the share of repetitions in which the firs
 explanation that names another mechanism, or none, is wrong.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

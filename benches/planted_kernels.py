@@ -11,8 +11,6 @@ continues that campaign and reuses its results. IOLAB_KERNEL_TREE names an exist
 TREE@COMMIT; without it, a tree is made and built, which takes ten minutes. The histories become branches of the tree.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

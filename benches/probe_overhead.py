@@ -7,8 +7,6 @@ either arm shows the noise. The throughput includes the cost on the observed CPU
 reads the events has its own cost: the CPU time per event.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

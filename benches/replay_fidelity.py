@@ -16,8 +16,6 @@ engine), which is the thread's alone. The peer is fio, which reads the same trac
 3) at the depth that iolab uses.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import tempfile

@@ -3,8 +3,6 @@
 A result that misses its target states its cause and the cause's date, from causes.toml.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import tomllib

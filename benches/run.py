@@ -10,8 +10,6 @@ A bench is a module of this directory with a docstring, the page's text about it
 after a change of causes.toml or of a bench's docstring.
 """
 
-from __future__ import annotations
-
 import argparse
 import fcntl
 import importlib

@@ -5,8 +5,6 @@ docs/schedulers.md.
     benches/scheduler_verdicts.py DIR
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A trial that only waits, as one does whose I/O takes time: what sweep_scale has nodes run."""
 
-from __future__ import annotations
-
 import time
 
 SLEEP_S = 0.5

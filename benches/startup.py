@@ -3,8 +3,6 @@
 median of several runs.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -4,8 +4,6 @@ tried.
 Each takes baseline and candidate, (experiments, rounds), and says for which experiments it claims a difference at 5 %.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

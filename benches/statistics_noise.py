@@ -4,8 +4,6 @@ Each draws `experiments` experiments of `rounds` rounds in which the two setting
 sequence of 2 x rounds trials, the two of a round next to each other in an order tossed anew each round.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

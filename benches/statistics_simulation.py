@@ -3,8 +3,6 @@ intervals that miss, under eight kinds of noise with 5, 10 and 30 rounds. Each f
 cell. [Statistics](statistics.md) has the rest; this bench rewrites its tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

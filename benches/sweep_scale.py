@@ -3,8 +3,6 @@ each: eight nodes against one, and one node against the local pool with one slot
 compute nothing, like trials that wait for I/O, so that eight nodes fit on any machine. Each record is stored durably
 when it comes. Each node has a worker before the clock starts."""
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

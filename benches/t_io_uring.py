@@ -22,8 +22,6 @@ iolab's defaults submit whatever is ready. With the peer's batches it needs more
 its instructions on null_blk, 0.92 by default) and less at depth 32 (1.07, 1.12 by default).
 """
 
-from __future__ import annotations
-
 import os
 import re
 import resource

@@ -9,8 +9,6 @@ that it has neither start nor end: loads of 10,000 and of 30,000 reads, and 0.03
 peer.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -9,8 +9,6 @@ Version 0.4 of the tool is not a valid peer: it gives its files their full size 
 and counts a whole file's blocks in the random tests, whatever the number of calls.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

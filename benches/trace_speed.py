@@ -4,8 +4,6 @@ table are a scan by polars and one by pandas that sum four columns by operation.
 that comes through a pipe, like a recording that does not end. The figures are records per second and peak memory. The
 time includes the start of the process, and for the pipe the writer's time. The files are in memory."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -13,8 +13,6 @@ engine takes its completion. Both grow with the queue depth, because one thread 
 with one I/O at a time there is no batch.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

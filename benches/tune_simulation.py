@@ -2,8 +2,6 @@
 The peers are Optuna's TPE with five repeats of each candidate, and the same search with Optuna's other samplers.
 [Tuning](../tuning.md) has the tables, which this bench rewrites."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A block device in memory that does its I/O in the call of whoever submits it: no other thread is needed."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator

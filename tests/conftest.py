@@ -1,7 +1,5 @@
 """Fixtures for all tests, and the loud count of what was skipped."""
 
-from __future__ import annotations
-
 import gc
 import os
 import shutil

@@ -1,7 +1,5 @@
 """An executor without a machine: plausible records, a function of the trial alone, and faults on request."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable
 from pathlib import Path

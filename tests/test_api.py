@@ -1,7 +1,5 @@
 """What `import iolab` offers: a run, its frames, verdicts, explanations, figures and report, and errors of one line."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A small part of the attack kit, so that the kit itself stays alive; `make attack` is all of it."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Which of many keys make a difference: the design, what trials say, and the command."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

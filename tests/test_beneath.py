@@ -1,7 +1,5 @@
 """The one way into directories that others may change, `iolab.base.beneath`, and that there is no other."""
 
-from __future__ import annotations
-
 import ast
 import os
 import stat

@@ -1,7 +1,5 @@
 """The search for the versions that changed a metric: its posterior, its choices, its answers, and the command."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

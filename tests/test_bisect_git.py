@@ -1,7 +1,5 @@
 """`iolab bisect --git`: commits of a made repository, built and measured by commands whose cost is planted."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

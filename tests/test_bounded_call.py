@@ -1,7 +1,5 @@
 """Calls that may never return: their answers, their errors, and what becomes of one that gives no sign of life."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -1,7 +1,5 @@
 """Calibration: cells are split and read, keys fitted, and the answer compared with predictors that have no model."""
 
-from __future__ import annotations
-
 import json
 import math
 import tomllib

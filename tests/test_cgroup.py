@@ -1,7 +1,5 @@
 """Control groups of both versions, on made-up hierarchies: where they are found, what is missing, who shares."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -1,7 +1,5 @@
 """Checked lines: what was appended is read, what was changed is named, whatever the disk did."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -4,8 +4,6 @@ A comment of a mechanism cites its source itself (`fs/jbd/commit.c` of 2.5.59) o
 does. A kernel function that a comment names is on one of these pages, so that it can be looked up.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

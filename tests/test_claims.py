@@ -1,7 +1,5 @@
 """Claims: what a file of them may say, what an answer is, and what `iolab claim new` makes of a mail."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

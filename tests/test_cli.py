@@ -1,7 +1,5 @@
 """The command line in this process: what it prints, and how it ends. Whole runs are in test_end_to_end*.py."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """Trials on the hosts of a cluster, without the cluster: which host measures what, what an agent does, and a driver
 that falls silent."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,8 +1,6 @@
 """A real cluster whose network fails, or is not the plain one: a node in a network namespace is cut off, or the run is;
 a node comes late; Ray's TLS; a forwarded port, as ssh forwards it."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

@@ -1,8 +1,6 @@
 """A real cluster: a sweep loses a worker, then the cluster itself, and is completed here; no trial is lost, none done
 twice. The attack family `cluster` kills everything else, hosts too."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import signal

@@ -1,7 +1,5 @@
 """Many runs: the index, the list, tags and notes, removal."""
 
-from __future__ import annotations
-
 import csv
 import fcntl
 import io

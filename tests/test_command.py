@@ -1,7 +1,5 @@
 """The command kind: what is timed, where it runs, what failures say, and that nothing stays."""
 
-from __future__ import annotations
-
 import json
 import pwd
 from pathlib import Path

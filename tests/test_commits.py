@@ -1,7 +1,5 @@
 """The kind commits: what its options become, what is a commit, and what a host and a simulated machine answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

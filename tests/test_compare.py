@@ -1,7 +1,5 @@
 """Anybody's numbers in, verdicts out, or one line that says where they are wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

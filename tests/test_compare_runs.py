@@ -1,7 +1,5 @@
 """`iolab compare` of several runs and files: whether they can be compared, what is told, how names are read."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a real bash completes after `iolab`: commands, options, names, run directories."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

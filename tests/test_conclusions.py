@@ -1,7 +1,5 @@
 """What a comparison comes to, in sentences."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Controls: what they take, what they do to a trial, and what they do to a queue."""
 
-from __future__ import annotations
-
 import math
 import os
 import tomllib

@@ -1,7 +1,5 @@
 """Cells of the A x Q x C matrix: the CPUs that they mean, what of it a kernel can do, and how an experiment says it."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Settings that run a command beside the load, and that limit the load: through the command line, and after kill -9."""
 
-from __future__ import annotations
-
 import os
 import signal
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Controls of the machine around the disk, on made-up sysfs trees where this machine may have none."""
 
-from __future__ import annotations
-
 import os
 import struct
 import subprocess

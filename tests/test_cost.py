@@ -1,8 +1,6 @@
 """What `iolab cost` makes of counts: intervals, verdicts, conditions, the report. The counts were stored by the command
 that tests/golden/cost/null-read.json names."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

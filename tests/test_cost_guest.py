@@ -1,7 +1,5 @@
 """`iolab cost` on a real kernel in a guest machine, and what it makes of a directory that is there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """What `iolab cost` makes kernels of: mails with patches, ranges of commits, and what does not apply or build."""
 
-from __future__ import annotations
-
 import mailbox
 import subprocess
 from collections.abc import Callable

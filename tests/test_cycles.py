@@ -1,7 +1,5 @@
 """Cycles per byte and per I/O: the arithmetic against posted figures, and the tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from statistics import fmean
 

@@ -1,7 +1,5 @@
 """Debian's kernels, the newest of each line that is cached or can be fetched: each boots, and runs a load."""
 
-from __future__ import annotations
-
 import pytest
 from iolab.base.errors import IolabError
 from iolab.files.store import read

@@ -1,7 +1,5 @@
 """Debian's source of the kernel by name: fetched, or as installed, and made a git tree. Packages of three files."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tarfile

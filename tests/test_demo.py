@@ -1,7 +1,5 @@
 """The demo's experiments are valid wherever it may be started; that it runs is in test_end_to_end.py."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

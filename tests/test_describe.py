@@ -1,7 +1,5 @@
 """The machine's description and the doctor's findings."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

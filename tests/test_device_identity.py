@@ -1,7 +1,5 @@
 """What tells a device from another, without devices."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Targets of several devices: where files go, that controls reach every queue, and that nothing is left."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

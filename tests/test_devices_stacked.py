@@ -1,7 +1,5 @@
 """Devices that are stacked on others, or have zones, on made-up sysfs trees: this kernel may have none."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

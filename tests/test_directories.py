@@ -1,7 +1,5 @@
 """Directories of several runs that iolab made: show, report, history and import take them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

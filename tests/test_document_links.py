@@ -1,7 +1,5 @@
 """Every relative link of a document leads to a file, and every anchor to a heading; prose is 100 columns wide."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Every example in README.md and docs/ is tried: see support/examples.py for how one is marked."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What nr_requests hides: a driver's tags, which a change of scheduler leaves as they were."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The main job by the real command line: run, show, compare, report, list, restore."""
 
-from __future__ import annotations
-
 import json
 from html.parser import HTMLParser
 from pathlib import Path

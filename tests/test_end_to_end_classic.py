@@ -1,7 +1,5 @@
 """iozone, aio-stream, tiobench and mixes on real devices: what they do, and that a kill half-way leaves nothing."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

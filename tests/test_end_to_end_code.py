@@ -1,8 +1,6 @@
 """No code runs that nobody asked for, driven as a user does: modules and programs planted in the current directory,
 options that would become others on their way to fio."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

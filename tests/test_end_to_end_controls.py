@@ -1,7 +1,5 @@
 """Controls in a run: in force while it measures, put back after it, and after it was killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

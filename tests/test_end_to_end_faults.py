@@ -1,7 +1,5 @@
 """What goes wrong below: full filesystems, I/O errors, devices that vanish. The trial is marked, nothing hangs."""
 
-from __future__ import annotations
-
 import errno
 import os
 import threading

@@ -1,7 +1,5 @@
 """Control groups and swap, end to end: weighted groups compete, sorters swap, and nothing of either stays behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A real kernel in a guest machine: the smallest of Debian's that is cached or can be fetched, booted five times."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -3,8 +3,6 @@
 What hangs is a filesystem of the test's own, frozen for seconds (fsfreeze): another process thaws it in any case.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

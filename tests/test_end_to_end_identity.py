@@ -1,7 +1,5 @@
 """A device is known by more than its name: what else is found under the name later is not written to."""
 
-from __future__ import annotations
-
 import os
 import signal
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Wrong input by the real command line: one clear line, exit status 2 or 3, nothing begun."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Kills, interruptions and damage: nothing is measured twice or lost, and the machine is as before."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Layers in a guest machine with a real kernel: what each adds is counted, or measured where its time is known."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

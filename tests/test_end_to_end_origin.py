@@ -1,8 +1,6 @@
 """Going on with a run that somebody else made: what it does is shown first, and nothing is done before somebody agrees.
 And the files of an experiment are those beside it, whatever else lies there."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from dataclasses import replace

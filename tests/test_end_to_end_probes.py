@@ -1,7 +1,5 @@
 """Probes in whole runs: what a killed one traced is gone, and a run that goes on keeps its probes."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rule 7 by the real command line: what is in use, or holds data, is not written to."""
 
-from __future__ import annotations
-
 import resource
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The state directory: others cannot plant what root undoes, nor keep it from undoing; nothing else is lost in it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

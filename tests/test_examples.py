@@ -1,7 +1,5 @@
 """How examples are found in a document (support/examples.py)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from support.examples import Example, examples

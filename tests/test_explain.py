@@ -1,7 +1,5 @@
 """What moved together with a result: known movers are found, noise is not, and few rounds say so."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

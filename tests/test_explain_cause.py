@@ -1,7 +1,5 @@
 """What moved first: eight planted causes on made-up numbers, the strength of a movement, the budget's conservation."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

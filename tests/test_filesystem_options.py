@@ -1,7 +1,5 @@
 """What mkfs and mount are told: an allow-list of forms that name no path."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

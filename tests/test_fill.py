@@ -1,7 +1,5 @@
 """Preconditioning a drive before the measured phase of a job, on a simulated machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Command lines of fio, as scripts and mails have them, read as job files."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """fio job files: how they are read, and what is said of one that is wrong."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """fio job files end to end: on the engine, by fio itself, both in one experiment, on files, devices and examples."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """What fio job files come to on iolab's engine; and the complaints of fio's users that must not be true here."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

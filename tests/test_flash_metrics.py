@@ -1,7 +1,5 @@
 """What simulated flash programs and erases, as metrics of the phases that write to it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

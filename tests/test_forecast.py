@@ -1,7 +1,5 @@
 """What is said of the undecided: why, after how many more rounds, and which verdicts are not final."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The first screen of a page with verdicts: a sentence, and a plot of the ratios with their intervals."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

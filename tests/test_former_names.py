@@ -1,7 +1,5 @@
 """Keys that had another name in the version before: they work, and a line says so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`kind = "fs_mark"`: what its options become, what its tables look like, how it runs and fails on a real kernel."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

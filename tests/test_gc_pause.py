@@ -1,7 +1,5 @@
 """The garbage collector is off while somebody makes many objects, and as before afterwards."""
 
-from __future__ import annotations
-
 import gc
 
 import pytest

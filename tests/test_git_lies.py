@@ -1,7 +1,5 @@
 """A repository whose commits and configuration lie: nothing it names is run, and every subject is one field."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Control groups of a mix: the arithmetic of entitlement, what is refused, and what the phases come to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path

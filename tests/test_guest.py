@@ -1,7 +1,5 @@
 """Guest machines: what is packed, booted, counted and compared."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Kernels of a tree compiled by ccache: the same images, and how many compilations it had."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a kernel of a tree is configured as, and how that is named."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The counter itself (machines/guest/counter): it counts programs of known length, booted without a kernel."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Guests on the processor itself: the probe that looks whether KVM answers, and rounds of times. KVM's place is taken
 by TCG, and the kernels' by a few bytes that speak as an agent does: KVM works on few machines that run tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

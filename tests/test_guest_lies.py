@@ -1,8 +1,6 @@
 """Guests that lie: a kernel from elsewhere may say anything in its agent's place, hang, or come with files that are
 none. QEMU's place is taken by programs that say what such an agent would."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

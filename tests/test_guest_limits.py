@@ -1,7 +1,5 @@
 """The control `io_max` of a guest machine: its steps, and what a limit that is not reached costs an I/O."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 """What a guest machine is made of, if it is hostile: modules, drives and their parameters are checked before anything
 comes of them."""
 
-from __future__ import annotations
-
 import lzma
 import os
 import re

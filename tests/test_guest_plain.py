@@ -4,8 +4,6 @@ A kernel is built, which takes ten minutes of a processor. IOLAB_KERNEL_TREE nam
 is there already, as `TREE@COMMIT`.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a guest machine does to this one if its kernel means harm: kernels of a few bytes, which QEMU boots at once."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable

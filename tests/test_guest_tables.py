@@ -1,7 +1,5 @@
 """What tables say of a guest machine: what was counted, in instructions, and what its kernel was asked for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

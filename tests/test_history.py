@@ -1,7 +1,5 @@
 """When metrics changed over many runs: the test, what it must not see, and the command."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

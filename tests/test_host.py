@@ -1,7 +1,5 @@
 """A trial on this machine: what it does to targets, what its record says, and that nothing is left behind."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

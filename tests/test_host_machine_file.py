@@ -1,7 +1,5 @@
 """`iolab machine describe`: what sysfs shows becomes a machine that iolab simulates."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A build for hosts alone: the extension without cargo's feature `model`, and so without all of crates/model."""
 
-from __future__ import annotations
-
 import ast
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Experiments and job files that nobody means: refused in a line, or read in time that grows no faster than they do."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """Names and messages out of anybody's files: a terminal, a spreadsheet and a browser show them and obey nothing."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """Importing: the tables as their readers posted them, units exactly, errors with their place."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """What people make by hand: tables with rules between rows, lists whose labels are what was changed, lines of a
 distribution, and texts of which nothing can be read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

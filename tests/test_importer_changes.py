@@ -1,8 +1,6 @@
 """Texts of kernel developers: figures before and after a change in messages of commits and in mails, and JSON of tools
 between lines of a text."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Figures under several conditions: in sentences, in columns that name a setting and a case, in lines of their own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Any CSV: right, or one line that says what is wrong and where; the fast way and the slow way agree."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

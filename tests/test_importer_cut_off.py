@@ -1,8 +1,6 @@
 """Outputs that end too early: what is there is read, and what is missing is stated. Texts in each tool's form, with
 figures of their own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Durations in texts, and what took so long by its label."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

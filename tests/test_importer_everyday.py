@@ -1,8 +1,6 @@
 """What people post most: sysstat's neighbours, servers' and clusters' benchmarks, packed files, tables of every
 country. Texts are written in each tool's format, with figures of their own."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -1,8 +1,6 @@
 """What people post is often a part of an output, or stands among prose, fences and changes: each part is read right, or
 refused in one line that says what it is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

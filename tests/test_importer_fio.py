@@ -1,7 +1,5 @@
 """What fio prints, in all its forms: text, terse lines, JSON, logs; alone, in mails, of clients, of what failed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

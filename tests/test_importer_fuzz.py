@@ -1,7 +1,5 @@
 """Whatever a file holds, importing it ends in a run or in one clear error, for every format."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Names of groups above columns, several statistics in a cell, lists of slow operations, and bbolt."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars

@@ -1,7 +1,5 @@
 """Headings over several lines, and what is said of tables and rows that cannot be read."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Kinds of texts that people post: summaries and percentiles, tables whose caption states the unit, lists of times."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Hostile files: none crashes an importer, each is read in linear time, and what is too much is one clear error."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

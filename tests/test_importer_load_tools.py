@@ -1,7 +1,5 @@
 """Reports of load generators and of sysstat: made by the tools, or after their sources where there is no package."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables of Markdown as people post them: figures with units, settings in rows or in columns, numbered rounds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

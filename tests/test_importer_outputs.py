@@ -1,7 +1,5 @@
 """Several outputs of a monitor in one text, and what a run of one setting states first of a file of many figures."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

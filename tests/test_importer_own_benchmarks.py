@@ -1,8 +1,6 @@
 """Benchmarks that programs bring along, and what programs print that back up. Texts are in each tool's format, with
 figures of their own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Texts as they are posted: encoded by mail programs, in logs that write something before each line, shortened."""
 
-from __future__ import annotations
-
 import quopri
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,6 @@
 """What posts do to outputs: wrapped lines, commands above results, figures in lists; and tools that old mails show.
 Texts are written in each tool's format, with figures of their own."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

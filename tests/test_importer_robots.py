@@ -1,7 +1,5 @@
 """CrystalDiskMark's text, the kernel test robot's tables, and tables under titles in prose."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

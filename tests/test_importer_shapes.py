@@ -2,8 +2,6 @@
 
 Texts are written as such posts are, with figures of their own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

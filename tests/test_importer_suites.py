@@ -1,7 +1,5 @@
 """Suites of small benchmarks: UnixBench, lmbench, PostMark, IO500, kubestr; and percentiles of DiskSpd."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

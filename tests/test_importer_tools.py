@@ -1,7 +1,5 @@
 """Files of hyperfine, sysbench, pgbench and mmtests, as their users bring them: through the command line."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Texts that are refused, and what comes of it if visitors do what the refusal says; and posts whose settings stand in
 places of their own. Written in the form of such posts, with figures of their own."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

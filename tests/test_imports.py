@@ -1,8 +1,6 @@
 """Imports stand at the top of their module, but for heavy libraries and for what a command of the CLI needs, and go in
 no circle."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter

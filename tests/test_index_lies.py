@@ -1,7 +1,5 @@
 """An index that lies: it is derived, so that whatever is wrong with it is named, and everything is read anew."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The journal: what was appended is there, whatever tears or locks it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """The campaign of benches/judge: what it draws, how it reduces a miss, how it scores; and ten stored answers of real
 kernels, asked again of the model."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

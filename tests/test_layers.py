@@ -1,7 +1,5 @@
 """Layers between a target's device and its drives: what an experiment may give, and the stack that comes of it."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field

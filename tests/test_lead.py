@@ -1,7 +1,5 @@
 """What is told of a workload, and in which order: jobs and operations apart, and first what it waits for."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """One run per target."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess

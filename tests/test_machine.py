@@ -1,7 +1,5 @@
 """The kinds of machines: who reads one, answers for it and runs its trials is found by its kind."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import get_args
 

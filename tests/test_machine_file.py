@@ -1,7 +1,5 @@
 """Machine files: found, read with their devices, changed by settings; each key known by its line."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

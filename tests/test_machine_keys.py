@@ -1,7 +1,5 @@
 """Each number of a machine's file has the range that the schema gives; a value outside is refused with both."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from copy import copy

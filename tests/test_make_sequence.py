@@ -1,7 +1,5 @@
 """The make-sequence kind: its steps on real devices, what failures say, and that kills leave nothing."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Matrices: lists where one value is expected."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

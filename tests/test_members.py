@@ -1,7 +1,5 @@
 """Processes that do a phase together: started, watched, stopped, and none left."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

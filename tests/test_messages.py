@@ -1,7 +1,5 @@
 """What a user's mistake looks like on the screen: the user's words and units, and what to do."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Metrics: their values from a record, and their names."""
 
-from __future__ import annotations
-
 import bisect
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Where simulated machines run, queue and complete I/O: settings, cells, and what probes and tables say of it."""
 
-from __future__ import annotations
-
 import contextlib
 from itertools import product
 from pathlib import Path

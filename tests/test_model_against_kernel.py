@@ -1,8 +1,6 @@
 """The simulated machine against this kernel, in front of one device of known timing: orders of schedulers hold on both
 with wide margins. benches/model_against_kernel.py has the figures."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """BFQ of the simulated machine beside the real one, where a drive's every time is known."""
 
-from __future__ import annotations
-
 import pytest
 from support.simulated import run
 

@@ -1,7 +1,5 @@
 """Durable writes of a simulated machine: a drive with a volatile cache pays a flush for each."""
 
-from __future__ import annotations
-
 import pytest
 from iolab.files import store
 from support.command_line import CommandLine

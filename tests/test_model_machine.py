@@ -1,8 +1,6 @@
 """Experiments on simulated machines: what is refused and on which line, what settings change, and that a run is a
 function of machine, experiment and seed."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,8 +1,6 @@
 """Files made in the simulated XFS: what is refused and on which line, the tool's table, the probe switches, and
 what the allocation workqueue does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from textwrap import dedent
 

@@ -1,7 +1,5 @@
 """Machines whose files lie on NFS mounts: how they are written, what they refuse, and what the probe nfs sees there."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Kind qsbench on simulated machines: what is refused, what memory it takes, and what becomes of the load of 2003."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

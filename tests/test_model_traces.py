@@ -1,7 +1,5 @@
 """Traces of simulated machines: the files beside the trials, and who reads them."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

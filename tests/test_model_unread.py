@@ -1,7 +1,5 @@
 """A setting of a simulated machine that nothing there reads is refused on its line, with what would read it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A child that is a fork of this process is as good as a new Python."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

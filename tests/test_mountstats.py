@@ -1,7 +1,5 @@
 """NFS counters: reading /proc/self/mountstats, and the probe that takes the difference."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

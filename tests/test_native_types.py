@@ -1,7 +1,5 @@
 """The types of what crosses the border to Rust: hand-written ones and options go with the schema."""
 
-from __future__ import annotations
-
 import json
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin

@@ -1,7 +1,5 @@
 """docs/notebook.ipynb: each of its cells works, and shows what the stored one shows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a phase showed of several jobs that differ: sums of their own rates, spread within them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

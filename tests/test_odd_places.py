@@ -1,7 +1,5 @@
 """Names, directories and variables that nothing can be done with: one line, whichever command is given them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where output goes: files are replaced whole, everything else is written to or refused and stays what it is."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

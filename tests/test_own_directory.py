@@ -1,7 +1,5 @@
 """The directory that iolab makes for itself: nobody else's directory, and no link, ever takes its place."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """A file target: what iolab made is removed or emptied again, what somebody else put under its name never is."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """The package alone, as a wheel installs it: no checkout around it, no compiler, data and all."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """`iolab run --part`: one run over several boots of two kernels, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A program is given up by what it does: it idles, or computes without end."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A percentile is told where ten values lie beyond it, and is never above the maximum, wherever it comes from."""
 
-from __future__ import annotations
-
 import pytest
 from iolab.base.histogram import known_quantile
 from iolab.presentation.table.trace import _quantiles

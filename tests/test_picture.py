@@ -1,7 +1,5 @@
 """The pictures in docs/images: that the tool takes them, wide and narrow, in light and in dark."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 from types import ModuleType

@@ -1,7 +1,5 @@
 """Plans: randomised complete blocks, the same again for the same seed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import groupby
 

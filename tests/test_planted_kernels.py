@@ -1,7 +1,5 @@
 """What benches/planted_kernels.py plants, and how it judges an answer: without kernels."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

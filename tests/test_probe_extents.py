@@ -1,7 +1,5 @@
 """Where files lie: real filesystems on loop devices, and the probe's numbers and table."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

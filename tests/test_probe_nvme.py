@@ -1,7 +1,5 @@
 """The probe `nvme`: log pages as drives answer them, and what a phase's metrics make of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast

@@ -1,7 +1,5 @@
 """Probes of kernel events: their metrics and tables, of observations that crates/measure/trace made of a recording."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, ClassVar

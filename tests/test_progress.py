@@ -1,7 +1,5 @@
 """What a run shows: rates from counts, time left from what trials took, few lines where there is no terminal."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

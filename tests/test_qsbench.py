@@ -1,7 +1,5 @@
 """Kind qsbench: what its options come to, what is refused, and its table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Replays of traces: what of a trace is offered, on simulated machines and here, and how faithfully."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The report, opened by a browser without a network."""
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64decode

@@ -1,7 +1,5 @@
 """The report's bars and flame graphs of functions of guest machines (presentation/report)."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What probes saw, in the report: plots of their series, and their tables."""
 
-from __future__ import annotations
-
 import json
 import re
 

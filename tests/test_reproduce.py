@@ -1,7 +1,5 @@
 """Published figures and what is made of them: the format, finding a cell in a run, errors, means, aims, the command."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

@@ -1,7 +1,5 @@
 """Published distributions: the format, what each reading makes of them, and what the authors of the mails said."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

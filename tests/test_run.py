@@ -1,7 +1,5 @@
 """The loop over trials: stopped, killed or failing anywhere, it goes on, and nothing is measured twice or lost."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Trials simulated ahead of the one that is asked for: in any order, on any number of cores, the same records."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

@@ -6,8 +6,6 @@ take something, by any path, from one that takes something from it. A file takes
 the file that has it. A module's own file and those below it belong together. Tests may take everything.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """What may be written to: rule by rule, on real devices."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """The scratch device: made, used, gone."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A search's journal that lies: each line that no search wrote is named with its key, and nothing of it is believed."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

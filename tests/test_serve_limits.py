@@ -1,7 +1,5 @@
 """`iolab serve` among clients that lie about where they ask, that say nothing, and that are too many."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import resource

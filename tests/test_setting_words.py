@@ -1,7 +1,5 @@
 """What a command line gives behind `KEY=`, and settings made of it."""
 
-from __future__ import annotations
-
 import tomllib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Directories of other users: nothing of root's is overwritten, removed or shown, and nothing runs unasked."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

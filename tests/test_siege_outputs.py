@@ -1,7 +1,5 @@
 """Outputs of commands against devices, inputs and other users' links: nothing but a regular file is ever replaced."""
 
-from __future__ import annotations
-
 import os
 import pty
 import shutil

@@ -1,7 +1,5 @@
 """The pages over many runs: the interface below them, the files, and all of it in a real browser."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """Whether a trial gets anywhere: told by its progress, and by what the kernel says of its processes."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

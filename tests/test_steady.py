@@ -1,7 +1,5 @@
 """A job that ends when its rate is steady by SNIA's rule, on a simulated machine."""
 
-from __future__ import annotations
-
 import pytest
 from iolab.files import store
 from support.command_line import CommandLine

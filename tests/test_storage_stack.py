@@ -4,8 +4,6 @@ Swapping to memory stops the kernel for good. So nothing here makes a swap area:
 itself, and the command line has no mkswap to get past a refusal with, and sorts so little that nothing would swap.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Runs written and read back: nothing invented, nothing lost, every problem named."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,8 +1,6 @@
 """Damaged stores: whatever a file of a run holds, reading it, showing it and going on with it ends in numbers or in one
 line, and what is damaged is named."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """What is kept off a swap area: a machine that is short of memory, and groups that may be forbidden to swap."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

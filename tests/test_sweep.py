@@ -1,7 +1,5 @@
 """Sweeps: matrices in which one number changes are an axis, with a knee, one table and one sentence."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

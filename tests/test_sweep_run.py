@@ -1,7 +1,5 @@
 """`iolab sweep`: a matrix of experiments and machines, killed anywhere, goes on; nothing is lost or counted twice."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The system's own tools: what they say when they fail, and that one that hangs does not hang a trial."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

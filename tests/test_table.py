@@ -1,7 +1,5 @@
 """Tables of a run: numbers with units, verdicts in words, and each format."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

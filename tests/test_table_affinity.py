@@ -1,7 +1,5 @@
 """The table of the A x Q x C matrix: posted ones come back as they were, our own say why a cell is empty."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

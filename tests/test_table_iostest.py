@@ -1,7 +1,5 @@
 """`show --as iostest`: the AVERAGE table, with the seed's columns, and read back by the importer's rules."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

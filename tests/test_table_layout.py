@@ -3,8 +3,6 @@
 The golden ones are what `iolab show|compare tests/imported/schedulers.csv` prints with COLUMNS set.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

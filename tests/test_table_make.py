@@ -1,7 +1,5 @@
 """The make table against the columns in which its seed posted it."""
 
-from __future__ import annotations
-
 from iolab.presentation.table.make import block
 
 POSTED = """\

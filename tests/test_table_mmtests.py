@@ -1,7 +1,5 @@
 """`show --as mmtests`: mmtests' layout, positive is better, stars where the verdict is sure; the importer reads it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from statistics import harmonic_mean

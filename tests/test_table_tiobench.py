@@ -1,7 +1,5 @@
 """`show --as tiobench`: the classic table, read back by a parser that also reads tables from mailing lists."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import NamedTuple

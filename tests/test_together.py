@@ -1,7 +1,5 @@
 """Workloads of other kinds at once: what is refused and on which line, the phases, runs on both sorts of machines."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

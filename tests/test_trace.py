@@ -1,7 +1,5 @@
 """Traces of block I/O: small recordings of the real tools, what is told of them, and their other forms."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Texts of traces as people have them, small ones, each with the figures that are right."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

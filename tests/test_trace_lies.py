@@ -1,7 +1,5 @@
 """Traces that lie, and pipes that say nothing: one line, and an end when it is asked for."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """The page of a trace: its sentence, its tables, and in a real browser its zoom down to single requests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random

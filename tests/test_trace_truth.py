@@ -1,7 +1,5 @@
 """What a trace says of I/Os, beside what the engine timed of each: benches/trace_truth.py with fewer of them."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tracing instances: ours are gone when a run was killed, those of others stay."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where others could put files, iolab keeps and reads none."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The search for the best setting: its space, its estimates, its choices, its answer, and the command."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal

@@ -1,7 +1,5 @@
 """A tuner's directory that lies: what is wrong with it is one line with file and key, and what was lost is measured."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

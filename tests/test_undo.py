@@ -1,7 +1,5 @@
 """The undo journal: what is taken back, when, and what never is."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

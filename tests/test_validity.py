@@ -1,7 +1,5 @@
 """What casts doubt on a trial's numbers: found in its record, told near the conclusion, only where it applies."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

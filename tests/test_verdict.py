@@ -1,7 +1,5 @@
 """One comparison: known values, edges, and what has to hold for any numbers."""
 
-from __future__ import annotations
-
 import math
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """How often the verdict errs: many comparisons, the stopping rule, and a small seeded simulation of both."""
 
-from __future__ import annotations
-
 import math
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How much a ratio differs between hosts: on planted truth, and what must hold of any numbers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

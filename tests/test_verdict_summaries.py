@@ -1,7 +1,5 @@
 """Verdicts on published summaries: Welch's test, the interval of the ratio, the rounds that are needed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given

@@ -1,7 +1,5 @@
 """Verdicts on rounds that are not interleaved: how often they err, and that they say what they are."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Iterator

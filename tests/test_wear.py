@@ -1,7 +1,5 @@
 """`iolab wear`: what writes do to a simulated flash drive, from the command line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

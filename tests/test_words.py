@@ -3,8 +3,6 @@
 Words of every day, such as *grown* for *merged*, are not looked for: they mean what they say elsewhere.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

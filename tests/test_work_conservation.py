@@ -1,7 +1,5 @@
 """Groups beside one another and alone: what they keep together of their rates alone, and what is compared with what."""
 
-from __future__ import annotations
-
 from iolab.domain.comparison import Comparison
 from iolab.domain.summary import summarise
 from iolab.files import store

@@ -1,7 +1,5 @@
 """What nobody foresaw in a trial's process: the trial failed, the message says what it was, and the run goes on."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

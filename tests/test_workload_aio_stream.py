@@ -1,7 +1,5 @@
 """The kind aio-stream: one application per device."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Kind iostest: what its options come to, what is refused, and how fairness is judged."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The kind iozone: what its options become, and the tool's tables, read back by the importer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

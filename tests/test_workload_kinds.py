@@ -1,7 +1,5 @@
 """Workload kinds: what their options become, and that the engine takes all that they accept."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ is compared with the checkout, file by file. The wheel for this machine is insta
 to list, simulate, compare and be imported there, with no Rust and no checkout in reach.
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import hashlib

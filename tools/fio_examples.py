@@ -4,8 +4,6 @@ and why.
 Needs the examples (Debian: fio-examples). `python tools/fio_examples.py [--check]`
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import textwrap

@@ -6,8 +6,6 @@ Needs fio's source: `python tools/fio_options.py DIRECTORY VERSION`. All of it c
 other builds have it. What the file held before stays in it: job files outlive versions.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

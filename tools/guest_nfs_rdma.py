@@ -7,8 +7,6 @@ It needs ip and rdma (Debian: iproute2) on this machine, beside what a guest mac
 exports from a script in the guest, not from mountd; nothing of this machine takes part.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from pathlib import Path

@@ -5,8 +5,6 @@ mmdebstrap makes it, as root or, where user namespaces are allowed (Debian: uidm
 The mirror and what it takes to reach it are those of this machine's apt.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -15,8 +15,6 @@ nobody calls; two in a row can't be built. The source comes from the package lin
 into its cache, and does not install.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """The man page of iolab, from the help of its command line. `make wheel` puts it into each wheel."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator
 

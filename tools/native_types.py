@@ -5,8 +5,6 @@ union, in python/iolab/domain/native_types.py, which `make golden` rewrites and 
 renamed in Rust is an error of mypy's in Python.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -4,8 +4,6 @@ Its runs are on a simulated machine with a seed, so that everybody's are the sam
 directory, and the kernel is spoken to through files there, not through ports that another process could take.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -5,8 +5,6 @@ The runs are on a simulated machine with seeds and the trace is a sample, so tha
 alone. It needs chromium (Debian: apt-get install chromium), and no network.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import http.server

@@ -4,8 +4,6 @@ They are a function of machine files, experiments and seeds, so that a change of
 has the scorecard of what is stored; `make golden` writes it.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -11,8 +11,6 @@ host_image.py, and what is written to it is gone with the machine, which dies wi
 test failed or the machine ended early.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

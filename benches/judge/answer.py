@@ -4,8 +4,6 @@ An answer is a number per cell: operations per second, median and 99th percentil
 its fsyncs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -6,8 +6,6 @@
 ANSWERS is a directory with a file for each configuration.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

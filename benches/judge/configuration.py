@@ -3,8 +3,6 @@
 It is plain data; `key` names its stored answer. Every time is in microseconds or milliseconds, as its name states.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace

@@ -1,7 +1,5 @@
 """Groups that share a drive by what its I/O costs (`io.cost`): eight loads on three drives."""
 
-from __future__ import annotations
-
 from judge.configuration import Configuration, Job
 
 KERNEL = "6.1.0-56-cloud"

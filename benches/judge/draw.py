@@ -4,8 +4,6 @@ Configurations 2n and 2n + 1 have one load and one drive, and differ in the queu
 its own.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Groups at their limits (`io.max`): eight loads on three drives, each beside a reader without limits."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from judge.configuration import Configuration, Job

@@ -1,7 +1,5 @@
 """What arithmetic alone predicts: every operation shares the drive's slots alike, whatever the scheduler is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from judge.answer import Cells

@@ -1,7 +1,5 @@
 """Groups with a promised latency (`io.latency`): eight loads on three drives, beside groups that may be held back."""
 
-from __future__ import annotations
-
 from judge.configuration import Configuration, Job
 
 KERNEL = "linux-source-6.1"

@@ -1,7 +1,5 @@
 """A configuration as the experiments that ask the guest and the model, and the model's machine."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How far a prediction is from what the guest answered: factors of independent cells, and orders."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ It is pure: `shows` decides. Each step tries the simpler neighbours in a fixed o
 shows it; it ends when none does. A neighbour is strictly simpler by `size`, so it ends.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Devices and command lines for the tests of a host."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a user tries first."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """iolab in a container of podman's, whose root filesystem is that of this machine."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

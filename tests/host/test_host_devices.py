@@ -1,7 +1,5 @@
 """Runs on the devices that a host has: NVMe with several queues, md, device mapper, null_blk, SCSI, a zoned one."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Control groups of version 2 beside systemd's: each key on NVMe and md, what a user may, and a kill."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

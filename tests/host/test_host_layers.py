@@ -1,7 +1,5 @@
 """Layers on scratch devices of a host: what they hold is verified, and a kill at any step leaves none behind."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

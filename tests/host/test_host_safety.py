@@ -1,7 +1,5 @@
 """What a host's devices are used for is left alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from support.command_line import CommandLine

@@ -1,7 +1,5 @@
 """Probes and recordings with the distribution's kernel."""
 
-from __future__ import annotations
-
 import pytest
 from iolab.domain.phase_record import probes_absent_of, probes_of
 from iolab.domain.probe import PROBES

@@ -1,7 +1,5 @@
 """What a user without root has: files and directories, traces refused in one line, and nothing left after a kill."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

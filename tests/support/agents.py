@@ -1,7 +1,5 @@
 """What a guest's agent would say, without one."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A real browser, without a network, that opens a page."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Block devices for tests: loop devices on sparse files, partition tables, files that give out."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Small experiments for end-to-end tests: seconds at most, one thing varied."""
 
-from __future__ import annotations
-
 DEFAULT_WORKLOAD = """
 [workloads.reads]
 pattern = "random"

@@ -1,7 +1,5 @@
 """Files of published figures, as text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

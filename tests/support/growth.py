@@ -1,7 +1,5 @@
 """Whether what is done with an input takes time that grows as the input does."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Which kernel tests boot."""
 
-from __future__ import annotations
-
 import pytest
 from iolab.base.errors import IolabError
 from iolab.machines.guest import debian, kernel, programs

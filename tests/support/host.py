@@ -1,7 +1,5 @@
 """The drives and the users of the machine that tools/test_host.py boots."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from support.devices import command

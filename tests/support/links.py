@@ -1,7 +1,5 @@
 """Where links of documents lead: files, and the headings in them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

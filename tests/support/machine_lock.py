@@ -1,7 +1,5 @@
 """Who may change the machine: tests and attacks of every checkout on it, one at a time or side by side."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

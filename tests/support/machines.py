@@ -1,7 +1,5 @@
 """Small simulated machines, and experiments on them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 MACHINE = """\

@@ -2,8 +2,6 @@
 on the machine.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable

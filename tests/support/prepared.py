@@ -7,8 +7,6 @@ does. Tests whose environment changes what Python does when it starts, or whose 
 real one.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import functools

@@ -3,8 +3,6 @@
 Without this package on its path: it imports what `iolab` imports.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import importlib

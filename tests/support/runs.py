@@ -1,7 +1,5 @@
 """What lies in a run directory, read without iolab's own code where a test wants to judge that code."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

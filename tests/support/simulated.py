@@ -1,7 +1,5 @@
 """Experiments on simulated machines, written into the current directory and run there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Finished runs made without a machine, for tests of what reads them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

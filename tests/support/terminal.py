@@ -1,7 +1,5 @@
 """A command on a terminal: what is typed there, and all that it sends."""
 
-from __future__ import annotations
-
 import os
 import pty
 import subprocess

@@ -1,7 +1,5 @@
 """Kernels of a few bytes, which QEMU boots at once: what a guest machine's kernel can do, without a kernel."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Sequence

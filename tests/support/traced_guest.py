@@ -1,7 +1,5 @@
 """A guest whose measured phase is traced by tracefs: its text, as `cat /sys/kernel/tracing/trace` shows it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

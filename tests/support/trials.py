@@ -1,7 +1,5 @@
 """Trials that a machine can run, and their records, without going through an experiment file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The processes that run trials, told from the server that forks them (iolab/machines/fork_server.py)."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 All of it is estimated (E) or the link's own. The number of dies follows from the capacity.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import tomllib

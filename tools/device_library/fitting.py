@@ -4,8 +4,6 @@ How long writes stall no figure of the model's own shows: that follows from the 
 figures the null predictor reads too.
 """
 
-from __future__ import annotations
-
 import math
 import tomllib
 from dataclasses import dataclass

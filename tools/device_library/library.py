@@ -4,8 +4,6 @@ python tools/device_library [MODEL ...]         fits these anew, or all: some mi
 python tools/device_library --texts             writes the texts anew from results.json
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

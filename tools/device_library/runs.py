@@ -4,8 +4,6 @@ The figures are facts out of the results that people sent in (runs.csv names eac
 the source under two names counts once.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import re

@@ -1,7 +1,5 @@
 """The texts of the library: a device file for each model, and the table of the page."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Sequence
 from statistics import median
