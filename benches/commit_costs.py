@@ -185,8 +185,10 @@ def score(commits: Sequence[Commit], answers: Path) -> str:
     shown = [(commit, judged(commit, answer)) for commit, answer in found if "refused" not in answer]
     claims, neutral = ([(one, of) for one, of in shown if one.is_claim is wanted] for wanted in (True, False))
     certain = [(one, of) for one, of in claims if of.is_certain]
+    judged_so = [(one, of) for one, of in claims if of.outcome in ("more", "less")]
     lines = [
-        f"Of {len(commits)} commits {len(shown)} were counted, and {len(refused)} could not be.",
+        f"Of {len(commits)} commits {len(shown)} were counted, {len(refused)} could not be, and "
+        f"{len(commits) - len(found)} were not asked.",
         "",
         "| | commits | |",
         "|---|--:|--:|",
@@ -194,15 +196,17 @@ def score(commits: Sequence[Commit], answers: Path) -> str:
         _line("the difference has the stated sign", sum(has_sign(*one) for one in claims), len(claims)),
         _line("the interval leaves out 0", len(certain), len(claims)),
         _line("of these: the stated sign", sum(has_sign(*one) for one in certain), len(certain)),
-        _line("the verdict is *more* or *less*, and as stated", sum(is_right(*one) for one in claims), len(claims)),
+        _line("the verdict is *more* or *less*", len(judged_so), len(claims)),
+        _line("of these: as stated", sum(is_right(*one) for one in judged_so), len(judged_so)),
         _line("commits that cannot matter, counted", len(neutral), len(neutral)),
         _line("of these: flagged", sum(not is_right(*one) for one in neutral), len(neutral)),
     ]
     for heading, rows in (("Claims", claims), ("Commits that cannot matter", neutral)):
         lines += ["", f"## {heading}", "", "| commit | title | source | states | counted |", "|---|---|---|---|---|"]
         lines += [_row(commit, str(of)) for commit, of in rows]
-    lines += ["", "## Not counted", "", "| commit | title | source | states | why |", "|---|---|---|---|---|"]
-    lines += [_row(commit, why) for commit, why in refused]
+    if refused:
+        lines += ["", "## Not counted", "", "| commit | title | source | states | why |", "|---|---|---|---|---|"]
+        lines += [_row(commit, why) for commit, why in refused]
     return "\n".join([*lines, ""])
 
 
