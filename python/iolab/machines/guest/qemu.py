@@ -36,8 +36,9 @@ CONSOLE = (
     "cryptomgr.notests=1 initcall_blacklist=load_system_certificate_list"
 )
 """panic=-1: a kernel that panics ends the machine. The last two halve the time to boot a distribution's kernel."""
-COMMAND_LINE = f"{CONSOLE} nokaslr"
-"""nokaslr: functions lie where they lay the last time."""
+COMMAND_LINE = f"{CONSOLE} nokaslr damon_stat.enabled=0"
+"""nokaslr: functions lie where they lay the last time. damon_stat: Debian's 7.2 looks for unused memory all the time,
+the longer the more there is."""
 EMULATED = {"virtio-blk": "virtio-blk-pci", "nvme": "nvme"}
 """QEMU's devices, of the drives that it emulates; the others are the kernel's own."""
 BOARD_SLOTS, BRIDGE_SLOTS = 24, 31
