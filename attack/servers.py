@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -33,10 +34,24 @@ ANSWER_S = 30.0
 MEMORY_GROWTH_MAX = 256 << 20
 
 
+_ONE_AT_A_TIME = threading.Lock()
+
+
 class Clients:
     def __init__(self, own: Ground) -> None:
         self.own = own
         self.parent = own.work / "runs"
+        # A server that another lane forks meanwhile would hold the lock of a journal until it is executed.
+        with _ONE_AT_A_TIME:
+            self._begin()
+        assert self.process.stdout is not None
+        found = re.search(r"127\.0\.0\.1:(\d+)", self.process.stdout.readline())
+        assert found, "the server does not say where it listens"
+        self.address = ("127.0.0.1", int(found[1]))
+        self.memory_bytes = self._memory()
+
+    def _begin(self) -> None:
+        own = self.own
         stored_run(self.parent / "run")
         (own.work / "secret").write_text(SECRET)
         stored_run(self.parent / "link")
@@ -52,11 +67,6 @@ class Clients:
             stderr=self.said,
             text=True,
         )
-        assert self.process.stdout is not None
-        found = re.search(r"127\.0\.0\.1:(\d+)", self.process.stdout.readline())
-        assert found, "the server does not say where it listens"
-        self.address = ("127.0.0.1", int(found[1]))
-        self.memory_bytes = self._memory()
 
     def __call__(self, case: int) -> Outcome:
         rng = self.own.lane.random("servers", case)

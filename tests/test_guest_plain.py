@@ -12,7 +12,7 @@ from iolab.base.errors import IolabError
 from iolab.domain.phase_record import probes_of
 from iolab.domain.symbols import USER, Key, means, per_operation
 from iolab.files.store import read
-from iolab.machines.guest import debian_source
+from iolab.machines.guest import debian_source, kernel
 from support.command_line import CommandLine
 from support.guests import kernel_or_skip
 
@@ -44,13 +44,14 @@ CREATES = '[workloads.hot]\nkind = "fs_mark"\nfiles = 1000\nfile_size = "0"\nsyn
 
 @pytest.fixture(scope="module")
 def tree() -> str:
-    """One for all processes that test, so that its kernel is built once."""
-    if named := os.environ.get("IOLAB_KERNEL_TREE"):
-        return named
+    """One for all processes that test, so that its kernel is built once: here, as a command that waits for another
+    process to build it would be taken for one that hangs."""
     try:
-        return f"{debian_source.tree('linux-source-6.1', print)}@HEAD"
+        named = os.environ.get("IOLAB_KERNEL_TREE") or f"{debian_source.tree('linux-source-6.1', print)}@HEAD"
+        kernel.find(named, config="plain")
     except IolabError as error:
-        pytest.skip(f"no source of Debian's kernel: {error}")
+        pytest.skip(f"no kernel of Debian's source: {error}")
+    return named
 
 
 @pytest.mark.long
