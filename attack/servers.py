@@ -32,8 +32,6 @@ PARTS = "@#?/.,;:\\ "
 """The separators in an address."""
 ANSWER_S = 30.0
 MEMORY_GROWTH_MAX = 256 << 20
-
-
 _ONE_AT_A_TIME = threading.Lock()
 
 

@@ -77,7 +77,8 @@ def ask(commits: Sequence[Commit], trees: Path, answers: Path) -> None:
         answer = json.loads(place.read_text()) if place.exists() else None
         try:
             if answer is None:
-                kernels = made((trees / commit.source).resolve(), patches[commit.file], commit)
+                tree = (trees / commit.source).resolve()
+                kernels = made(tree, answers / f"worktree-{commit.source}", patches[commit.file], commit)
                 answer = counted(kernels, commit, ROUNDS, answers)
             elif "refused" not in answer and commit.is_claim and judged(commit, answer).is_worth_more:
                 kernels = answer["base"]["kernel"], answer["tip"]["kernel"]
@@ -95,22 +96,25 @@ class Refused(Exception):
     """A commit that does not apply, build or run."""
 
 
-def made(tree: Path, patch: Path, commit: Commit) -> tuple[str, str]:
-    """Base and tip as `iolab cost` names them: the source, and the source with the patch or without it."""
-    _git(tree, "checkout", "-q", "--force", "--detach", "source")
-    _git(tree, "clean", "-qfd")
+def made(tree: Path, place: Path, patch: Path, commit: Commit) -> tuple[str, str]:
+    """Base and tip as `iolab cost` names them: the source, and the source with the patch or without it. Commits are
+    made in `place`, a worktree of its own: what lies in `tree` stays as it is."""
+    if not place.exists():
+        _git(tree, "worktree", "add", "-q", "--detach", str(place), "source")
+    _git(place, "checkout", "-q", "--force", "--detach", "source")
+    _git(place, "clean", "-qfd")
     backwards = ["--reverse"] if commit.direction == "reversed" else []
     applied = subprocess.run(
         ["patch", "--strip=1", "--fuzz=3", "--force", "--silent", "--no-backup-if-mismatch", *backwards, "-i", patch],
-        cwd=tree,
+        cwd=place,
         capture_output=True,
         text=True,
     )
     if applied.returncode:
         raise Refused(f"does not apply: {applied.stdout.strip().splitlines()[0]}")
-    _git(tree, "add", "--all")
-    _git(tree, "commit", "-q", "-m", commit.title)
-    changed, source = (f"{tree}@{_git(tree, 'rev-parse', name)}" for name in ("HEAD", "source"))
+    _git(place, "add", "--all")
+    _git(place, "commit", "-q", "-m", commit.title)
+    changed, source = (f"{tree}@{_git(place, 'rev-parse', name)}" for name in ("HEAD", "source"))
     return (changed, source) if backwards else (source, changed)
 
 
@@ -218,10 +222,10 @@ def _line(words: str, some: int, of: int) -> str:
     return f"| {words} | {some} | {f'{100 * some / of:.0f} %' if of else ''} |"
 
 
-def _row(commit: Commit, counted: str) -> str:
+def _row(commit: Commit, found: str) -> str:
     states = f"{commit.measure} {commit.sign}: {commit.claims}" if commit.is_claim else commit.claims
     source = f"{commit.source} {commit.direction}{', adapted' if commit.adapted else ''}"
-    cells = (commit.id[:12], f"{commit.title} ({commit.year})", source, states, counted)
+    cells = (commit.id[:12], f"{commit.title} ({commit.year})", source, states, found)
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 

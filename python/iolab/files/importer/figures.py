@@ -42,6 +42,19 @@ _BEGINS = r"\s*+(?:[-*\u2022] )?(?:"
 PHASE_MAX = 80
 
 
+TOO_SHORT = "below the decimals that are printed"
+
+
+def amount(name: str) -> str:
+    """The pattern of a figure, as the group of that name."""
+    return rf"(?P<{name}>{NUMBER})"
+
+
+def positive(name: str) -> str:
+    """The same, without a value if it is zero (`TOO_SHORT`)."""
+    return rf"(?:0++\.0++(?![\d.])|(?P<{name}>{NUMBER}))"
+
+
 class Figure(NamedTuple):
     """What a number in a line is: metric, what it is multiplied by, operation, and phase if not the line's."""
 

@@ -19,6 +19,7 @@ from iolab.files.importer.crystaldiskmark import FORMAT as CRYSTALDISKMARK
 from iolab.files.importer.csv_file import FORMAT as CSV_FILE
 from iolab.files.importer.csv_metrics import FORMAT as CSV_METRICS
 from iolab.files.importer.csv_rounds import FORMAT as CSV_ROUNDS
+from iolab.files.importer.database_tools import FORMATS as DATABASE_TOOLS
 from iolab.files.importer.diskspd import FORMAT as DISKSPD
 from iolab.files.importer.dstat import FORMAT as DSTAT
 from iolab.files.importer.elbencho_csv import FORMAT as ELBENCHO_CSV
@@ -124,6 +125,7 @@ FORMATS: dict[str, Format] = {
         SLOW_OPERATIONS,
         RADOS_JSON,
         *LOAD_TOOLS,
+        *DATABASE_TOOLS,
         *SERVER_TOOLS,
         *OLDER_TOOLS,
         *OWN_BENCHMARKS,

@@ -1,17 +1,13 @@
 """Load generators whose reports are lines of figures: bonnie++, dbench, pg_test_fsync, stress-ng, dd, hdparm, IOR,
-mdtest, elbencho, db_bench, ioping, HammerDB, BenchmarkSQL, compilebench."""
+mdtest, elbencho, ioping, compilebench."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from iolab.files.importer.figures import KIB, MB, MIB, MS, NUMBER, US, Rule, figures_format, of, rule
+from iolab.files.importer.figures import KIB, MB, MIB, MS, NUMBER, US, Rule, amount, figures_format, of, rule
 
 TOO_SHORT = "too short to measure, which bonnie++ marks with plus signs"
-
-
-def _figure(name: str) -> str:
-    return rf"(?P<{name}>{NUMBER})"
 
 
 def _csv_of_bonnie() -> str:
@@ -105,21 +101,21 @@ DBENCH = figures_format(
     repeats=r"Running for \d|\d++\s++\d++\s++[\d.]++ MB/sec\s++(?:execute|warmup|cleanup)",
     rules=[
         rule(
-            rf"(?P<phase>[A-Z][A-Za-z]{{2,20}}X?)\s++{_figure('count')}\s++{_figure('mean')}\s++{_figure('max')}\s*+$",
+            rf"(?P<phase>[A-Z][A-Za-z]{{2,20}}X?)\s++{amount('count')}\s++{amount('mean')}\s++{amount('max')}\s*+$",
             count=of("ops"),
             mean=of("latency_ns_mean", MS),
             max=of("latency_ns_max", MS),
         ),
         rule(
-            rf"Throughput {_figure('rate')} MB/sec.{{0,20}}?(?P<workload>\d++ clients).{{0,10}}?\bprocs\b"
-            rf"(?:.{{0,10}}?max_latency={_figure('max')} ms)?",
+            rf"Throughput {amount('rate')} MB/sec.{{0,20}}?(?P<workload>\d++ clients).{{0,10}}?\bprocs\b"
+            rf"(?:.{{0,10}}?max_latency={amount('max')} ms)?",
             rate=of("rate_bytes_per_s", MB),
             max=of("latency_ns_max", MS),
             closes=True,
         ),
         # Version 3.
         rule(
-            rf"Throughput {_figure('rate')} MB/sec.{{0,40}}?(?P<workload>\d++ procs)",
+            rf"Throughput {amount('rate')} MB/sec.{{0,40}}?(?P<workload>\d++ procs)",
             rate=of("rate_bytes_per_s", MB),
             closes=True,
         ),
@@ -138,8 +134,8 @@ PG_TEST_FSYNC = figures_format(
         rule(r"(?:Compare|Test|Non-sync)"),
         rule(
             # Versions before 9.3 print no time.
-            rf"(?P<phase>[\w*, ]{{3,60}}?(?:\w+ writes?)?|\w++, \w++, \w++)\s{{2,}}+{_figure('rate')} ops/sec"
-            rf"(?:\s++{_figure('time')} usecs/)?",
+            rf"(?P<phase>[\w*, ]{{3,60}}?(?:\w+ writes?)?|\w++, \w++, \w++)\s{{2,}}+{amount('rate')} ops/sec"
+            rf"(?:\s++{amount('time')} usecs/)?",
             decimal_comma=True,
             rate=of("iops"),
             time=of("latency_ns_mean", US),
@@ -158,8 +154,8 @@ STRESS_NG = figures_format(
         rule(r"stress-ng: (?:metrc|info): +\[\d++\] stressor\s++bogo ops\s", begins=True),
         rule(
             rf"stress-ng: (?:metrc|info): +\[\d++\] (?P<workload>\w[\w-]*+)\s++"
-            rf"{NUMBER}\s++{_figure('real')}\s++{_figure('user')}\s++{_figure('system')}\s++{_figure('rate')}\s++{NUMBER}"
-            rf"(?:\s++{_figure('percent')}(?:\s++{_figure('resident')})?)?\s*+$",
+            rf"{NUMBER}\s++{amount('real')}\s++{amount('user')}\s++{amount('system')}\s++{amount('rate')}\s++{NUMBER}"
+            rf"(?:\s++{amount('percent')}(?:\s++{amount('resident')})?)?\s*+$",
             real=of("elapsed_s"),
             user=of("cpu_user_s"),
             system=of("cpu_system_s"),
@@ -169,14 +165,14 @@ STRESS_NG = figures_format(
         ),
         *(
             rule(
-                rf"stress-ng: (?:metrc|info): +\[\d++\] (?P<workload>\w[\w-]*+)\s++{_figure('rate')} MB/sec {op} rate",
+                rf"stress-ng: (?:metrc|info): +\[\d++\] (?P<workload>\w[\w-]*+)\s++{amount('rate')} MB/sec {op} rate",
                 rate=of("rate_bytes_per_s", MIB, op),
             )
             for op in ("read", "write")
         ),
         rule(
             rf"stress-ng: (?:metrc|info): +\[\d++\] (?P<workload>\w[\w-]*+)\s++"
-            rf"{_figure('rate')} MB/sec read/write combined",
+            rf"{amount('rate')} MB/sec read/write combined",
             rate=of("rate_bytes_per_s", MIB),
         ),
     ],
@@ -186,7 +182,7 @@ _SHELL = r"(?:[^#$]{0,80}[#$] ?)?(?:(?:sudo|time) ){0,2}"
 """Before a command."""
 _DD_COPIED = (
     r"(?:(?P<setting>[A-Za-z][\w .=-]{0,40}+):\s++)?"
-    rf"{_figure('size')} [^\s\d]{{1,12}}+ (?:\([^()]*+\) )?(?:[^\s\d]{{1,14}}, |transferred in ){_figure('time')} s"
+    rf"{amount('size')} [^\s\d]{{1,12}}+ (?:\([^()]*+\) )?(?:[^\s\d]{{1,14}}, |transferred in ){amount('time')} s"
 )
 DD = figures_format(
     "dd",
@@ -213,7 +209,7 @@ DD = figures_format(
 
 _RSYNC_SENT = (
     r"sent [\d.,]++[KMGT]? bytes\s++received [\d.,]++[KMGT]? bytes\s++"
-    rf"{_figure('rate')}(?P<rate_unit>[KMGT]?) bytes/sec"
+    rf"{amount('rate')}(?P<rate_unit>[KMGT]?) bytes/sec"
 )
 RSYNC = figures_format(
     "rsync",
@@ -241,8 +237,8 @@ HDPARM = figures_format(
     rules=[
         rule(r"(?P<workload>/dev/[^\s:]++):\s*+$", begins=True),
         rule(
-            rf"Timing (?P<phase>[\w -]{{4,30}}?)reads:\s++{_figure('size')} MB in\s++{_figure('time')} seconds =\s*+"
-            rf"{_figure('rate')} MB/sec",
+            rf"Timing (?P<phase>[\w -]{{4,30}}?)reads:\s++{amount('size')} MB in\s++{amount('time')} seconds =\s*+"
+            rf"{amount('rate')} MB/sec",
             size=of("bytes", MIB),
             time=of("elapsed_s"),
             rate=of("rate_bytes_per_s", MIB),
@@ -272,7 +268,7 @@ MDTEST = figures_format(
     rules=[
         *_MDTEST,
         rule(
-            rf"{_MDTEST_PHASE}(?:{NUMBER}\s++){{4}}{_figure('max')}\s++{_figure('min')}\s++{_figure('mean')}\s*+$",
+            rf"{_MDTEST_PHASE}(?:{NUMBER}\s++){{4}}{amount('max')}\s++{amount('min')}\s++{amount('mean')}\s*+$",
             decimal_comma=True,
             **_MDTEST_RATES,
         ),
@@ -282,8 +278,8 @@ MDTEST = figures_format(
         [
             *_MDTEST,
             rule(
-                rf"{_MDTEST_PHASE}(?:(?:{NUMBER}\s++){{3}})??{_figure('max')}\s++{_figure('min')}\s++"
-                rf"{_figure('mean')}\s++{_figure('stddev')}\s*+$",
+                rf"{_MDTEST_PHASE}(?:(?:{NUMBER}\s++){{3}})??{amount('max')}\s++{amount('min')}\s++"
+                rf"{amount('mean')}\s++{amount('stddev')}\s*+$",
                 decimal_comma=True,
                 **_MDTEST_RATES,
                 stddev=_MDTEST_STDDEV,
@@ -302,7 +298,7 @@ IOR = figures_format(
     rules=[
         *(
             rule(
-                rf"{op}\s++{_figure('rate')}\s++{_figure('iops')}\s++{_figure('latency')}(?:\s++[\d.]++){{6}}\s++\d++\s*+$",
+                rf"{op}\s++{amount('rate')}\s++{amount('iops')}\s++{amount('latency')}(?:\s++[\d.]++){{6}}\s++\d++\s*+$",
                 rate=of("rate_bytes_per_s", MIB, op),
                 iops=of("iops", op=op),
                 latency=of("latency_ns_mean", 1e9, op),
@@ -312,7 +308,7 @@ IOR = figures_format(
         *(
             rule(
                 # The rest of a line that somebody shortened.
-                rf"{op}\s++{_figure('rate')}(?:(?:\s++[\d.]++){{6}}\s++\d++\s*+$|(?:\s++[\d.]++){{0,6}}\s++\.{{3}}\s*+$)",
+                rf"{op}\s++{amount('rate')}(?:(?:\s++[\d.]++){{6}}\s++\d++\s*+$|(?:\s++[\d.]++){{0,6}}\s++\.{{3}}\s*+$)",
                 rate=of("rate_bytes_per_s", MIB, op),
             )
             for op in ("write", "read")
@@ -323,14 +319,14 @@ IOR = figures_format(
         r"Operation\s++Max\(MiB\)\s",
         [
             rule(
-                rf"(?:\d++: )?{op}(?:\s++\d++\.\d\d){{2}}\s++{_figure('rate')}\s++\d++\.\d\d{ops}\s++{_figure('time')}"
+                rf"(?:\d++: )?{op}(?:\s++\d++\.\d\d){{2}}\s++{amount('rate')}\s++\d++\.\d\d{ops}\s++{amount('time')}"
                 r"(?:\s++[\d.A-Z]++){8}",
                 rate=of("rate_bytes_per_s", MIB, op),
                 time=of("elapsed_s", op=op),
                 **({"count": of("operations_per_s", op=op)} if ops else {}),
             )
             for op in ("write", "read")
-            for ops in (rf"(?:\s++\d++\.\d\d){{2}}\s++{_figure('count')}\s++\d++\.\d\d", "")
+            for ops in (rf"(?:\s++\d++\.\d\d){{2}}\s++{amount('count')}\s++\d++\.\d\d", "")
         ],
     ),
 )
@@ -338,7 +334,7 @@ IOR = figures_format(
 _LAST = rf"{NUMBER}\s++"
 _SPAN = r"(?:\d++h)?(?:\d++m)?[\d.]++m?s"
 _LATENCIES = r"(?: us)?\s*+:\s*+\[ ?" + r"[, ]++".join(
-    rf"{word}={_figure(name)}(?P<{name}_unit>[mu]?s)?"
+    rf"{word}={amount(name)}(?P<{name}_unit>[mu]?s)?"
     for word, name in (("min", "min"), ("avg", "mean"), ("max", "max"))
 )
 _OPERATIONS = {"": "all", " write": "write", " read": "read"}
@@ -350,7 +346,7 @@ def _elbencho_rules() -> Iterator[Rule]:
     yield rule(r"OPERATION\s++RESULT TYPE", begins=True)
     for elapsed, time, scale in (
         ("time", rf"{_SPAN}\s++(?P<time>{_SPAN})", 1.0),
-        ("(?:time )?ms", _LAST + _figure("time"), 1e-3),
+        ("(?:time )?ms", _LAST + amount("time"), 1e-3),
     ):
         yield rule(
             rf"(?P<phase>[A-Z]{{2,20}}\d{{0,3}}+)\s++Elapsed {elapsed}\s*+:\s++{time}\s*+$",
@@ -359,13 +355,13 @@ def _elbencho_rules() -> Iterator[Rule]:
         )
     for word, op in _OPERATIONS.items():
         start, last = r"(?:[A-Z]{2,20}\d{0,3}+\s++)?", rf"{word}\s*+:\s++{_LAST}"
-        yield rule(rf"{start}IOPS{last}{_figure('rate')}\s*+$", rate=of("iops", op=op))
+        yield rule(rf"{start}IOPS{last}{amount('rate')}\s*+$", rate=of("iops", op=op))
         for unit, scale in (("MiB", MIB), ("MB", MB)):
-            throughput = rf"(?:Throughput )?{unit}/s{last}{_figure('rate')}\s*+$"
+            throughput = rf"(?:Throughput )?{unit}/s{last}{amount('rate')}\s*+$"
             yield rule(start + throughput, rate=of("rate_bytes_per_s", scale, op))
-            yield rule(rf"{start}Total {unit}{last}{_figure('size')}\s*+$", size=of("bytes", scale, op))
+            yield rule(rf"{start}Total {unit}{last}{amount('size')}\s*+$", size=of("bytes", scale, op))
         yield rule(
-            rf"{start}(?:Files|Dirs|Entries|Objects|Buckets)/s{last}{_figure('rate')}\s*+$",
+            rf"{start}(?:Files|Dirs|Entries|Objects|Buckets)/s{last}{amount('rate')}\s*+$",
             rate=of("files_per_s", op=op),
         )
         # Microseconds where no unit stands beside the number.
@@ -375,7 +371,7 @@ def _elbencho_rules() -> Iterator[Rule]:
                 **{name: of(f"{prefix}latency_ns_{name}", US, op) for name in ("min", "mean", "max")},
             )
         yield rule(
-            rf"{start}IO lat % us{word}\s*+:\s*+\[.{{0,200}}?\b50%<={_figure('p50')}.{{0,200}}?\b99%<={_figure('p99')}",
+            rf"{start}IO lat % us{word}\s*+:\s*+\[.{{0,200}}?\b50%<={amount('p50')}.{{0,200}}?\b99%<={amount('p99')}",
             p50=of("latency_ns_p50", US, op),
             p99=of("latency_ns_p99", US, op),
         )
@@ -394,41 +390,6 @@ ELBENCHO = figures_format(
     rules=list(_elbencho_rules()),
 )
 
-DB_BENCH = figures_format(
-    "db_bench",
-    "db_bench of RocksDB and LevelDB: a phase for each benchmark",
-    recognised_by=r"\w[\w\[\]. -]{1,60}\s*+:\s++[\d.]++ micros/op\b",
-    words=("micros/op", "ops/sec", "fillseq", "readrandom", "RocksDB", "LevelDB"),
-    titled=True,
-    cut=rf"Percentiles: P50:(?!.*\bP99\.9: {NUMBER})",
-    rules=[
-        rule(
-            rf"(?P<phase>\w[\w.-]{{1,60}}+)\s*+:\s++{NUMBER} micros/op.{{0,60}}?\((?P<time>)\w++ failure\)",
-            opens=True,
-            time=of("latency_ns_mean"),
-            absent="the benchmark failed, as its line states",
-        ),
-        rule(
-            rf"(?P<phase>\w[\w.-]{{1,60}}+)\s*+:\s++{_figure('time')} micros/op(?: {_figure('rate')} ops/sec)?"
-            rf"(?: {_figure('elapsed')} seconds)?(?:.{{0,60}}?;\s++(?:0\.0++|{_figure('bytes')}) MB/s)?",
-            opens=True,
-            time=of("latency_ns_mean", US),
-            rate=of("iops"),
-            elapsed=of("elapsed_s"),
-            bytes=of("rate_bytes_per_s", MIB),
-            absent="not printed by this benchmark, or below its decimals",
-        ),
-        rule(rf"Count: \d++\s++Average: {NUMBER}\s++StdDev: {_figure('stddev')}", stddev=of("latency_ns_stddev", US)),
-        rule(rf"Min: {NUMBER}\s++Median: {NUMBER}\s++Max: {_figure('max')}", max=of("latency_ns_max", US)),
-        rule(
-            rf"Percentiles: P50: {_figure('p50')} P75: {NUMBER} P99: {_figure('p99')} P99\.9: {_figure('p999')}",
-            p50=of("latency_ns_p50", US),
-            p99=of("latency_ns_p99", US),
-            p999=of("latency_ns_p999", US),
-        ),
-    ],
-)
-
 _TIME, _SIZE = "ns|us|ms|s|min", "B|[KMGT]iB"
 IOPING = figures_format(
     "ioping",
@@ -442,8 +403,8 @@ IOPING = figures_format(
     rules=[
         # Versions up to 0.6; a page may have lost the end of the line above.
         rule(
-            rf"(?:--- .{{1,200}}? ioping statistics ---)?{_figure('count')}\srequests completed in {NUMBER} ms, "
-            rf"{_figure('iops')} iops, {NUMBER} mb/s",
+            rf"(?:--- .{{1,200}}? ioping statistics ---)?{amount('count')}\srequests completed in {NUMBER} ms, "
+            rf"{amount('iops')} iops, {NUMBER} mb/s",
             begins=True,
             count=of("ops"),
             iops=of("iops"),
@@ -451,16 +412,16 @@ IOPING = figures_format(
         rule(r"--- (?P<machine>\S{1,120})(?: .{1,80}?)? ioping statistics ---", begins=True),
         # Versions 0.6 to 0.9.
         rule(
-            rf"{_figure('count')}\s(?:(?P<count_unit>[kM]) )?requests completed in {NUMBER} (?:{_TIME}), "
-            rf"{_figure('iops')} (?:(?P<iops_unit>[kM]) )?iops, {_figure('rate')} (?P<rate_unit>{_SIZE})/s",
+            rf"{amount('count')}\s(?:(?P<count_unit>[kM]) )?requests completed in {NUMBER} (?:{_TIME}), "
+            rf"{amount('iops')} (?:(?P<iops_unit>[kM]) )?iops, {amount('rate')} (?P<rate_unit>{_SIZE})/s",
             count=of("ops"),
             iops=of("iops"),
             rate=of("rate_bytes_per_s"),
         ),
         rule(
-            rf"{_figure('count')} (?:(?P<count_unit>[kM]) )?requests completed in {NUMBER} (?:{_TIME}), "
-            rf"{_figure('size')} (?P<size_unit>{_SIZE}) (?P<phase>read|written), "
-            rf"{_figure('iops')} (?:(?P<iops_unit>[kM]) )?iops, {_figure('rate')} (?P<rate_unit>{_SIZE})/s",
+            rf"{amount('count')} (?:(?P<count_unit>[kM]) )?requests completed in {NUMBER} (?:{_TIME}), "
+            rf"{amount('size')} (?P<size_unit>{_SIZE}) (?P<phase>read|written), "
+            rf"{amount('iops')} (?:(?P<iops_unit>[kM]) )?iops, {amount('rate')} (?P<rate_unit>{_SIZE})/s",
             opens=True,
             each=("size", "count"),
             count=of("ops"),
@@ -469,63 +430,17 @@ IOPING = figures_format(
             rate=of("rate_bytes_per_s"),
         ),
         rule(
-            rf"min/avg/max/mdev = {_figure('min')}/{_figure('mean')}/{_figure('max')}/{_figure('stddev')} ms",
+            rf"min/avg/max/mdev = {amount('min')}/{amount('mean')}/{amount('max')}/{amount('stddev')} ms",
             **{name: of(f"latency_ns_{name}", MS) for name in ("min", "mean", "max", "stddev")},
         ),
         rule(
             "min/avg/max/mdev = "
-            + " / ".join(rf"{_figure(name)} (?P<{name}_unit>{_TIME})" for name in ("min", "mean", "max", "stddev")),
+            + " / ".join(rf"{amount(name)} (?P<{name}_unit>{_TIME})" for name in ("min", "mean", "max", "stddev")),
             min=of("latency_ns_min"),
             mean=of("latency_ns_mean"),
             max=of("latency_ns_max"),
             stddev=of("latency_ns_stddev"),
         ),
-    ],
-)
-
-HAMMERDB = figures_format(
-    "hammerdb",
-    "HammerDB's results: new orders and transactions per minute, latencies of its procedures",
-    recognised_by=r".{0,60}?TEST RESULT : System achieved",
-    words=("TEST RESULT", "System achieved", "NOPM", "TPM", "Vuser"),
-    titled=True,
-    rules=[
-        rule(
-            rf".{{0,60}}?TEST RESULT : System achieved {figures}",
-            begins=True,
-            new=of("new_orders_per_min"),
-            all=of("transactions_per_min"),
-        )
-        for figures in (
-            rf"{_figure('new')} NOPM from {_figure('all')} [\w ]{{1,40}}?TPM",
-            rf"{_figure('all')} [\w ]{{1,40}}?TPM at {_figure('new')} NOPM",
-        )
-    ]
-    + [
-        rule(r"(?:>++ )?PROC: (?P<phase>\w++)", opens=True),
-        rule(
-            rf"CALLS: {_figure('count')}\s++MIN: {_figure('min')}ms\s++AVG: {_figure('mean')}ms\s++"
-            rf"MAX: {_figure('max')}ms",
-            count=of("ops"),
-            **{name: of(f"latency_ns_{name}", MS) for name in ("min", "mean", "max")},
-        ),
-        rule(
-            r"\s++".join(f"{name.upper()}: {_figure(name)}ms" for name in ("p99", "p95", "p50")),
-            **{name: of(f"latency_ns_{name}", MS) for name in ("p99", "p95", "p50")},
-        ),
-    ],
-)
-
-BENCHMARKSQL = figures_format(
-    "benchmarksql",
-    "BenchmarkSQL's results: new orders and transactions per minute",
-    recognised_by=r".{0,120}?Measured tpm(?:C|TOTAL)\b",
-    words=("jTPCC", "Measured tpmC", "Measured tpmTOTAL", "Running Average"),
-    titled=True,
-    repeats=r".{0,120}?Running Average",
-    rules=[
-        rule(rf".{{0,120}}?Measured tpmC \(NewOrders\) = {_figure('new')}", begins=True, new=of("new_orders_per_min")),
-        rule(rf".{{0,120}}?Measured tpmTOTAL = {_figure('all')}", all=of("transactions_per_min")),
     ],
 )
 
@@ -540,31 +455,31 @@ RADOS = figures_format(
     rules=[
         # Seconds, operations and the averages since the beginning.
         rule(
-            rf"\d++(?:\s++\d++){{3}}\s++{_figure('rate')}\s++{NUMBER}\s++(?:-|{NUMBER})\s++{_figure('s')}\s*+$",
+            rf"\d++(?:\s++\d++){{3}}\s++{amount('rate')}\s++{NUMBER}\s++(?:-|{NUMBER})\s++{amount('s')}\s*+$",
             so_far=True,
             rate=of("rate_bytes_per_s", MIB),
             s=of("latency_ns_mean", 1e9),
         ),
-        rule(rf"Total time run:\s++{_figure('s')}", begins=True, s=of("elapsed_s")),
-        rule(rf"Total (?P<workload>write|read)s made:\s++{_figure('count')}", names=True, count=of("ops")),
+        rule(rf"Total time run:\s++{amount('s')}", begins=True, s=of("elapsed_s")),
+        rule(rf"Total (?P<workload>write|read)s made:\s++{amount('count')}", names=True, count=of("ops")),
         # ceph/src/common/obj_bencher.cc divides by 2^20.
-        rule(rf"Bandwidth \(MB/sec\):\s++{_figure('rate')}", rate=of("rate_bytes_per_s", MIB)),
-        rule(rf"Stddev Bandwidth:\s++{_figure('rate')}", rate=of("rate_bytes_per_s_stddev", MIB)),
-        rule(rf"Average IOPS:\s++{_figure('rate')}", rate=of("iops")),
+        rule(rf"Bandwidth \(MB/sec\):\s++{amount('rate')}", rate=of("rate_bytes_per_s", MIB)),
+        rule(rf"Stddev Bandwidth:\s++{amount('rate')}", rate=of("rate_bytes_per_s_stddev", MIB)),
+        rule(rf"Average IOPS:\s++{amount('rate')}", rate=of("iops")),
         *(
-            rule(rf"{word} {what}:\s++{_figure('rate')}", rate=of(f"{metric}_{word.lower()}", scale))
+            rule(rf"{word} {what}:\s++{amount('rate')}", rate=of(f"{metric}_{word.lower()}", scale))
             for word in ("Min", "Max")
             for what, metric, scale in ((r"bandwidth \(MB/sec\)", "rate_bytes_per_s", MIB), ("IOPS", "iops", 1.0))
         ),
-        rule(rf"Stddev IOPS:\s++{_figure('rate')}", rate=of("iops_stddev")),
+        rule(rf"Stddev IOPS:\s++{amount('rate')}", rate=of("iops_stddev")),
         *(
-            rule(rf"{name} [Ll]atency(?:\(s\))?:\s++{_figure('s')}", s=of(f"latency_ns_{metric}", 1e9))
+            rule(rf"{name} [Ll]atency(?:\(s\))?:\s++{amount('s')}", s=of(f"latency_ns_{metric}", 1e9))
             for name, metric in (("Average", "mean"), ("Stddev", "stddev"), ("Max", "max"), ("Min", "min"))
         ),
     ],
 )
 
-_OF_CPU = rf"\s*+\(user {_figure('user')}s sys {_figure('system')}s\)"
+_OF_CPU = rf"\s*+\(user {amount('user')}s sys {amount('system')}s\)"
 _CPU_FIGURES = {"user": of("cpu_user_s_mean"), "system": of("cpu_system_s_mean")}
 COMPILEBENCH = figures_format(
     "compilebench",
@@ -574,12 +489,12 @@ COMPILEBENCH = figures_format(
     titled=True,
     rules=[
         rule(
-            rf"(?P<phase>[a-z][a-z ]{{3,24}}?) total runs \d++ avg {_figure('rate')} MB/s{_OF_CPU}",
+            rf"(?P<phase>[a-z][a-z ]{{3,24}}?) total runs \d++ avg {amount('rate')} MB/s{_OF_CPU}",
             rate=of("rate_bytes_per_s_mean", MIB),
             **_CPU_FIGURES,
         ),
         rule(
-            rf"(?P<phase>[a-z][a-z ]{{3,24}}?) total runs \d++ avg {_figure('time')} seconds{_OF_CPU}",
+            rf"(?P<phase>[a-z][a-z ]{{3,24}}?) total runs \d++ avg {amount('time')} seconds{_OF_CPU}",
             time=of("elapsed_s_mean"),
             **_CPU_FIGURES,
         ),
@@ -599,8 +514,5 @@ FORMATS = (
     MDTEST,
     IOR,
     ELBENCHO,
-    DB_BENCH,
     IOPING,
-    HAMMERDB,
-    BENCHMARKSQL,
 )

@@ -71,7 +71,7 @@ UNREAD = tuple(
         (
             "a histogram",
             r"^\s*(?:\S+\s+: count\s+distribution|\[\d+\w?, \d+\w?\)\s+\d+ \|)",
-            f"{TRACE}; one of latencies needs the unit of its buckets in the line above, such as '@usecs:'",
+            f"{TRACE}; write the unit of its latencies in the line above the buckets, such as '@usecs:'",
         ),
         (
             "/proc/mdstat",

@@ -1,0 +1,246 @@
+"""Load generators of databases: db_bench, HammerDB, BenchmarkSQL, cockroach workload, bbolt's bench, etcdctl's check,
+YCSB, mongo-perf, memtier_benchmark."""
+
+from __future__ import annotations
+
+from iolab.files.importer.figures import (
+    KIB,
+    MIB,
+    MS,
+    NUMBER,
+    TOO_SHORT,
+    US,
+    Rule,
+    amount,
+    figures_format,
+    of,
+    positive,
+    rule,
+)
+
+DB_BENCH = figures_format(
+    "db_bench",
+    "db_bench of RocksDB and LevelDB: a phase for each benchmark",
+    recognised_by=r"\w[\w\[\]. -]{1,60}\s*+:\s++[\d.]++ micros/op\b",
+    words=("micros/op", "ops/sec", "fillseq", "readrandom", "RocksDB", "LevelDB"),
+    titled=True,
+    cut=rf"Percentiles: P50:(?!.*\bP99\.9: {NUMBER})",
+    rules=[
+        rule(
+            rf"(?P<phase>\w[\w.-]{{1,60}}+)\s*+:\s++{NUMBER} micros/op.{{0,60}}?\((?P<time>)\w++ failure\)",
+            opens=True,
+            time=of("latency_ns_mean"),
+            absent="the benchmark failed, as its line states",
+        ),
+        rule(
+            rf"(?P<phase>\w[\w.-]{{1,60}}+)\s*+:\s++{amount('time')} micros/op(?: {amount('rate')} ops/sec)?"
+            rf"(?: {amount('elapsed')} seconds)?(?:.{{0,60}}?;\s++(?:0\.0++|{amount('bytes')}) MB/s)?",
+            opens=True,
+            time=of("latency_ns_mean", US),
+            rate=of("iops"),
+            elapsed=of("elapsed_s"),
+            bytes=of("rate_bytes_per_s", MIB),
+            absent="not printed by this benchmark, or below its decimals",
+        ),
+        rule(rf"Count: \d++\s++Average: {NUMBER}\s++StdDev: {amount('stddev')}", stddev=of("latency_ns_stddev", US)),
+        rule(rf"Min: {NUMBER}\s++Median: {NUMBER}\s++Max: {amount('max')}", max=of("latency_ns_max", US)),
+        rule(
+            rf"Percentiles: P50: {amount('p50')} P75: {NUMBER} P99: {amount('p99')} P99\.9: {amount('p999')}",
+            p50=of("latency_ns_p50", US),
+            p99=of("latency_ns_p99", US),
+            p999=of("latency_ns_p999", US),
+        ),
+    ],
+)
+
+HAMMERDB = figures_format(
+    "hammerdb",
+    "HammerDB's results: new orders and transactions per minute, latencies of its procedures",
+    recognised_by=r".{0,60}?TEST RESULT : System achieved",
+    words=("TEST RESULT", "System achieved", "NOPM", "TPM", "Vuser"),
+    titled=True,
+    rules=[
+        rule(
+            rf".{{0,60}}?TEST RESULT : System achieved {figures}",
+            begins=True,
+            new=of("new_orders_per_min"),
+            all=of("transactions_per_min"),
+        )
+        for figures in (
+            rf"{amount('new')} NOPM from {amount('all')} [\w ]{{1,40}}?TPM",
+            rf"{amount('all')} [\w ]{{1,40}}?TPM at {amount('new')} NOPM",
+        )
+    ]
+    + [
+        rule(r"(?:>++ )?PROC: (?P<phase>\w++)", opens=True),
+        rule(
+            rf"CALLS: {amount('count')}\s++MIN: {amount('min')}ms\s++AVG: {amount('mean')}ms\s++"
+            rf"MAX: {amount('max')}ms",
+            count=of("ops"),
+            **{name: of(f"latency_ns_{name}", MS) for name in ("min", "mean", "max")},
+        ),
+        rule(
+            r"\s++".join(f"{name.upper()}: {amount(name)}ms" for name in ("p99", "p95", "p50")),
+            **{name: of(f"latency_ns_{name}", MS) for name in ("p99", "p95", "p50")},
+        ),
+    ],
+)
+
+BENCHMARKSQL = figures_format(
+    "benchmarksql",
+    "BenchmarkSQL's results: new orders and transactions per minute",
+    recognised_by=r".{0,120}?Measured tpm(?:C|TOTAL)\b",
+    words=("jTPCC", "Measured tpmC", "Measured tpmTOTAL", "Running Average"),
+    titled=True,
+    repeats=r".{0,120}?Running Average",
+    rules=[
+        rule(rf".{{0,120}}?Measured tpmC \(NewOrders\) = {amount('new')}", begins=True, new=of("new_orders_per_min")),
+        rule(rf".{{0,120}}?Measured tpmTOTAL = {amount('all')}", all=of("transactions_per_min")),
+    ],
+)
+
+_COCKROACH_LATENCIES = {name: of(f"latency_ns_{name}", MS) for name in ("mean", "p50", "p90", "p95", "p99", "max")}
+
+COCKROACH = figures_format(
+    "cockroach",
+    "cockroach workload's results: rate and latencies of each operation, and of all together; tpmC of its TPC-C",
+    recognised_by=r"_elapsed_++(?:errors_++ops\(total\)|tpmC)_",
+    words=("_elapsed___errors", "ops/sec(cum)", "pMax(ms)", "tpmC"),
+    titled=True,
+    cut=r"[\d.]++s(?:\s++[\d.]++){1,7}\s*+$",
+    rules=[
+        rule(
+            rf"[\d.]++s\s++\d++\s++{amount('count')}\s++{amount('rate')}\s++"
+            + r"\s++".join(map(amount, ("mean", "p50", "p95", "p99", "max")))
+            + r"(?:\s++(?P<phase>[\w-]++))?\s*+$",
+            count=of("ops"),
+            rate=of("operations_per_s"),
+            **{name: _COCKROACH_LATENCIES[name] for name in ("mean", "p50", "p95", "p99", "max")},
+        ),
+        rule(
+            rf"[\d.]++s\s++{amount('orders')}\s++[\d.]++%\s++"
+            + r"\s++".join(map(amount, _COCKROACH_LATENCIES))
+            + r"\s*+$",
+            orders=of("new_orders_per_min", phase="tpcc"),
+            **{name: of_all._replace(phase="tpcc") for name, of_all in _COCKROACH_LATENCIES.items()},
+        ),
+    ],
+)
+
+_GO_DURATION = r"(?:\d++h)?+(?:\d++m(?!s))?+[\d.]++[nmuµ]?s"
+
+BBOLT = figures_format(
+    "bbolt",
+    "bbolt's bench: writes and reads, how long one took and how many a second",
+    recognised_by=r"(?:# )?(?:Write|Read)\s++\d++\(ops\)\s++\S++\s++\([^()/]++/op\)",
+    words=("bbolt", "(ops)", "/op)", "op/sec)"),
+    titled=True,
+    repeats=r"Completed \d++ requests, \d",
+    rules=[
+        rule(r"(?:[%$#] )?\S{0,80}\bbbolt bench(?:\s++(?P<workload>-\S.{0,120}?))?\s*+$", begins=True),
+        rule(
+            rf"(?:# )?(?P<phase>Write|Read)\s++{amount('count')}\(ops\)\s++(?P<time>{_GO_DURATION})\s++"
+            rf"\((?P<mean>{_GO_DURATION})/op\)\s++\({amount('rate')} op/sec\)",
+            count=of("ops"),
+            time=of("elapsed_s"),
+            mean=of("latency_ns_mean", 1e9),
+            rate=of("operations_per_s"),
+        ),
+    ],
+)
+
+ETCDCTL = figures_format(
+    "etcdctl",
+    "etcdctl check perf: writes per second, the slowest one and the deviation, passed or failed",
+    recognised_by=r"(?:PASS|FAIL): Throughput (?:is|too low:) \d",
+    words=("etcdctl", "check perf", "Throughput", "Slowest request", "Stddev"),
+    titled=True,
+    rules=[
+        rule(
+            rf"(?:PASS|FAIL): Throughput (?:is|too low:) {amount('rate')} writes/s",
+            begins=True,
+            rate=of("operations_per_s", op="write"),
+        ),
+        rule(
+            rf"(?:PASS: |FAIL: )?Slowest request took (?:too long: )?{amount('max')}s",
+            max=of("latency_ns_max", 1e9, "write"),
+        ),
+        rule(rf"(?:PASS|FAIL): Stddev (?:is|too high:) {amount('sd')}s", sd=of("latency_ns_stddev", 1e9, "write")),
+    ],
+)
+
+YCSB = figures_format(
+    "ycsb",
+    "YCSB's report: operations per second, and the latencies of each operation",
+    recognised_by=r"\[OVERALL\],\s*+(?:RunTime|Throughput)\(",
+    words=("[OVERALL]", "RunTime(ms)", "Throughput(ops/sec)", "AverageLatency(us)", "99thPercentileLatency"),
+    titled=True,
+    repeats=r"\[[\w%-]++\],\s|\S.{0,40}\d++ sec: \d++ operations; ",
+    whole={"operations_per_s": "Throughput(ops/sec)"},
+    rules=[
+        rule(rf"\[OVERALL\],\s*+RunTime\(ms\),\s*+{amount('time')}", begins=True, time=of("elapsed_s", 1e-3)),
+        rule(rf"\[OVERALL\],\s*+Throughput\(ops/sec\),\s*+{amount('rate')}", rate=of("operations_per_s")),
+        rule(rf"\[(?P<phase>[A-Z-]++)\],\s*+Operations,\s*+{amount('count')}", count=of("ops")),
+        rule(rf"\[(?P<phase>[A-Z-]++)\],\s*+Return=ERROR,\s*+{amount('count')}", count=of("errors")),
+        *(
+            rule(
+                rf"\[(?P<phase>[A-Z-]++)\],\s*+{what}Latency\((?P<at_unit>[um]s)\),\s*+(?:0(?:\.0)?|{amount('at')})\s*+$",
+                absent=TOO_SHORT,
+                at=of(f"latency_ns_{name}"),
+            )
+            for what, name in (
+                *(("Average", "mean"), ("Min", "min"), ("Max", "max"), ("50thPercentile", "p50")),
+                *(("95thPercentile", "p95"), ("99thPercentile", "p99"), (r"99\.9(?:th)?Percentile", "p999")),
+            )
+        ),
+    ],
+)
+
+MONGO_PERF = figures_format(
+    "mongo-perf",
+    "mongo-perf's results: operations per second of each test, a workload for each number of threads",
+    recognised_by=r"(?:Insert|(?:Multi)?Update|Remove|Queries|Commands)\.[A-Z][\w.]++\s*+$",
+    words=("mongo-perf", "Insert.", "Update.", "Queries.", "MultiUpdate."),
+    titled=True,
+    rules=[
+        rule(r"(?P<phase>[A-Z]\w++\.[A-Z][\w.]++)\s*+$", opens=True),
+        rule(rf"(?P<workload>\d{{1,4}})\s++{amount('rate')}\s*+$", rate=of("operations_per_s")),
+    ],
+)
+
+
+def _memtier(*latencies: str) -> list[Rule]:
+    """The rules of its table with these columns of latencies, in ms. It divides bytes by 1,024."""
+    return [
+        rule(r"(?P<workload>BEST RUN|WORST RUN|AGGREGATED AVERAGE) RESULTS", begins=True),
+        rule(r"ALL STATS", begins=True),
+        *(
+            rule(
+                rf"{which}\s++{amount('ops')}(?:\s++(?:[\d.]++|---)){{2}}\s++"
+                + r"\s++".join(map(positive, latencies))
+                + rf"\s++(?:{amount('rate')}|---)\s*+$",
+                absent="none of them was done",
+                ops=of("operations_per_s"),
+                rate=of("rate_bytes_per_s", KIB),
+                **{name: of(f"latency_ns_{name}", MS) for name in latencies},
+            )
+            for which in ("(?P<phase>Sets|Gets|Waits)", "Totals")
+        ),
+    ]
+
+
+_MEMTIER_COLUMNS = r"Type\s++Ops/sec\s++Hits/sec\s++Misses/sec\s++"
+
+MEMTIER = figures_format(
+    "memtier",
+    "memtier_benchmark's table: operations and bytes per second, latencies of sets, gets and all together",
+    recognised_by=_MEMTIER_COLUMNS + "Avg",
+    words=("memtier_benchmark", "Ops/sec", "Hits/sec", "Misses/sec", "KB/sec", "Totals"),
+    titled=True,
+    repeats=r"\[RUN #\d",
+    cut=r"(?:Sets|Gets|Waits|Totals)(?:\s++(?:[\d.]++|---)){1,4}(?:\s++\d++(?:\.\d?)?)?\s*+$",
+    rules=_memtier("mean", "p50", "p99", "p999"),
+    otherwise=(_MEMTIER_COLUMNS + "Latency", _memtier("mean")),
+)
+
+FORMATS = (DB_BENCH, HAMMERDB, BENCHMARKSQL, MEMTIER, YCSB, MONGO_PERF, ETCDCTL, BBOLT, COCKROACH)
