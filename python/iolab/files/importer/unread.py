@@ -116,7 +116,7 @@ UNREAD = tuple(
         (
             "perf sched's delays of tasks",
             r"^\s*Task\s+\|\s+Runtime ms\s+\|",
-            "it tells of processors and no I/O; put its figures into a CSV file, a row per run",
+            "they are delays of processors, not of I/O; put them into a CSV file, a row per run",
         ),
         ("a result file of Phoronix", r"<PhoronixTestSuite>", "phoronix-test-suite result-file-to-csv NAME"),
         ("cargo bench's report", r"^test \S+ +\.\.\. bench: ", INTO_CSV),
