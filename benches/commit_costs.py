@@ -29,13 +29,15 @@ FLAGGED_FROM = 1e-3
 ROUNDS = 2
 ROUNDS_IF_UNCERTAIN = 6
 SEED = 1
+LISTS = ("first", "second")
+"""The second was made when the rule of what repeats had been chosen with the first one's answers in sight."""
 START = "<!-- counted -->"
 
 
 @dataclass(frozen=True)
 class Commit:
     """A commit of the list. `id`: or its mail's Message-Id; `sign`: of the tip's change in `measure` by its message, or
-    "0": it cannot matter; `adapted`: "yes" if lines of context were changed so that it applies."""
+    "0": it cannot matter; `adapted`: "yes" if lines of context were changed so that it applies; `list`: of LISTS."""
 
     file: str
     id: str
@@ -48,6 +50,7 @@ class Commit:
     source: str
     direction: str
     adapted: str
+    list: str
 
     @property
     def is_claim(self) -> bool:
@@ -135,49 +138,60 @@ def _git(tree: Path, *arguments: str) -> str:
 
 @dataclass(frozen=True)
 class Shown:
-    """What was counted of a commit on the path whose measure changed most, as a share of the base. `outcome`: that of
-    `iolab cost` for instructions, else by the interval."""
+    """What `iolab cost` states of a commit on one path. `difference`, `share`: of the path's measure, or of functions
+    whose counts repeat if nothing is certain of the path; `statement`: more, less, or none of both."""
 
     path: str
     rounds: int
     difference: float
     share: float
     is_certain: bool
-    outcome: str
+    statement: str
+    is_of_path: bool = True
+
+    @property
+    def has_sign(self) -> bool:
+        return self.statement in ("more", "less")
 
     @property
     def is_worth_more(self) -> bool:
         """More boots may make the sign certain."""
-        return not self.is_certain and self.difference != 0 and self.rounds == ROUNDS
+        return not self.has_sign and not self.is_certain and self.difference != 0 and self.rounds == ROUNDS
 
     def __str__(self) -> str:
         certain = "" if self.is_certain or not self.difference else ", not certain"
-        return f"{self.difference:+.2f} ({100 * self.share:+.2f} %) on {self.path}{certain}: {self.outcome}"
+        of = "" if self.is_of_path else " in functions that repeat"
+        return f"{self.difference:+.2f} ({100 * self.share:+.2f} %) on {self.path}{of}{certain}: {self.statement}"
 
 
 def judged(commit: Commit, answer: dict[str, Any]) -> Shown:
-    """The path whose measure changed most."""
-    paths = [one for one in answer["paths"] if commit.measure in one["per_operation"]]
+    """The path with the largest change of those of which something is stated, else of all."""
+    paths = [_shown(commit.measure, one) for one in answer["paths"] if commit.measure in one["per_operation"]]
     if not paths:
-        return Shown("no path", 0, 0.0, 0.0, is_certain=False, outcome="not measured")
-    largest = max(paths, key=lambda one: abs(one["per_operation"][commit.measure]["share"] or 0.0))
-    change = largest["per_operation"][commit.measure]
-    sign = "more" if change["low"] > 0 else "less" if change["high"] < 0 else "same"
-    outcome = largest["outcome"] if commit.measure == "kernel" else sign
-    share = change["share"] or 0.0
-    return Shown(largest["path"], largest["rounds"], change["difference"], share, sign != "same", outcome)
+        return Shown("no path", 0, 0.0, 0.0, is_certain=False, statement="not measured")
+    return max(paths, key=lambda one: (one.has_sign, abs(one.share)))
+
+
+def _shown(measure: str, path: dict[str, Any]) -> Shown:
+    change, of_repeatable = path["per_operation"][measure], path["of_repeatable"] if measure == "kernel" else None
+    statement = of_repeatable or (path["outcome"] if measure == "kernel" else _sign(change))
+    base = change["base"]
+    if of_repeatable:
+        change = path["per_operation"]["repeatable"]
+    share = change["difference"] / base if base else 0.0
+    certain = _sign(change) != "same"
+    return Shown(path["path"], path["rounds"], change["difference"], share, certain, statement, not of_repeatable)
+
+
+def _sign(change: dict[str, Any]) -> str:
+    return "more" if change["low"] > 0 else "less" if change["high"] < 0 else "same"
 
 
 def is_right(commit: Commit, shown: Shown) -> bool:
     """A claim: `iolab cost` states a change of the claimed sign. A commit that cannot matter: no path is flagged."""
     if commit.is_claim:
-        return shown.outcome == {"-": "less", "+": "more"}[commit.sign]
-    return not (shown.outcome in ("more", "less") and abs(shown.share) >= FLAGGED_FROM)
-
-
-def has_sign(commit: Commit, shown: Shown) -> bool:
-    """The difference has the claimed sign, whatever its size."""
-    return shown.difference < 0 if commit.sign == "-" else shown.difference > 0
+        return shown.statement == {"-": "less", "+": "more"}[commit.sign]
+    return not (shown.has_sign and abs(shown.share) >= FLAGGED_FROM)
 
 
 def score(commits: Sequence[Commit], answers: Path) -> str:
@@ -188,22 +202,23 @@ def score(commits: Sequence[Commit], answers: Path) -> str:
     refused = [(commit, answer["refused"]) for commit, answer in found if "refused" in answer]
     shown = [(commit, judged(commit, answer)) for commit, answer in found if "refused" not in answer]
     claims, neutral = ([(one, of) for one, of in shown if one.is_claim is wanted] for wanted in (True, False))
-    certain = [(one, of) for one, of in claims if of.is_certain]
-    judged_so = [(one, of) for one, of in claims if of.outcome in ("more", "less")]
+    lists = [[(one, of) for one, of in claims if one.list == name] for name in LISTS]
+    signed = [[one for one in of if one[1].has_sign] for of in lists]
+    of_path = [[one for one in of if one[1].is_of_path] for of in signed]
+    right = [[sum(is_right(*one) for one in of) for of in found] for found in (signed, of_path)]
+    counts = [[len(of) for of in found] for found in (lists, signed, of_path)]
     lines = [
         f"Of {len(commits)} commits {len(shown)} were counted, {len(refused)} could not be, and "
-        f"{len(commits) - len(found)} were not asked.",
+        f"{len(commits) - len(found)} were not asked. Of {len(neutral)} commits that cannot matter "
+        f"{sum(not is_right(*one) for one in neutral)} were flagged.",
         "",
-        "| | commits | |",
-        "|---|--:|--:|",
-        _line("claims that were counted", len(claims), len(claims)),
-        _line("the difference has the stated sign", sum(has_sign(*one) for one in claims), len(claims)),
-        _line("the interval leaves out 0", len(certain), len(claims)),
-        _line("of these: the stated sign", sum(has_sign(*one) for one in certain), len(certain)),
-        _line("the verdict is *more* or *less*", len(judged_so), len(claims)),
-        _line("of these: as stated", sum(is_right(*one) for one in judged_so), len(judged_so)),
-        _line("commits that cannot matter, counted", len(neutral), len(neutral)),
-        _line("of these: flagged", sum(not is_right(*one) for one in neutral), len(neutral)),
+        f"| | {' | '.join(f'{name} list' for name in LISTS)} |",
+        f"|---|{'--:|' * len(LISTS)}",
+        _line("claims that were counted", counts[0], counts[0]),
+        _line("*more* or *less* is stated", counts[1], counts[0]),
+        _line("of these: as the message has it", right[0], counts[1]),
+        _line("*more* or *less* is stated of the whole path", counts[2], counts[0]),
+        _line("of these: as the message has it", right[1], counts[2]),
     ]
     for heading, rows in (("Claims", claims), ("Commits that cannot matter", neutral)):
         lines += ["", f"## {heading}", "", "| commit | title | source | states | counted |", "|---|---|---|---|---|"]
@@ -218,8 +233,9 @@ def place_of(commit: Commit, answers: Path) -> Path:
     return answers / f"{commit.file}.json"
 
 
-def _line(words: str, some: int, of: int) -> str:
-    return f"| {words} | {some} | {f'{100 * some / of:.0f} %' if of else ''} |"
+def _line(words: str, some: Sequence[int], of: Sequence[int]) -> str:
+    shares = [f"{one}, {100 * one / whole:.0f} %" if whole else "" for one, whole in zip(some, of, strict=True)]
+    return f"| {words} | {' | '.join(shares)} |"
 
 
 def _row(commit: Commit, found: str) -> str:

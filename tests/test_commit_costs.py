@@ -15,16 +15,30 @@ from iolab.studies.cost.paths import suite
 
 
 def commit(sign: str) -> Commit:
-    return Commit("one", "0123", "a title", "2022", "one call less", "kernel", sign, "null-read", "6.1", "reversed", "")
+    path = "null-read"
+    return Commit(
+        "one", "0123", "a title", "2022", "one call less", "kernel", sign, path, "6.1", "reversed", "", "first"
+    )
 
 
-def answer(share: float, outcome: str) -> dict[str, Any]:
-    change = {"share": share, "difference": 1000 * share, "low": 0.0, "high": 0.0}
-    small = {"share": share / 2, "difference": 0.0, "low": 0.0, "high": 0.0}
-    paths = [("null-read", "same", small), ("null-write", outcome, change)]
+def change(share: float) -> dict[str, Any]:
+    """Whose interval has no width."""
+    return {"base": 1000.0, "share": share, **dict.fromkeys(("difference", "low", "high"), 1000 * share)}
+
+
+def answer(share: float, outcome: str, of_repeatable: str | None = None) -> dict[str, Any]:
+    """A path that stays the same, and one that changes."""
+    paths = [("null-read", "same", None, share / 2), ("null-write", outcome, of_repeatable, share)]
     return {
         "paths": [
-            {"path": name, "outcome": of, "rounds": 2, "per_operation": {"kernel": one}} for name, of, one in paths
+            {
+                "path": name,
+                "outcome": of,
+                "of_repeatable": repeatable,
+                "rounds": 2,
+                "per_operation": {"kernel": change(one), "repeatable": change(-one)},
+            }
+            for name, of, repeatable, one in paths
         ]
     }
 
@@ -61,3 +75,16 @@ def test_an_answer_is_judged_by_the_path_that_changes_most(
     shown = commit_costs.judged(commit(sign), answer(share, outcome))
     assert shown.path == "null-write"
     assert commit_costs.is_right(commit(sign), shown) is is_right
+
+
+def test_what_is_stated_of_functions_that_repeat_counts_where_nothing_is_of_the_path() -> None:
+    shown = commit_costs.judged(commit("-"), answer(0.01, "unclear", "less"))
+    assert (shown.statement, shown.is_of_path, shown.difference) == ("less", False, -10.0)
+    assert commit_costs.is_right(commit("-"), shown)
+    assert not commit_costs.is_right(commit("0"), shown), "1 % of a path's instructions is a flag"
+
+
+def test_a_path_with_a_statement_goes_before_one_that_varies_more() -> None:
+    found = answer(0.05, "unclear")
+    found["paths"][0]["outcome"] = "more"
+    assert commit_costs.judged(commit("+"), found).path == "null-read"

@@ -106,6 +106,46 @@ def test_the_same_counts_are_the_same_and_noise_is_unclear() -> None:
     assert found.functions == []
 
 
+def test_what_repeats_is_certain_beside_what_varies() -> None:
+    """Two levels of the workers of each side, and three instructions less of a name's look-up."""
+    base = [counts(workers=workers, lookup=200) for workers in (50_000, 51_000, 50_400)]
+    tip = [counts(workers=workers, lookup=197) for workers in (51_100, 49_800, 50_900)]
+    found = cost_of(base, tip)
+    assert (found.outcome, found.of_repeatable) == ("unclear", "less")
+    change = found.changes["repeatable"]
+    assert (change.base, change.tip) == (200, 197)
+    assert found.as_dict()["of_repeatable"] == "less"
+    assert cost_of(tip, base).of_repeatable == "more"
+    assert gate("repeatable > 2", memory=False).holds(cost_of(tip, base))
+    assert not gate("repeatable > 2", memory=False).holds(found)
+    assert cost_of(base, base).of_repeatable is None
+
+
+def test_less_than_a_tenth_of_a_percent_is_certain_if_it_repeats() -> None:
+    found = cost_of([counts(submit=4000)] * 2, [counts(submit=3999.3)] * 2)
+    assert (found.outcome, found.of_repeatable) == ("same", "less")
+    of_total = cost_of([counts(submit=4000)] * 2, [counts(submit=3900)] * 2)
+    assert (of_total.outcome, of_total.of_repeatable) == ("less", None), "what holds for all is said of all"
+
+
+@pytest.mark.parametrize("calls", [0, 499])
+def test_what_not_each_operation_runs_does_not_repeat(calls: int) -> None:
+    base, tip = [counts(submit=2000, timer=2)] * 2, [counts(submit=2000, timer=4)] * 2
+    for one in (*base, *tip):
+        one["calls"] = [OPERATIONS, calls]
+    assert cost_of(base, tip).of_repeatable is None
+
+
+def test_a_function_that_may_be_in_one_that_varies_makes_no_statement() -> None:
+    """`inlined` is called no more, and `workers` has two levels: nobody knows what became of it."""
+    base = [counts(workers=workers, inlined=40) for workers in (50_000, 51_000)]
+    tip = [counts(workers=workers) for workers in (51_100, 49_800)]
+    assert "repeatable" not in cost_of(base, tip).changes
+    regained = [counts(workers=workers, lookup=35) for workers in (51_100, 49_800)]
+    base = [counts(workers=workers, inlined=40, lookup=0) for workers in (50_000, 51_000)]
+    assert cost_of(base, regained).of_repeatable == "less"
+
+
 def test_a_change_that_layout_makes_is_none() -> None:
     base = [counts(submit=80_000), counts(submit=80_000)]
     tip = [counts(submit=80_001.5), counts(submit=80_001.5)]
@@ -258,6 +298,22 @@ def test_text_marks_what_changed_for_certain() -> None:
     assert marks["null-read"] == "+" and marks["less"] == "-" and marks["same"] not in "+-?"
 
 
+def test_what_repeats_has_a_mark_and_rows_of_its_own() -> None:
+    base, tip = ([counts(submit=amount)] * 2 for amount in (4000, 3999.3))
+    asked = report([*paths(), cost_of(base, tip, "small")])
+    assert "Functions whose counts repeat have fewer on 1 of these (-0.7 on small, the largest change)." in (
+        asked.conclusion
+    )
+    lines = table.text(asked).splitlines()
+    assert [line for line in lines if len(line) > table.WIDTH] == []
+    rows = [line.split() for line in lines if line.startswith("small ")]
+    assert rows == [
+        ["small", "4,000", "3,999", "-0.02", "%", "±0.00", "%", "+0.0", "(-)"],
+        ["small", "-0.7", "±0.0", "100%"],
+    ]
+    assert "| small | -0.7 | ±0.0 | 100% |" in table.markdown(asked)
+
+
 def test_markdown_keeps_its_columns_whatever_is_quoted() -> None:
     lines = table.markdown(report(paths())).splitlines()
     rows = [line for line in lines if line.startswith("|")]
@@ -272,7 +328,8 @@ def test_json_has_every_number() -> None:
     by_name = {one["path"]: one for one in cast(Any, found["paths"])}
     assert by_name["less"]["outcome"] == "less"
     assert by_name["missing"]["why"] and by_name["missing"]["per_operation"] == {}
-    assert set(by_name["null-read"]["per_operation"]) == set(MEASURES) - {"reads", "writes", "locked"}
+    measures = {*MEASURES, "repeatable"} - {"reads", "writes", "locked"}
+    assert set(by_name["null-read"]["per_operation"]) == measures
 
 
 def test_a_function_of_several_paths_stands_once_by_its_largest_change() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from iolab.base.errors import InputError, unknown
 from iolab.domain.cost.measure import MEASURES, ON_REQUEST
-from iolab.domain.cost.path_cost import PathCost
+from iolab.domain.cost.path_cost import REPEATABLE, PathCost
 
 _FORM = re.compile(
     r"\s*(?P<measure>[a-z_]+)\s*(?P<sign>[<>])\s*(?P<number>[+-]?\d+(?:\.\d+)?)\s*(?P<percent>%?)\s*", re.ASCII
@@ -45,8 +45,8 @@ def gate(text: str, *, memory: bool) -> Gate:
     if found is None:
         raise InputError(f"{text!r} is no condition", where="--fail-on", remedy=f"expected one {EXAMPLE}")
     name = found["measure"]
-    if name not in MEASURES:
-        raise InputError(f"{name}: {unknown('measure', name, MEASURES)}", where="--fail-on")
+    if name not in (known := (*MEASURES, REPEATABLE)):
+        raise InputError(f"{name}: {unknown('measure', name, known)}", where="--fail-on")
     if name in ON_REQUEST and not memory:
         raise InputError(f"{name}: can never hold, they are not counted", where="--fail-on", remedy="give --memory")
     return Gate(text.strip(), name, found["sign"] == ">", float(found["number"]), bool(found["percent"]))

@@ -8,12 +8,15 @@ from typing import Literal
 
 from iolab.base.strict_json import JsonObject
 from iolab.domain.cost.measure import MEASURES, Change, change_of
+from iolab.domain.cost.repeatable import CERTAIN_FROM, repeatable_change
 from iolab.domain.cost.unseen import Circumstances, unseen
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.symbol_changes import compared
 from iolab.domain.symbols import USER, Difference, floor_of
 
 Outcome = Literal["more", "less", "same", "unclear", "not measured"]
+REPEATABLE = "repeatable"
+"""The name of the measure of `repeatable_change`."""
 SAME_WITHIN = 1e-3
 """A path is the same if the whole interval lies within this share of the base: a tenth of a percent."""
 
@@ -47,12 +50,23 @@ class PathCost:
         margin = max(floor, SAME_WITHIN * of_kernel.base)
         return "same" if -margin <= of_kernel.low and of_kernel.high <= margin else "unclear"
 
+    @property
+    def of_repeatable(self) -> Literal["more", "less"] | None:
+        """What is certain of the functions whose counts repeat, if nothing is of the path."""
+        change = self.changes.get(REPEATABLE)
+        if change is None or self.outcome not in ("same", "unclear"):
+            return None
+        if not change.differs or abs(change.difference) < CERTAIN_FROM:
+            return None
+        return "more" if change.difference > 0 else "less"
+
     def as_dict(self) -> JsonObject:
         """As JSON has it; a function has `symbol`, `module`, `base`, `tip` and `change`."""
         return {
             "path": self.name,
             "title": self.title,
             "outcome": self.outcome,
+            "of_repeatable": self.of_repeatable,
             "rounds": self.rounds,
             "per_operation": {name: change.as_dict() for name, change in self.changes.items()},
             "functions": [
@@ -82,5 +96,7 @@ def path_cost(
     measured = {key: change for key, one in MEASURES.items() if (change := change_of(one, base, tip)) is not None}
     if "kernel" not in measured:
         return PathCost(name, title, why="no operation completed")
+    if (of_repeatable := repeatable_change(base, tip)) is not None:
+        measured[REPEATABLE] = of_repeatable
     functions = [one for one in compared(base, tip) if one.is_named and one.symbol != USER]
     return PathCost(name, title, len(base), measured, functions, unseen(how, base, tip, functions))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from iolab.base.plain_text import counted
 from iolab.base.strict_json import JsonObject
 from iolab.domain.cost.measure import CONFIDENCE
-from iolab.domain.cost.path_cost import PathCost
+from iolab.domain.cost.path_cost import REPEATABLE, PathCost
 from iolab.domain.cost.unseen import ALWAYS
 
 FORMAT = 1
@@ -69,7 +69,20 @@ class CostReport:
         for outcome, words in (("same", "as many"), ("unclear", "an unclear number")):
             if found := self.of(outcome):
                 parts.append(f"{words} on {len(found)}")
-        return f"Kernel instructions per operation of the tip, on {counted(len(measured), 'path')}: {', '.join(parts)}."
+        of = counted(len(measured), "path")
+        total = f"Kernel instructions per operation of the tip, on {of}: {', '.join(parts)}."
+        return " ".join((total, *self._of_repeatable()))
+
+    def _of_repeatable(self) -> Iterator[str]:
+        """What is certain of paths that have as many or an unclear number."""
+        for sign, words in (("more", "more"), ("less", "fewer")):
+            if found := [path for path in self.paths if path.of_repeatable == sign]:
+                extreme = max(found, key=lambda path: abs(path.changes[REPEATABLE].difference))
+                change = extreme.changes[REPEATABLE].difference
+                yield (
+                    f"Functions whose counts repeat have {words} on {len(found)} of these "
+                    f"({change:+,.1f} on {extreme.name}, the largest change)."
+                )
 
     def as_dict(self) -> JsonObject:
         """As JSON has it."""

@@ -36,9 +36,10 @@ CONSOLE = (
     "cryptomgr.notests=1 initcall_blacklist=load_system_certificate_list"
 )
 """panic=-1: a kernel that panics ends the machine. The last two halve the time to boot a distribution's kernel."""
-COMMAND_LINE = f"{CONSOLE} nokaslr damon_stat.enabled=0"
+COMMAND_LINE = f"{CONSOLE} nokaslr damon_stat.enabled=0 sysctl.vm.compaction_proactiveness=0"
 """nokaslr: functions lie where they lay the last time. damon_stat: Debian's 7.2 looks for unused memory all the time,
-the longer the more there is."""
+the longer the more there is. compaction_proactiveness: kcompactd wakes twice a second, in one boot during the load and
+in another before it (mm/compaction.c, 5.9)."""
 EMULATED = {"virtio-blk": "virtio-blk-pci", "nvme": "nvme"}
 """QEMU's devices, of the drives that it emulates; the others are the kernel's own."""
 BOARD_SLOTS, BRIDGE_SLOTS = 24, 31

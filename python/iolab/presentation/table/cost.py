@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from iolab.base.plain_text import counted, one_line
 from iolab.base.version import VERSION
 from iolab.domain.cost.measure import MEASURES, Change
-from iolab.domain.cost.path_cost import PathCost
+from iolab.domain.cost.path_cost import REPEATABLE, PathCost
 from iolab.domain.cost.report import CostReport, FunctionChange, KernelVersion, functions_of, unseen_of
 from iolab.domain.cost.unseen import ALWAYS
 from iolab.presentation.table.probe_observations import columns
@@ -23,8 +23,11 @@ MARKS = {"more": "+", "less": "-", "same": "", "unclear": "?", "not measured": "
 LEGEND = (
     "Instructions of the kernel per operation, means over the rounds; 95 %: half the width of the interval of the "
     "change; user: the change in user mode. + and -: more and fewer for certain, with a function that changed; ?: "
-    "neither a change nor its absence is certain; no mark: the same within 0.1 %."
+    "neither a change nor its absence is certain; no mark: the same within 0.1 %; (+) and (-): more and fewer for "
+    "certain in the functions whose counts repeat from boot to boot."
 )
+MARKS_OF_REPEATABLE = {"more": " (+)", "less": " (-)", None: ""}
+REPEATABLE_HEADING = ("functions that repeat, on path", "change", "95 %", "of all")
 OTHER_FROM = 0.01
 """The smallest change of another count that is shown, per operation; nor less than `OTHER_SHARE` of it."""
 OTHER_SHARE = 1e-3
@@ -50,6 +53,7 @@ def markdown(report: CostReport) -> str:
         heading = ["path", "kernel, base", "kernel, tip", "change", "95 %", "user", ""]
         lines += [*_markdown_table(heading, rows), "", _escaped(LEGEND), ""]
     for title, heading, found in (
+        ("Functions whose counts repeat", REPEATABLE_HEADING, _repeatable_rows(report)),
         ("Functions that changed", ["function", "change", "paths"], _function_rows(report)),
         ("Other counts that changed", ["path", "count", "base", "tip"], _other_rows(report)),
         ("By patch", ["patch", "path", "change", "95 %"], _patch_rows(report)),
@@ -66,6 +70,8 @@ def _blocks(report: CostReport) -> Iterator[list[str]]:
     if rows := [_row(path) for path in report.paths if not path.why]:
         yield _columns(("path", "base", "tip", "change", "95 %", "user", ""), rows, left=1)
         yield _wrapped(LEGEND)
+    if rows := _repeatable_rows(report):
+        yield _columns(REPEATABLE_HEADING, rows, left=1)
     if rows := _function_rows(report):
         yield _columns(("function", "change", "paths"), [[_shortened(row[0]), *row[1:]] for row in rows], left=1)
     if rows := _other_rows(report):
@@ -96,8 +102,19 @@ def _row(path: PathCost) -> list[str]:
         _share(kernel),
         _half_width(kernel),
         f"{user.difference:+,.1f}",
-        MARKS[path.outcome],
+        f"{MARKS[path.outcome]}{MARKS_OF_REPEATABLE[path.of_repeatable]}".strip(),
     ]
+
+
+def _repeatable_rows(report: CostReport) -> list[list[str]]:
+    """What is certain of functions whose counts repeat."""
+    rows = []
+    for path in report.paths:
+        if path.of_repeatable is not None:
+            change, kernel = path.changes[REPEATABLE], path.changes["kernel"]
+            half_width = f"±{change.half_width:,.1f}"
+            rows.append([path.name, f"{change.difference:+,.1f}", half_width, f"{change.base / kernel.base:.0%}"])
+    return rows
 
 
 def _share(change: Change) -> str:
