@@ -113,7 +113,7 @@ def _repeatable_rows(report: CostReport) -> list[list[str]]:
         if path.of_repeatable is not None:
             change, kernel = path.changes[REPEATABLE], path.changes["kernel"]
             half_width = f"±{change.half_width:,.1f}"
-            rows.append([path.name, f"{change.difference:+,.1f}", half_width, f"{change.base / kernel.base:.0%}"])
+            rows.append([path.name, f"{change.difference:+,.1f}", half_width, f"{100 * change.base / kernel.base:.0f} %"])
     return rows
 
 
