@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted, markdown_table, one_line
@@ -145,8 +145,8 @@ def _lines(claim: Claim) -> Iterator[str]:
     for name, ask in published.effects.asks.items():
         if name not in asked:
             yield from _filled(f"Not asked so far, {name}, by {ask.by}: {ask.why}")
-    for place, why in published.effects.not_asked.items():
-        yield from _filled(f"Not by {place}: {why}")
+    for places, why in _by_reason(published.effects.not_asked):
+        yield from _filled(f"Not by {places}: {why}")
     if not published.effects.claimed:
         yield from _filled(f"Figures for models: {_state(claim)}; iolab reproduce {published.name}")
 
@@ -157,6 +157,14 @@ def _causes(claim: Claim) -> Iterator[tuple[str, str]]:
         ask = claim.published.effects.asks.get(finding.ask)
         if finding.answer == "disagrees" and ask is not None and ask.cause is not None:
             yield finding.ask, ask.cause
+
+
+def _by_reason(reasons: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Each reason once, with all that it is given for."""
+    names: dict[str, list[str]] = {}
+    for name, why in reasons.items():
+        names.setdefault(why, []).append(name)
+    return [(", ".join(of_it), why) for why, of_it in names.items()]
 
 
 def _sourced(claim: Claim) -> str:
@@ -215,12 +223,9 @@ def markdown(claim: Claim) -> str:
         causes = [_item(f"Cause ({name}): {cause}") for name, cause in _causes(claim)]
         parts += ["\n".join(causes)] if causes else []
     whys = [_item(f"By {ask.by} ({name}): {ask.why}") for name, ask in published.effects.asks.items()]
-    whys += [
-        _item(f"Confounded ({name}): {ask.confounded}")
-        for name, ask in published.effects.asks.items()
-        if ask.confounded
-    ]
-    whys += [_item(f"Not by {place}: {why}") for place, why in published.effects.not_asked.items()]
+    confounded = {name: ask.confounded for name, ask in published.effects.asks.items() if ask.confounded}
+    whys += [_item(f"Confounded ({names}): {why}") for names, why in _by_reason(confounded)]
+    whys += [_item(f"Not by {places}: {why}") for places, why in _by_reason(published.effects.not_asked)]
     parts += ["## How it can be asked\n\n" + "\n".join(whys)]
     return "\n\n".join(parts) + "\n"
 
