@@ -210,7 +210,7 @@ def markdown(claim: Claim) -> str:
     facts = "; ".join(f"{name}: {fact}" for name, fact in published.setup.items())
     parts = [
         f"# {published.name}",
-        _wrapped(f"{published.title}. This page states the claim and what asking it came to: **{_state(claim)}**."),
+        _wrapped(f"{published.title}. State: **{_state(claim)}**."),
         "\n".join(filter(None, (_item(f"Source: {_sourced(claim)}."), _item(f"Setup: {facts}.") if facts else ""))),
         "## Claimed\n\n"
         + "\n".join(_item(f"{name}: {one.text} *{claimed(one)}*") for name, one in published.effects.claimed.items()),
