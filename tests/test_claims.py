@@ -27,7 +27,6 @@ from support.command_line import CommandLine
 
 CLAIM = """
 title = "Fewer allocations"
-case_study = "none"
 source = "A. Hacker, a mail of May 2020"
 date = "2020-05-03"
 commit = "12e4e8c7ab59"

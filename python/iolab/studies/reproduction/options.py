@@ -55,7 +55,11 @@ class FileOptions(Options):
     """The top of a file of published figures."""
 
     title: str = option(..., "What was published.")
-    case_study: str = option(..., "The number of the case study that it belongs to.")
+    case_study: str | None = option(
+        None,
+        "The number of the case study that it belongs to.",
+        default_is="none; tables, claims and distributions need it",
+    )
     source: str = option(..., "Who published it where and when.")
     experiment: str | None = option(
         None,
