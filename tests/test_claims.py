@@ -130,6 +130,13 @@ def test_a_mistake_is_one_line_that_names_its_place(old: str, new: str, where: s
     assert line.startswith("claim.toml")
 
 
+def test_a_count_of_an_experiment_is_one_of_the_kernels_instructions() -> None:
+    head, rest = CLAIM.split("path =")[0], CLAIM[CLAIM.index("[not_asked]") :]
+    text = head + 'experiment = "e.toml"\nbaseline = "a"\nsetting = "b"\n' + rest
+    assert loads(text, Path("claim.toml")).effects.asks["count"].metric == "kernel_instructions_per_op"
+    assert "asks.count.metric: missing; expected an experiment" in refused(text.replace('by = "count"', 'by = "host"'))
+
+
 def test_a_file_without_anything_asked_is_refused() -> None:
     assert "nothing to compare" in refused('title = "t"\ncase_study = "none"\nsource = "s"\n')
 

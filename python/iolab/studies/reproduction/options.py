@@ -131,7 +131,11 @@ class AskOptions(Options):
     function: str | None = option(None, "With path: the kernel's function whose calls are counted, not a measure.")
     experiment: str | None = option(None, "Else: an experiment, relative to this file.")
     workload: str | None = option(None, "With experiment: the workload.", default_is="its first")
-    metric: str | None = option(None, "With experiment: the metric's key, [phase/][op.]metric.")
+    metric: str | None = option(
+        None,
+        "With experiment: the metric's key, [phase/][op.]metric.",
+        default_is="by count kernel_instructions_per_op, else it must be given",
+    )
     baseline: str | None = option(None, "With experiment: the setting without the change.")
     setting: str | None = option(None, "With experiment: the setting with it.")
 
