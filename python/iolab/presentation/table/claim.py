@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 _SAID = {"agrees": "agree", "disagrees": "disagree", "mixed": "are mixed", "undecided": "are undecided"}
+_COMMIT = re.compile(r"\b[0-9a-f]{7,40}\b")
 _MARKS = {"agrees": "✓", "disagrees": "✗", "undecided": "?", "not measured": "-"}
 
 
@@ -168,8 +170,9 @@ def _by_reason(reasons: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _sourced(claim: Claim) -> str:
-    commit = claim.published.commit
-    return claim.published.source + (f" (commit {commit})" if commit and commit not in claim.published.source else "")
+    source, commit = claim.published.source, claim.published.commit
+    is_named = commit is None or any(commit.startswith(digits) for digits in _COMMIT.findall(source))
+    return source if is_named else f"{source} (commit {commit})"
 
 
 def claimed(effect: EffectOptions) -> str:
