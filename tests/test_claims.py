@@ -109,6 +109,7 @@ def test_a_claim_states_effects_asks_and_reasons() -> None:
         ("before = 2\n", "", "effects.work", "expected before and after together"),
         ("after = 1\n", "after = 3\n", "effects.work.direction", "less given; before is 2 and after is 3"),
         ('effect = "work"', 'effect = "wrok"', "asks.count.effect", "did you mean work?"),
+        ('effect = "work"\n', "", "asks.count.effect", "missing; expected one of iops, work"),
         ('by = "count"', 'by = "guess"', "asks.count.by", 'guess": unknown'),
         ('tip = "6.12"\n', "", "asks.count.tip", "missing; a path is counted under two kernels"),
         ('measure = "allocations"', 'measure = "alocations"', "asks.count.measure", "did you mean allocations?"),
@@ -128,6 +129,12 @@ def test_a_mistake_is_one_line_that_names_its_place(old: str, new: str, where: s
     lines = refused(CLAIM.replace(old, new, 1)).splitlines()
     (line,) = (line for line in lines if f"{where}: " in line and what in line)
     assert line.startswith("claim.toml")
+
+
+def test_an_ask_is_of_the_only_effect() -> None:
+    head, others = CLAIM.split("[effects.iops]")[0], CLAIM[CLAIM.index("[effects.work]") :]
+    effects = loads((head + others).replace('effect = "work"\n', ""), Path("claim.toml")).effects
+    assert effects.asks["count"].effect == "work"
 
 
 def test_a_count_of_an_experiment_is_one_of_the_kernels_instructions() -> None:

@@ -52,9 +52,13 @@ def read_effects(top: FileOptions, statements: Collection[str], problems: Proble
         _check_effect(name, effect, problems)
     asks = by_name(AskOptions, top.asks, ("asks",), "an ask", problems)
     for name, ask in asks.items():
-        if ask.by == "count" and ask.experiment is not None and ask.metric is None:
-            ask = asks[name] = ask.model_copy(update={"metric": COUNTED})
-        if ask.effect not in top.effects:
+        only = next(iter(top.effects)) if len(top.effects) == 1 else ""
+        counted = COUNTED if ask.by == "count" and ask.experiment is not None else None
+        ask = asks[name] = ask.model_copy(update={"effect": ask.effect or only, "metric": ask.metric or counted})
+        if not ask.effect:
+            known = ", ".join(top.effects) or "[effects.NAME]"
+            problems.add(("asks", name, "effect"), f"missing; expected one of {known}")
+        elif ask.effect not in top.effects:
             problems.add(("asks", name, "effect"), f"{ask.effect}: {unknown('effect', ask.effect, top.effects)}")
         for key, what in _misfits(ask, statements):
             problems.add(("asks", name, *key), what)

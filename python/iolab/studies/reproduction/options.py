@@ -111,7 +111,7 @@ class EffectOptions(Options):
 class AskOptions(Options):
     """An experiment that asks an effect here, [asks.NAME]."""
 
-    effect: str = option(..., "The effect that it asks.")
+    effect: str = option("", "The effect that it asks.", default_is="the only one")
     by: Literal["count", "paced", "model", "host"] = option(
         ...,
         "count: counts of a guest machine; paced: a guest's drive of known latency; model: a simulated machine; host: "
