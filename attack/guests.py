@@ -287,7 +287,8 @@ def _changed(messages: list[Any], rng: random.Random) -> bytes:
         at, other = rng.randrange(len(changed)), rng.randrange(len(changed))
         if kind < 0.8:
             # What phases told is most of what there is to lie about.
-            told = [number for number, one in enumerate(changed) if isinstance(one, dict) and _has_record(one)]
+            values = [one.get("value") if isinstance(one, dict) else None for one in changed]
+            told = [number for number, one in enumerate(values) if isinstance(one, dict) and "record" in one]
             at = rng.choice(told) if told and rng.random() < 0.7 else at
             if kind < 0.4:
                 changed[at] = _odd(changed[at], rng)
@@ -319,10 +320,6 @@ def _odd(message: Any, rng: random.Random) -> Any:
         value = holder[key]
         holder[key] = [] if isinstance(value, list) else rng.choice([0, 1, value + 1, value * 1000, 2**53, 2**53 - 1])
     return made
-
-
-def _has_record(message: dict[str, Any]) -> bool:
-    return isinstance(message.get("value"), dict) and "record" in message["value"]
 
 
 def _lines(*messages: list[Any]) -> bytes:

@@ -29,7 +29,6 @@ SEEDED_EFFECTS = (5.0, 2.5)
 """The effects of the first two keys, in standard deviations of what the seed adds to the level."""
 EFFECT_SD = 1.0
 """The standard deviation of what a seed adds to an effect, in the same unit."""
-COMMAND = ["benches/run.py attribution_simulation"]
 TRUTHS: dict[str, Callable[[Array, Array], Array]] = {
     "two keys, 1 SD each": lambda a, b: a + b,
     "two keys, 1 SD each, and 1 SD more together": lambda a, b: a + b + a * b,
@@ -72,15 +71,14 @@ def measure(quick: bool) -> list[Result]:
     wrong = max(100 * float(np.mean([not one.right for one in tried])) for tried in found.values())
     trials = max(float(np.median([one.trials for one in tried])) for tried in found.values())
     return [
-        bounded("wrong sets of keys, worst truth", "%", [wrong], limit=5, commands=COMMAND),
+        bounded("wrong sets of keys, worst truth", "%", [wrong], limit=5),
         bounded(
             "95 % intervals of seeded trials that miss the truth, worst",
             "%",
             [missed],
             limit=100 if quick else 10,
-            commands=COMMAND,
         ),
-        bounded("trials, worst truth", "", [trials], limit=ONE_AT_A_TIME // 3, commands=COMMAND),
+        bounded("trials, worst truth", "", [trials], limit=ONE_AT_A_TIME // 3),
     ]
 
 

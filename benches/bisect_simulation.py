@@ -22,7 +22,6 @@ Array = NDArray[np.float64]
 COUNTS_ONLY = True
 """Nothing is timed, so any build of the extension will do."""
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "bisection.md"
-COMMAND = ["benches/run.py bisect_simulation"]
 VERSIONS = 1025
 """The good end and 1,024 commits."""
 UNBUILDABLE = 0.1
@@ -323,4 +322,4 @@ def _results(
         ("histories without a change in which a commit is named", "%", nothing, 5),
         (f"several changes or a creep, --spread {LOOKED_EVERYWHERE}: not named as such, worst", "%", missed, 10),
     )
-    return [bounded(name, unit, [found], limit=limit, commands=COMMAND) for name, unit, found, limit in figures]
+    return [bounded(name, unit, [found], limit=limit) for name, unit, found, limit in figures]

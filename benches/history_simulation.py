@@ -29,7 +29,6 @@ SEED = 337118
 """Drawn when the test was final, which other seeds had served to choose."""
 NEAR = 5
 """Runs from a step at which it counts as found."""
-COMMAND = ["benches/run.py history_simulation"]
 
 
 def measure(quick: bool) -> list[Result]:
@@ -78,7 +77,6 @@ def measure(quick: bool) -> list[Result]:
                 "%",
                 [100 - 100 * found[0] / found[1]],
                 limit=allowed + _chance(found, allowed / 100),
-                commands=COMMAND,
             )
             for name, found, allowed in (
                 ("steps of 1.5 SD missed in 60 runs", plain, 10),
@@ -92,22 +90,19 @@ def measure(quick: bool) -> list[Result]:
             "%",
             [max(wrong)],
             limit=round(5 + _chance(plain, 0.05), 1),
-            commands=COMMAND,
         ),
         bounded(
             "60 runs with a false alarm that is stated to be no drift, worst noise",
             "%",
             [max(sure)],
             limit=round(5 + _chance(plain, 0.05), 1),
-            commands=COMMAND,
         ),
-        bounded("histories with a false alarm, worst noise", "%", [worst], limit=round(5 + slack, 1), commands=COMMAND),
+        bounded("histories with a false alarm, worst noise", "%", [worst], limit=round(5 + slack, 1)),
         bounded(
             "nights until 2 % at 1 % noise is seen, of 50 metrics",
             "",
             [float(np.median(seen[METRICS]))],
             limit=5,
-            commands=COMMAND,
         ),
     ]
 

@@ -68,13 +68,9 @@ def measure(quick: bool) -> list[Result]:
     repetitions = 1 if quick else REPETITIONS
     right = dict.fromkeys((one.name for one in CAUSES), 0)
     for repetition in range(repetitions):
-        for one in in_random_order(repetition):
+        for one in random.Random(repetition).sample(CAUSES, len(CAUSES)):
             right[one.name] += is_named_first(one)
     return [result(one, right[one.name], repetitions) for one in CAUSES]
-
-
-def in_random_order(repetition: int) -> list[Cause]:
-    return random.Random(repetition).sample(CAUSES, len(CAUSES))
 
 
 def is_named_first(cause: Cause) -> bool:

@@ -50,20 +50,18 @@ def measure(quick: bool) -> list[Result]:
     if not quick:
         write(tables, DOCUMENT)
     slack = 100 * STANDARD_ERRORS * float(np.sqrt(ALPHA * (1 - ALPHA) / experiments))
-    command = ["benches/run.py statistics_simulation"]
     cells = np.array([[float(cell) for cell in row[1:]] for row in tables["identical"][1:]])
     false, uncovered = cells[:, : len(ROUNDS)].max(), 100 - cells[:, len(ROUNDS) :].min()
     together = max(float(row[column]) for row in tables["sequential"][1 : len(REQUIRED) + 1] for column in (1, 4))
     slack_together = slack * float(np.sqrt(SEQUENTIAL_SHARE))
     return [
-        bounded("false faster or slower, worst cell", "%", [float(false)], limit=round(5 + slack, 1), commands=command),
-        bounded("intervals that miss, worst cell", "%", [float(uncovered)], limit=7, commands=command),
+        bounded("false faster or slower, worst cell", "%", [float(false)], limit=round(5 + slack, 1)),
+        bounded("intervals that miss, worst cell", "%", [float(uncovered)], limit=7),
         bounded(
             "--until-decided, false over the whole run",
             "%",
             [together],
             limit=round(5 + slack_together, 1),
-            commands=command,
         ),
     ]
 

@@ -26,7 +26,6 @@ Array = NDArray[np.float64]
 COUNTS_ONLY = True
 """Nothing is timed, so any build of the extension will do."""
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "tuning.md"
-COMMAND = ["benches/run.py tune_simulation"]
 NOISE = 0.05
 DRIFT = 0.005
 """Standard deviation of the level's step from one trial to the next."""
@@ -383,23 +382,20 @@ def measure(quick: bool) -> list[Result]:
             "%",
             [100 * smaller],
             limit=3,
-            commands=COMMAND,
         ),
         bounded(
             "trials to come within 3 %, as a share of TPE's with 5 repeats, worst landscape",
             "%",
             [100 * max(shares)],
             limit=33.3,
-            commands=COMMAND,
         ),
         bounded(
             "winner's shortfall, a third of the trials that TPE needs, median, worst landscape",
             "%",
             [100 * third],
             limit=3,
-            commands=COMMAND,
         ),
-        bounded("false winners if nothing helps, worst", "%", [100 * max(false)], limit=5, commands=COMMAND),
+        bounded("false winners if nothing helps, worst", "%", [100 * max(false)], limit=5),
     ]
 
 

@@ -27,7 +27,6 @@ from support.command_line import CommandLine
 
 CLAIM = """
 title = "Fewer allocations"
-case_study = "none"
 source = "A. Hacker, a mail of May 2020"
 date = "2020-05-03"
 commit = "12e4e8c7ab59"
@@ -110,6 +109,7 @@ def test_a_claim_states_effects_asks_and_reasons() -> None:
         ("before = 2\n", "", "effects.work", "expected before and after together"),
         ("after = 1\n", "after = 3\n", "effects.work.direction", "less given; before is 2 and after is 3"),
         ('effect = "work"', 'effect = "wrok"', "asks.count.effect", "did you mean work?"),
+        ('effect = "work"\n', "", "asks.count.effect", "missing; expected one of iops, work"),
         ('by = "count"', 'by = "guess"', "asks.count.by", 'guess": unknown'),
         ('tip = "6.12"\n', "", "asks.count.tip", "missing; a path is counted under two kernels"),
         ('measure = "allocations"', 'measure = "alocations"', "asks.count.measure", "did you mean allocations?"),
@@ -129,6 +129,19 @@ def test_a_mistake_is_one_line_that_names_its_place(old: str, new: str, where: s
     lines = refused(CLAIM.replace(old, new, 1)).splitlines()
     (line,) = (line for line in lines if f"{where}: " in line and what in line)
     assert line.startswith("claim.toml")
+
+
+def test_an_ask_is_of_the_only_effect() -> None:
+    head, others = CLAIM.split("[effects.iops]")[0], CLAIM[CLAIM.index("[effects.work]") :]
+    effects = loads((head + others).replace('effect = "work"\n', ""), Path("claim.toml")).effects
+    assert effects.asks["count"].effect == "work"
+
+
+def test_a_count_of_an_experiment_is_one_of_the_kernels_instructions() -> None:
+    head, rest = CLAIM.split("path =")[0], CLAIM[CLAIM.index("[not_asked]") :]
+    text = head + 'experiment = "e.toml"\nbaseline = "a"\nsetting = "b"\n' + rest
+    assert loads(text, Path("claim.toml")).effects.asks["count"].metric == "kernel_instructions_per_op"
+    assert "asks.count.metric: missing; expected an experiment" in refused(text.replace('by = "count"', 'by = "host"'))
 
 
 def test_a_file_without_anything_asked_is_refused() -> None:
@@ -384,7 +397,9 @@ def test_each_claim_has_a_source_and_asks_what_exists(name: str) -> None:
         elif ask.experiment is not None:
             experiment = load_experiment((claim.file.parent / ask.experiment).resolve())
             assert {ask.baseline, ask.setting} <= set(experiment.settings)
-            assert ask.workload in experiment.workloads
+            # One of several is named.
+            named = [ask.workload] if ask.workload else list(experiment.workloads)
+            assert len(named) == 1 and named[0] in experiment.workloads
 
 
 def test_each_page_is_what_its_claim_comes_to() -> None:

@@ -296,6 +296,7 @@ def test_the_summary_has_a_row_for_each_thing_that_the_model_is_compared_with(re
     ("old", "new", "line", "words"),
     [
         ('case_study = "000"\n', 'case_study = "000"\ntitel = 1\n', 3, ("titel", "did you mean title?")),
+        ('case_study = "000"\n', "", 1, ("case_study", "missing", '"none" or "blind"')),
         ('title = "rate by readers"\n', "", 23, ("tables.rate.title", "missing")),
         ("1 = [40000, 50000]", "1 = [40000]", 32, ("tables.rate.rows.1", "1 figure given for 2 columns")),
         ("1 = [40000, 50000]", '1 = [40000, "many"]', 31, ("tables.rate.rows", "many")),

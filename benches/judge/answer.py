@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from iolab.base.strict_json import by_row
+
 from judge import question
 from judge.configuration import Configuration, from_json
 
@@ -116,8 +118,7 @@ class Answers:
         self.directory.mkdir(parents=True, exist_ok=True)
         path = self._path(asked)
         beside = path.with_suffix(f".{os.getpid()}")
-        text = json.dumps({"configuration": asked.as_json(), **answer.as_json()}, indent=1, sort_keys=True)
-        beside.write_text(text + "\n")
+        beside.write_text(by_row({"configuration": asked.as_json(), **answer.as_json()}) + "\n")
         beside.rename(path)
 
     def guest(self, asked: Configuration) -> Answer:

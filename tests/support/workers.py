@@ -26,7 +26,7 @@ def _below(pid: int) -> list[int]:
 
 def _is_worker(pid: int) -> bool:
     """A fork has its server's command line, and its server for a parent."""
-    return WORKER in _command(pid) and (not _serves(pid) or _serves(_parent(pid)) or not _is_parent_alive(pid))
+    return WORKER in _command(pid) and (not _serves(pid) or _serves(_parent(pid)) or _parent(pid) <= 1)
 
 
 def _serves(pid: int) -> bool:
@@ -36,10 +36,6 @@ def _serves(pid: int) -> bool:
 def _parent(pid: int) -> int:
     status = _read(f"/proc/{pid}/status").decode()
     return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("PPid:")), 0)
-
-
-def _is_parent_alive(pid: int) -> bool:
-    return _parent(pid) > 1
 
 
 def _command(pid: int) -> list[bytes]:

@@ -67,10 +67,15 @@ def fitted(model: Model, models: list[Model]) -> Fitted:
     for figure, name in zip(FITTED, (kind.read_key, PROGRAM_KEY, WRITE_KEY), strict=True):
         key = next(key for key in FLASH if key.name == name)
         value, shown = _met(model, device, figure, key, share)
-        device = _with(device, key, value, share)
+        device = _stalling(with_values(device, {key.name: value}), share)
         keys[name] = value
         kept += [] if shown else [name]
     return Fitted(model, kind, device, keys, tuple(kept), simulated(model, device))
+
+
+def with_keys(model: Model, models: list[Model], keys: dict[str, int]) -> dict[str, Any]:
+    """The device that a fit with these values came to."""
+    return _stalling(with_values(device_of(model.name, model.gb), keys), stalled(spread(model, models)))
 
 
 def simulated(model: Model, device: dict[str, Any]) -> dict[str, float]:
@@ -115,11 +120,10 @@ def _bench() -> DeviceUnderTest:
     return DeviceUnderTest(tomllib.loads(MACHINE), OPERATIONS)  # type: ignore[arg-type]
 
 
-def _with(device: dict[str, Any], key: Key, value: int, share: float) -> dict[str, Any]:
-    """The device with this value, its stalls that share of its time for writes."""
-    changed = with_values(device, {key.name: value})
-    stall_ns = changed["firmware"]["write_ns"] * STALL_WRITES * share / (1 - share)
-    return with_values(changed, {"firmware.stall.writes": STALL_WRITES, "firmware.stall.ns": round(stall_ns)})
+def _stalling(device: dict[str, Any], share: float) -> dict[str, Any]:
+    """The device, its stalls that share of its time for writes."""
+    stall_ns = device["firmware"]["write_ns"] * STALL_WRITES * share / (1 - share)
+    return with_values(device, {"firmware.stall.writes": STALL_WRITES, "firmware.stall.ns": round(stall_ns)})
 
 
 def _met(model: Model, device: dict[str, Any], figure: str, key: Key, share: float) -> tuple[int, bool]:
@@ -129,7 +133,7 @@ def _met(model: Model, device: dict[str, Any], figure: str, key: Key, share: flo
     start = value = key.of(device)
     rates: dict[int, float] = {}
     for _ in range(STEPS_MAX):
-        (answer,) = _bench().ask(_with(device, key, value, share), [cell])
+        (answer,) = _bench().ask(_stalling(with_values(device, {key.name: value}), share), [cell])
         rates[value] = answer.iops
         missing = math.log(answer.iops / cell.iops)
         if abs(missing) < CLOSE:

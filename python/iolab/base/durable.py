@@ -100,7 +100,8 @@ def put_in_place(path: Path, parts: Collection[str], replaced: Callable[[int], N
             yield path.with_name(hidden)
             os.fsync(made)
             with suppress(FileNotFoundError):
-                os.fchmod(made, _mode_of(path.name, parent))
+                # The mode of the directory that is replaced is the user's choice.
+                os.fchmod(made, stat.S_IMODE(os.stat(path.name, dir_fd=parent, follow_symlinks=False).st_mode))
             if not os.path.samestat(os.stat(hidden, dir_fd=parent, follow_symlinks=False), os.fstat(made)):
                 raise InputError("another directory took the place of iolab's", where=str(path))
             if replaced is None:
@@ -167,11 +168,6 @@ def _remove_abandoned(name: str, parent: int, parts: frozenset[str]) -> None:
                     beneath.remove_tree(one, parent)
             finally:
                 os.close(fd)
-
-
-def _mode_of(name: str, parent: int) -> int:
-    """The mode of the directory that is replaced: it is the user's choice."""
-    return stat.S_IMODE(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
 
 
 def remove_leftovers(directory: Path, within: Path | None = None) -> None:

@@ -186,7 +186,7 @@ def _limits(field: FieldInfo) -> str:
         for name in ("ge", "gt", "le", "lt")
         if hasattr(bound, name)
     }
-    shown_bounds = {name: _shown_bound(value, extras(field).get("unit")) for name, value in bounds.items()}
+    shown_bounds = {name: written(value, extras(field).get("unit")).strip('"') for name, value in bounds.items()}
     match shown_bounds:
         case {"ge": low, "le": high}:
             return f" from {low} to {high}"
@@ -195,10 +195,6 @@ def _limits(field: FieldInfo) -> str:
         case {"gt": low}:
             return f", above {low}"
     return ""
-
-
-def _shown_bound(value: float, unit: str | None) -> str:
-    return written(value, unit).strip('"')
 
 
 def explain(

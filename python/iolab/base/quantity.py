@@ -60,7 +60,8 @@ class Scale:
     def with_unit(self, value: float | None) -> str:
         """`number` with the scale's unit behind it, as in `183.4 MiB/s`."""
         number = self.number(value)
-        return number if number == ABSENT or not self.suffix else f"{number}{_gap(self.suffix)}{self.suffix}"
+        gap = "" if self.suffix == "%" else " "
+        return number if number == ABSENT or not self.suffix else f"{number}{gap}{self.suffix}"
 
     def with_spread(self, value: float | None, spread: float | None) -> str:
         """`183.4 ± 2.1`: the typical value and its spread, without the unit."""
@@ -128,10 +129,6 @@ def change(ratio: float, *, as_multiple: bool | None = None) -> str:
 def _digits_before_point(number: float) -> int:
     """2 for 12.3, 0 for 0.12, -1 for 0.012."""
     return math.floor(math.log10(number)) + 1 if number else 1
-
-
-def _gap(suffix: str) -> str:
-    return "" if suffix == "%" else " "
 
 
 def parse_bytes(text: str) -> int:

@@ -132,7 +132,8 @@ def _compared(named: dict[str, dict[str, str]], lacking: list[str]) -> Condition
     differs, unknown = [], []
     for what in dict.fromkeys([*NEEDED, *(name for facts in named.values() for name in facts)]):
         values = {arm: facts.get(what) for arm, facts in named.items()}
-        if None in values.values() and _is_of_a_machine(what):
+        # Elsewhere, a fact of only one arm is a difference: an option that the other did not give.
+        if None in values.values() and (what in FACTS or what == FIO):
             if what in NEEDED or any(values.values()):
                 unknown.append(what)
             continue
@@ -150,11 +151,6 @@ def _is_of_workload(one: Difference, of_all: Sequence[Difference]) -> bool:
     """Whether the workload itself differs likewise, whatever the setting."""
     workload, _, option = one.what.partition(UNDER)
     return Difference(f"{workload}:{option.rpartition(':')[2]}", one.values) in of_all
-
-
-def _is_of_a_machine(what: str) -> bool:
-    """Elsewhere, a fact of only one arm is a difference: an option that the other did not give."""
-    return what in FACTS or what == FIO
 
 
 def _alike(what: str, values: list[str]) -> bool:

@@ -121,7 +121,8 @@ def values(line: Line, rows: dict[str, Row]) -> list[float | None]:
 def main_metric(metrics: Sequence[str], among: Sequence[str]) -> str | None:
     """The first of `among` that the run has, whatever its phase; of all operations rather than of one."""
     for name in among:
-        ranked = sorted((key for key in metrics if key.rpartition("/")[2].rpartition(".")[2] == name), key=_is_of_one)
+        found = (key for key in metrics if key.rpartition("/")[2].rpartition(".")[2] == name)
+        ranked = sorted(found, key=lambda key: "." in key.rpartition("/")[2])
         if ranked:
             return ranked[0]
     return None
@@ -255,7 +256,3 @@ def _short_size(text: str) -> float:
     if found is None or not text.endswith(found["unit"]):
         raise ValueError(text)
     return float(int(found["count"]) * 1024 ** ("kmgt".index(found["unit"].lower()) + 1))
-
-
-def _is_of_one(key: str) -> bool:
-    return "." in key.rpartition("/")[2]

@@ -420,7 +420,7 @@ def compare(
         "workload_column": workload_column,
         "better": better,
     }
-    if _is_frame(data):
+    if hasattr(data, "columns") and hasattr(data, "to_dict"):
         needed = {"setting_column": setting_column, "round_column": round_column, "baseline": baseline}
         if missing := [name for name, given in needed.items() if given is None]:
             raise InputError(f"a frame needs {', '.join(missing)}", where="compare")
@@ -522,10 +522,6 @@ def _source(given: Source | Any) -> Source:
     if not isinstance(given, (str, PathLike)):
         raise InputError(f"{type(given).__name__} given; expected a run of iolab.load or a path", where="run")
     return given
-
-
-def _is_frame(data: Any) -> bool:
-    return hasattr(data, "columns") and hasattr(data, "to_dict")
 
 
 def _as_polars(data: Any) -> pl.DataFrame:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from typing_extensions import override
 
-from iolab.domain.control.control import Control, GuestFiles, ModelKeys
+from iolab.domain.control.control import Control, GuestFiles, ModelKeys, Switch
 from iolab.domain.trial import Trial
 
 
-class DropCaches(Control):
+class DropCaches(Switch):
     """Whether the page cache is emptied before each measured phase."""
-
-    @override
-    def validate(self, value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise self.expected(value)
-        return value
 
     @override
     def on_model(self, value: bool, drives: int) -> ModelKeys:

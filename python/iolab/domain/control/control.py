@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from iolab.base import plain_text
 from iolab.base.errors import InputError, MachineError
 from iolab.domain.trial import Trial
@@ -116,6 +118,29 @@ class Control(ABC):
     def example_line(self) -> str:
         """A line of an experiment's setting that gives the control."""
         return f"{self.name} = {self.example}"
+
+
+class Number(Control):
+    """A whole number in a range."""
+
+    def __init__(self, name: str, help: str, *, at_least: int = 0, at_most: int | None = None, **words: Any) -> None:
+        super().__init__(name, help, **words)
+        self._at_least = at_least
+        self._at_most = at_most
+
+    @override
+    def validate(self, value: Any) -> int:
+        return whole_number(self, value, at_least=self._at_least, at_most=self._at_most)
+
+
+class Switch(Control):
+    """On or off."""
+
+    @override
+    def validate(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self.expected(value)
+        return value
 
 
 def whole_number(control: Control, value: Any, *, at_least: int, at_most: int | None = None) -> int:

@@ -13,14 +13,27 @@ from iolab.domain.trial import Trial
 CPU_MAX = 99_999
 
 
-class Cpus(Control):
-    """The CPUs that every job's threads may run on."""
+VALUES = "a list of CPU numbers, one number, or a string like '0-3,5'"
+
+
+class CpuList(Control):
+    """Some CPUs of the machine."""
 
     takes_list: ClassVar[bool] = True
 
     @override
     def validate(self, value: Any) -> list[int]:
-        return cpu_numbers(self, value)
+        """`[0, 1]`, `3` or `"0-3,5"` -> sorted CPU numbers."""
+        cpus = cpu_list.parse(value) if isinstance(value, str) else [value] if isinstance(value, int) else value
+        if not isinstance(cpus, list) or not cpus:
+            raise self.expected(value)
+        if any(isinstance(cpu, bool) or not isinstance(cpu, int) or not 0 <= cpu <= CPU_MAX for cpu in cpus):
+            raise self.expected(value)
+        return sorted(set(cpus))
+
+
+class Cpus(CpuList):
+    """The CPUs that every job's threads may run on."""
 
     @override
     def on_model(self, value: list[int], drives: int) -> ModelKeys:
@@ -36,21 +49,11 @@ class Cpus(Control):
         return trial.model_copy(update={"phases": phases})
 
 
-def cpu_numbers(control: Control, value: Any) -> list[int]:
-    """`[0, 1]`, `3` or `"0-3,5"` -> sorted CPU numbers. InputError for anything else."""
-    cpus = cpu_list.parse(value) if isinstance(value, str) else [value] if isinstance(value, int) else value
-    if not isinstance(cpus, list) or not cpus:
-        raise control.expected(value)
-    if any(isinstance(cpu, bool) or not isinstance(cpu, int) or not 0 <= cpu <= CPU_MAX for cpu in cpus):
-        raise control.expected(value)
-    return sorted(set(cpus))
-
-
 CONTROLS: tuple[Control, ...] = (
     Cpus(
         "cpus",
         "CPUs that the jobs' threads may run on, instead of the workload's; one CPU is a pin.",
-        values="a list of CPU numbers, one number, or a string like '0-3,5'",
+        values=VALUES,
         example="[0]",
     ),
 )

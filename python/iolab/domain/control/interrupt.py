@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from typing_extensions import override
 
 from iolab.domain.control.control import Control, ModelKeys
-from iolab.domain.control.cpu import cpu_numbers
+from iolab.domain.control.cpu import VALUES, CpuList
 from iolab.domain.trial.target import Reach
 
-VALUES = "a list of CPU numbers, one number, or a string like '0-3,5'"
 
-
-class IrqCpus(Control):
+class IrqCpus(CpuList):
     """The CPUs of each interrupt of the device's requests. A simulated drive has one."""
 
     reach: ClassVar[frozenset[Reach]] = frozenset({"queue"})
-    takes_list: ClassVar[bool] = True
-
-    @override
-    def validate(self, value: Any) -> list[int]:
-        return cpu_numbers(self, value)
 
     @override
     def on_model(self, value: list[int], drives: int) -> ModelKeys:
         return {("drives", str(drive), "interrupt_cpu"): value[drive % len(value)] for drive in range(drives)}
 
 
-class WorkqueueCpus(Control):
+class WorkqueueCpus(CpuList):
     """The CPUs of unbound work of the whole machine, that of loop devices included."""
 
     reach: ClassVar[frozenset[Reach]] = frozenset({"machine"})
-    takes_list: ClassVar[bool] = True
-
-    @override
-    def validate(self, value: Any) -> list[int]:
-        return cpu_numbers(self, value)
 
 
 CONTROLS: tuple[Control, ...] = (

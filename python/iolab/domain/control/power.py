@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from iolab.domain.control.control import Control, whole_number
+from iolab.domain.control.control import Control, Number, Switch
 from iolab.domain.trial.target import Reach
 
 MACHINE: frozenset[Reach] = frozenset({"machine"})
@@ -25,14 +25,6 @@ class IdleStatesDisabled(Control):
         return list(dict.fromkeys(value))
 
 
-class IdleLatencyMax(Control):
-    """The longest time to wake up."""
-
-    @override
-    def validate(self, value: Any) -> int:
-        return whole_number(self, value, at_least=0, at_most=2**31 - 1)
-
-
 class Governor(Control):
     """What chooses every CPU's frequency."""
 
@@ -45,16 +37,10 @@ class Governor(Control):
         return value
 
 
-class Boost(Control):
+class Boost(Switch):
     """Whether frequencies above the nominal one are used."""
 
     reach: ClassVar[frozenset[Reach]] = MACHINE
-
-    @override
-    def validate(self, value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise self.expected(value)
-        return value
 
 
 CONTROLS: tuple[Control, ...] = (
@@ -64,10 +50,11 @@ CONTROLS: tuple[Control, ...] = (
         values="a list of names",
         example='["C6"]',
     ),
-    IdleLatencyMax(
+    Number(
         "cpu_idle_latency_us_max",
         "Longest time that a CPU may take to wake up: deeper idle states are not entered. Held through "
         "/dev/cpu_dma_latency while the trial runs.",
+        at_most=2**31 - 1,
         values="a whole number",
         unit="us",
         example="20",

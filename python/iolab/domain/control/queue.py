@@ -13,14 +13,7 @@ from typing_extensions import override
 
 from iolab.base.errors import InputError
 from iolab.base.quantity import parse_duration_ns
-from iolab.domain.control.control import (
-    Control,
-    GuestFiles,
-    ModelKeys,
-    Range,
-    of_each_drive,
-    whole_number,
-)
+from iolab.domain.control.control import Control, GuestFiles, ModelKeys, Number, Range, of_each_drive
 from iolab.domain.trial.target import Reach
 
 _MILLISECONDS = (
@@ -42,27 +35,10 @@ SchedulerTexts = dict[str, str]
 trials, on this machine, in a guest and in the model."""
 
 
-class QueueFile(Control):
+class QueueFile(Number):
     """A number in one file of the queue directory."""
 
     reach: ClassVar[frozenset[Reach]] = frozenset({"queue"})
-
-    def __init__(
-        self,
-        name: str,
-        help: str,
-        *,
-        at_least: int = 0,
-        at_most: int | None = None,
-        **words: Any,
-    ) -> None:
-        super().__init__(name, help, **words)
-        self._at_least = at_least
-        self._at_most = at_most
-
-    @override
-    def validate(self, value: Any) -> int:
-        return whole_number(self, value, at_least=self._at_least, at_most=self._at_most)
 
     @override
     def on_model(self, value: int, drives: int) -> ModelKeys:

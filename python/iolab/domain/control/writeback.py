@@ -12,32 +12,22 @@ from typing_extensions import override
 
 from iolab.base.errors import InputError
 from iolab.base.quantity import format_duration_ns, parse_bytes, parse_duration_ns
-from iolab.domain.control.control import (
-    Control,
-    GuestFiles,
-    ModelKeys,
-    Range,
-    whole_number,
-)
+from iolab.domain.control.control import Control, GuestFiles, ModelKeys, Number, Range, whole_number
 from iolab.domain.trial.target import Reach
 
 VM = Path("/proc/sys/vm")
 CENTISECOND_NS = 10_000_000
 
 
-class Threshold(Control):
+class Threshold(Number):
     """One half of a pair of files: setting the one sets the other to zero, so what is put back is the one in force."""
 
     reach: ClassVar[frozenset[Reach]] = frozenset({"machine"})
 
     def __init__(self, name: str, help: str, *, other: str, **words: Any) -> None:
-        super().__init__(name, help, excludes=(other,), **words)
+        super().__init__(name, help, at_most=100, excludes=(other,), **words)
         self.other = other
         """The half that is not in force then."""
-
-    @override
-    def validate(self, value: Any) -> int:
-        return whole_number(self, value, at_least=0, at_most=100)
 
     @override
     def on_model(self, value: int, drives: int) -> ModelKeys | None:
@@ -53,7 +43,12 @@ class ThresholdBytes(Threshold):
 
     @override
     def validate(self, value: Any) -> int:
-        return _bytes(self, value, at_least=1)
+        if isinstance(value, str):
+            try:
+                value = parse_bytes(value)
+            except ValueError as error:
+                raise InputError(f"{self.name}: {error}") from error
+        return whole_number(self, value, at_least=1)
 
     @override
     def on_model(self, value: int, drives: int) -> ModelKeys | None:
@@ -91,31 +86,14 @@ class Centiseconds(Control):
         return [(str(self.path), str(parse_duration_ns(value) // CENTISECOND_NS))]
 
 
-class BdiFile(Control):
+class BdiFile(Number):
     """A number in one file of the disk's bdi directory."""
 
     reach: ClassVar[frozenset[Reach]] = frozenset({"queue"})
 
-    def __init__(self, name: str, help: str, *, at_most: int, **words: Any) -> None:
-        super().__init__(name, help, **words)
-        self._at_most = at_most
-
-    @override
-    def validate(self, value: Any) -> int:
-        return whole_number(self, value, at_least=0, at_most=self._at_most)
-
     @override
     def on_guest(self, value: int) -> GuestFiles:
         return [(f"{{disk}}/bdi/{self.name.removeprefix('bdi_')}", str(value))]
-
-
-def _bytes(control: Control, value: Any, *, at_least: int) -> int:
-    if isinstance(value, str):
-        try:
-            value = parse_bytes(value)
-        except ValueError as error:
-            raise InputError(f"{control.name}: {error}") from error
-    return whole_number(control, value, at_least=at_least)
 
 
 CONTROLS: tuple[Control, ...] = (

@@ -100,7 +100,7 @@ def p_value(baseline: Array, candidate: Array) -> Array:
 
 def p_value_of_differences(baseline: Array, candidate: Array) -> Array:
     """The same of "the difference is 0", for finite values of any sign, zero too, which have no ratio."""
-    return _p_value(baseline, candidate, *_mean_and_error(baseline, candidate))
+    return _p_value(baseline, candidate, *_steady_mean_and_error(candidate - baseline, (baseline + candidate) / 2))
 
 
 def _p_value(baseline: Array, candidate: Array, mean: Array, error: Array) -> Array:
@@ -147,11 +147,6 @@ def _log_mean_and_error(baseline: Array, candidate: Array) -> tuple[Array, Array
     """Mean of the log ratios and its standard error."""
     levels = (np.log(baseline) + np.log(candidate)) / 2
     return _steady_mean_and_error(np.log(candidate / baseline), levels)
-
-
-def _mean_and_error(baseline: Array, candidate: Array) -> tuple[Array, Array]:
-    """Mean of the differences and its standard error."""
-    return _steady_mean_and_error(candidate - baseline, (baseline + candidate) / 2)
 
 
 def _steady_mean_and_error(changes: Array, levels: Array) -> tuple[Array, Array]:

@@ -237,12 +237,10 @@ def counting(
     off |= (
         {setting.name for setting in settings if setting.probes is None} if table.get(INSTRUCTIONS) is False else set()
     )
-    off |= {setting.name for setting in settings if _accelerator(machine, setting) == "kvm"}
+    for setting in settings:
+        if _merged(machine, setting.controls.get("machine", {})).get("accelerator") == "kvm":
+            off.add(setting.name)
     return {name: on if name in off else {INSTRUCTIONS: {}, **on} for name, on in probes.items()}
-
-
-def _accelerator(table: TomlTable, setting: Setting) -> object:
-    return _merged(table, setting.controls.get("machine", {})).get("accelerator")
 
 
 def check_probes(probes: Mapping[str, Probes], settings: Sequence[Setting], problems: Problems) -> None:

@@ -232,7 +232,7 @@ def _of_places(phase: LoadPhase, machine: native.MachineFile) -> Iterator[Refusa
 
 
 def _of_metadata(phase: MetadataPhase, machine: native.MachineFile) -> Iterator[Refusal]:
-    if not _makes_files(machine):
+    if _filesystem_of(machine, 0) not in _FILES_MADE_IN:
         yield Refusal("kind", f"{_NO_MECHANISM} making files, except with {_MAKES_FILES}")
         return
     threads = phase.metadata["threads"]
@@ -240,10 +240,6 @@ def _of_metadata(phase: MetadataPhase, machine: native.MachineFile) -> Iterator[
         yield Refusal("devices", "the model makes files on drive 0 only")
     if phase.drop_caches:
         yield Refusal("drop_caches", f"{_NO_MECHANISM} reading directories and inodes back")
-
-
-def _makes_files(machine: native.MachineFile) -> bool:
-    return _filesystem_of(machine, 0) in _FILES_MADE_IN
 
 
 def _filesystem_of(machine: native.MachineFile, drive: int) -> str | None:

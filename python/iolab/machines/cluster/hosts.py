@@ -146,14 +146,11 @@ class HostRounds:
 
     def _take_rounds(self) -> None:
         """So many that each host finds one."""
-        while self._next is not None and self._unassigned() < 1:
+        while self._next is not None and all(not left or one in self._host_of for one, left in self._rounds.items()):
             number = self._next.round
             while self._next is not None and self._next.round == number:
                 self._rounds.setdefault(number, deque()).append(self._next)
                 self._next = next(self._expected, None)
-
-    def _unassigned(self) -> int:
-        return sum(bool(trials) and number not in self._host_of for number, trials in self._rounds.items())
 
     def _wait(self, on_progress: OnProgress) -> None:
         if self._running:

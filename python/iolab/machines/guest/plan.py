@@ -154,11 +154,10 @@ def reads_what_it_wrote(trial: Trial) -> bool:
         return True
     takes_devices = any(phase.takes_devices for phase in trial.phases)
     has_filesystem = trial.target.filesystem is not None and not takes_devices
-    return has_filesystem or any(isinstance(phase, SortPhase) or _verifies(phase) for phase in trial.phases)
-
-
-def _verifies(phase: Phase) -> bool:
-    return isinstance(phase, LoadPhase) and phase.load["verify"]
+    return has_filesystem or any(
+        isinstance(phase, SortPhase) or (isinstance(phase, LoadPhase) and phase.load["verify"])
+        for phase in trial.phases
+    )
 
 
 def _make_null_blk(plan: Plan, disk: str, target: ScratchTarget, parameters: dict[str, str]) -> None:

@@ -118,7 +118,8 @@ def _is_only_in(clone: Repository, repository: Repository, commit: str) -> bool:
 
 def _digest(wanted: Configuration, name: str) -> str:
     """Of what a kernel is built by, apart from its source."""
-    return blake2b(f"{wanted.digest} {_compiler(name)}".encode(), digest_size=4).hexdigest()
+    compiler = command.run(["gcc", "--version"], package="gcc", where=name).partition("\n")[0]
+    return blake2b(f"{wanted.digest} {compiler}".encode(), digest_size=4).hexdigest()
 
 
 def built() -> list[str]:
@@ -202,11 +203,6 @@ def _configure(
         _run([*make, "olddefconfig"], name, source, variables)
     else:
         _run([*make, f"KCONFIG_ALLCONFIG={options}", "allnoconfig"], name, source, variables)
-
-
-def _compiler(name: str) -> str:
-    """Another one makes another kernel."""
-    return command.run(["gcc", "--version"], package="gcc", where=name).partition("\n")[0]
 
 
 @contextmanager

@@ -189,7 +189,7 @@ def _versions() -> JsonObject:
             libraries[name] = absent("not installed")
     return {
         "iolab": VERSION,
-        "native_build_profile": _build_profile(),
+        "native_build_profile": _native.build_profile(),
         "python": platform.python_version(),
         "libraries": libraries,
         "mkfs": {name: _tool_version(filesystem.tool) for name, filesystem in FILESYSTEMS.items()},
@@ -261,10 +261,6 @@ def _distribution() -> Fact:
         return platform.freedesktop_os_release().get("PRETTY_NAME", "unknown")
     except OSError:
         return absent("no os-release")
-
-
-def _build_profile() -> Fact:
-    return _native.build_profile()
 
 
 def _detect_virt(kind: str) -> Fact:

@@ -22,7 +22,9 @@ class Mountstats:
     def __init__(self, options: ProbeOptions, site: Site) -> None:
         self._mounts = [mount for mount in mounts() if mount.filesystem.startswith("nfs")]
         own = [mount for place in site.places if (mount := mount_of(place.path)) in self._mounts]
-        self._mounts = _one_per_filesystem([mount for mount in own if mount is not None] or self._mounts)
+        found = [mount for mount in own if mount is not None] or self._mounts
+        # A filesystem that is mounted in several places counts all of them together.
+        self._mounts = list({mount.number: mount for mount in found}.values())
         if not self._mounts:
             raise FactAbsent(
                 "no NFS is mounted here; sudo mount -t nfs SERVER:/PATH DIRECTORY, and name it in [target]"
@@ -65,8 +67,3 @@ def differences(
         if difference.pulled_up_bytes is not None:
             found[point]["pulled_up_bytes"] = difference.pulled_up_bytes
     return found
-
-
-def _one_per_filesystem(found: list[Mount]) -> list[Mount]:
-    """A filesystem that is mounted in several places counts all of them together."""
-    return list({mount.number: mount for mount in found}.values())

@@ -81,10 +81,6 @@ def _hardware_counters() -> Supply:
     )
 
 
-def _procfs() -> Supply:
-    return Supply("/proc")
-
-
 def _pressure() -> Supply:
     if not is_absent(text(PRESSURE)):
         return Supply("PSI")
@@ -128,10 +124,6 @@ def _nvme() -> Supply:
     return Supply(f"NVMe: {', '.join(found)}")
 
 
-def _guest() -> Supply:
-    return Supply('only on a guest machine: machine = "guest:KERNEL"')
-
-
 def _locked_down(what: str) -> Supply | None:
     """Lockdown in confidentiality mode closes what shows the kernel's memory (kernel_lockdown(7))."""
     modes = text(LOCKDOWN)
@@ -145,11 +137,11 @@ _SUPPLIES: dict[Need, Callable[[], Supply]] = {
     "tracefs": _tracefs,
     "perf events": _perf_events,
     "hardware counters": _hardware_counters,
-    "procfs": _procfs,
+    "procfs": lambda: Supply("/proc"),
     "PSI": _pressure,
     "io.cost": _io_cost,
     "FIEMAP": _fiemap,
     "NFS": _nfs,
     "NVMe": _nvme,
-    "guest machine": _guest,
+    "guest machine": lambda: Supply('only on a guest machine: machine = "guest:KERNEL"'),
 }

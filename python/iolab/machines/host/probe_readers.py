@@ -107,7 +107,7 @@ def _start_engine(
     for name, options in probes.items():
         if name not in READERS:
             try:
-                wanted[name] = _ENGINE_OPTIONS.get(name, _as_given)(options, site)
+                wanted[name] = _ENGINE_OPTIONS[name](options, site) if name in _ENGINE_OPTIONS else options
             except FactAbsent as absent:
                 probed.absent[name] = str(absent)
     if not wanted:
@@ -117,10 +117,6 @@ def _start_engine(
         if name in wanted and tracefs.root() is not None:  # else the probe is absent, and reports it
             undo.before(RemoveTraceInstance(instance + suffix))
     return _native.Probes.start(json.dumps({"trace_instance": instance, **wanted}))
-
-
-def _as_given(options: ProbeOptions, site: Site) -> ProbeOptions:
-    return options
 
 
 def _with_devices(options: ProbeOptions, site: Site) -> ProbeOptions:

@@ -124,7 +124,7 @@ def place(site: Site, phases: Sequence[Phase], undo: UndoJournal) -> list[Phase]
     placers = [
         _in_directory(place.directory, place.label)
         if place.directory is not None
-        else in_regions(place, _files_on(number, kept), undo)
+        else in_regions(place, [file for file in _files(kept) if place_of(file) == number], undo)
         for number, place in enumerate(site.places)
     ]
     return [
@@ -397,7 +397,3 @@ def _free_bytes(directory: Directory) -> int:
 
 def _files(phases: Sequence[Phase]) -> Files:
     return [file for phase in phases if isinstance(phase, LoadPhase) for file in phase.load["files"]]
-
-
-def _files_on(number: int, phases: Sequence[Phase]) -> Files:
-    return [file for file in _files(phases) if place_of(file) == number]

@@ -123,7 +123,7 @@ def _uses(device: BlockDevice) -> Iterator[str]:
                 if mount_point == "/"
                 else (f"{name} is mounted at {mount_point}")
             )
-        if part.number in _swap_devices():
+        if part.number in map(_number_of_node, _swaps()):
             yield f"{name} is swap space in use"
         for holder in part.holders:
             under_root = ", the disk of / (the root filesystem)" if _holds_root(holder) else ""
@@ -210,10 +210,6 @@ def _swaps() -> list[str]:
     except OSError:
         return []
     return [line.split()[0].replace("\\040", " ") for line in lines]
-
-
-def _swap_devices() -> set[tuple[int, int] | None]:
-    return {_number_of_node(path) for path in _swaps()} - {None}
 
 
 def _number_of_node(path: str) -> tuple[int, int] | None:

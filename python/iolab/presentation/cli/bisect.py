@@ -116,12 +116,9 @@ def _is_by_commands(
 
     if versions is not None or (resume is not None and commits.is_search(resume)):
         return True
-    of_kernels = measure is None and experiment is not None and not _is_range(experiment)
+    is_range = experiment is not None and ".." in experiment.name and not experiment.exists()
+    of_kernels = measure is None and experiment is not None and not is_range
     return repository is not None and not of_kernels
-
-
-def _is_range(experiment: Path) -> bool:
-    return ".." in experiment.name and not experiment.exists()
 
 
 def _show_stored(

@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from iolab.studies.run import parts
 
 SEARCHES_SHOWN_MAX = 3
-REPLAYED = (
-    "arrivals_late_percent",
-    "arrivals_late_queue_full_percent",
-    "lateness_ns_p99",
-    "arrival_rate_share",
-    "queue_depth_distance",
-    "refused_discards",
-)
 LATE_PERCENT_TOLD = 1.0
 """The percentage of late arrivals, caused by the threads themselves, above which they are reported."""
 
@@ -131,13 +123,14 @@ def _looked_for(data: RunData, metric: str, words: str) -> list[str]:
 def _replayed(data: RunData) -> list[str]:
     """How faithful the replays of traces were under each setting, at worst; first the one that was latest."""
     from iolab.base.quantity import plain
+    from iolab.domain.trial.phase import REPLAY_MEASURES
 
     seen = data.metrics
     by_lateness: list[tuple[float, float, str]] = []
     for workload, setting in seen.select("workload", "setting").unique().sort("workload", "setting").iter_rows():
         own = seen.filter((seen["workload"] == workload) & (seen["setting"] == setting))
-        of = {name: own.filter(own["metric"] == name)["value"].drop_nulls() for name in REPLAYED}
-        late, full, p99, rate, depth, refused = (of[name] for name in REPLAYED)
+        of = {name: own.filter(own["metric"] == name)["value"].drop_nulls() for name in REPLAY_MEASURES}
+        late, full, p99, rate, depth, refused = (of[name] for name in REPLAY_MEASURES)
         if late.is_empty():
             continue
         worst = float(late.max())  # type: ignore[arg-type]

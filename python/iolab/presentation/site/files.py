@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +56,7 @@ def write(runs: Collection, out: Path) -> SiteSize:
                 names.append(name)
                 written.files += 1
                 written.bytes += len(content)
-            mark = _mark(names)
+            mark = "\n".join([MARK_LINE, *names, ""]).encode()
             write_new(new / MARK, mark, new)
             written.files += 1
             written.bytes += len(mark)
@@ -67,10 +67,6 @@ def _make_parents(path: Path, new: Path) -> None:
     for parent in reversed(path.parents):
         if parent.is_relative_to(new) and parent != new:
             beneath.make_directory(parent, new, exist_ok=True)
-
-
-def _mark(names: Sequence[str]) -> bytes:
-    return "\n".join([MARK_LINE, *names, ""]).encode()
 
 
 def _check(out: Path) -> None:

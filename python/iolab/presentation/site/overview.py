@@ -184,7 +184,7 @@ def _live_run(runs: Collection, entry: Entry, extract: Extract | None) -> LiveRu
             LiveTrial(trial=started, round=0, workload="", setting="", status="running", duration_ns=None, value=None)
         )
     return LiveRun(
-        run=_as_now(entry, len(finished)),
+        run=run_row(entry).model_copy(update={"trials": len(finished)}),
         trials_done=len(finished),
         trials_expected=expected,
         left_s=_left_s(finished, expected),
@@ -194,10 +194,6 @@ def _live_run(runs: Collection, entry: Entry, extract: Extract | None) -> LiveRu
         judged=extract.judged if extract else [],
         same_within=extract.same_within if extract else 0.0,
     )
-
-
-def _as_now(entry: Entry, done: int) -> RunRow:
-    return run_row(entry).model_copy(update={"trials": done})
 
 
 def _live_trial(event: TrialFinished, value: float | None) -> LiveTrial:

@@ -94,7 +94,9 @@ def conclusion(cause: Cause) -> str:
         changed = ", ".join(_changed(one, cause) for one in cause.by_change)
         return f"{changed}: {place}{moved}; {results}."
     if cause.unobserved:
-        changed = ", ".join(_changed(one, cause) for one in cause.changes if _acts_on(one, cause.unobserved))
+        unobserved = {one.name for one in cause.unobserved}
+        acting = (one for one in cause.changes if not unobserved.isdisjoint(mechanisms_of(one.setting)))
+        changed = ", ".join(_changed(one, cause) for one in acting)
         return (
             f"{changed}: {place}no probe measured what this change acts on: {_looked_at_by(cause.unobserved)}; "
             f"{moved}, which may be an effect of the change; {results}."
@@ -187,10 +189,6 @@ def _looked_at_by(mechanisms: Sequence[Mechanism]) -> str:
     """`time at the device (probe block)`: one mechanism for each probe that would show some."""
     by_probe = {PROBES[one.name]: one for one in mechanisms if one.name in PROBES}
     return ", ".join(f"{one.title} (probe {probe})" for probe, one in by_probe.items())
-
-
-def _acts_on(change: Change, mechanisms: Sequence[Mechanism]) -> bool:
-    return any(one.name in mechanisms_of(change.setting) for one in mechanisms)
 
 
 def _results(cause: Cause) -> str:

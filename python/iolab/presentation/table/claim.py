@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted, markdown_table, one_line
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 _SAID = {"agrees": "agree", "disagrees": "disagree", "mixed": "are mixed", "undecided": "are undecided"}
+_COMMIT = re.compile(r"\b[0-9a-f]{7,40}\b")
 _MARKS = {"agrees": "✓", "disagrees": "✗", "undecided": "?", "not measured": "-"}
 
 
@@ -145,8 +147,8 @@ def _lines(claim: Claim) -> Iterator[str]:
     for name, ask in published.effects.asks.items():
         if name not in asked:
             yield from _filled(f"Not asked so far, {name}, by {ask.by}: {ask.why}")
-    for place, why in published.effects.not_asked.items():
-        yield from _filled(f"Not by {place}: {why}")
+    for places, why in _by_reason(published.effects.not_asked):
+        yield from _filled(f"Not by {places}: {why}")
     if not published.effects.claimed:
         yield from _filled(f"Figures for models: {_state(claim)}; iolab reproduce {published.name}")
 
@@ -159,9 +161,18 @@ def _causes(claim: Claim) -> Iterator[tuple[str, str]]:
             yield finding.ask, ask.cause
 
 
+def _by_reason(reasons: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Each reason once, with all that it is given for."""
+    names: dict[str, list[str]] = {}
+    for name, why in reasons.items():
+        names.setdefault(why, []).append(name)
+    return [(", ".join(of_it), why) for why, of_it in names.items()]
+
+
 def _sourced(claim: Claim) -> str:
-    commit = claim.published.commit
-    return claim.published.source + (f" (commit {commit})" if commit and commit not in claim.published.source else "")
+    source, commit = claim.published.source, claim.published.commit
+    is_named = commit is None or any(commit.startswith(digits) for digits in _COMMIT.findall(source))
+    return source if is_named else f"{source} (commit {commit})"
 
 
 def claimed(effect: EffectOptions) -> str:
@@ -202,7 +213,7 @@ def markdown(claim: Claim) -> str:
     facts = "; ".join(f"{name}: {fact}" for name, fact in published.setup.items())
     parts = [
         f"# {published.name}",
-        _wrapped(f"{published.title}. This page states the claim and what asking it came to: **{_state(claim)}**."),
+        _wrapped(f"{published.title}. State: **{_state(claim)}**."),
         "\n".join(filter(None, (_item(f"Source: {_sourced(claim)}."), _item(f"Setup: {facts}.") if facts else ""))),
         "## Claimed\n\n"
         + "\n".join(_item(f"{name}: {one.text} *{claimed(one)}*") for name, one in published.effects.claimed.items()),
@@ -215,12 +226,9 @@ def markdown(claim: Claim) -> str:
         causes = [_item(f"Cause ({name}): {cause}") for name, cause in _causes(claim)]
         parts += ["\n".join(causes)] if causes else []
     whys = [_item(f"By {ask.by} ({name}): {ask.why}") for name, ask in published.effects.asks.items()]
-    whys += [
-        _item(f"Confounded ({name}): {ask.confounded}")
-        for name, ask in published.effects.asks.items()
-        if ask.confounded
-    ]
-    whys += [_item(f"Not by {place}: {why}") for place, why in published.effects.not_asked.items()]
+    confounded = {name: ask.confounded for name, ask in published.effects.asks.items() if ask.confounded}
+    whys += [_item(f"Confounded ({names}): {why}") for names, why in _by_reason(confounded)]
+    whys += [_item(f"Not by {places}: {why}") for places, why in _by_reason(published.effects.not_asked)]
     parts += ["## How it can be asked\n\n" + "\n".join(whys)]
     return "\n\n".join(parts) + "\n"
 

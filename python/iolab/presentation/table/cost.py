@@ -66,7 +66,7 @@ def markdown(report: CostReport) -> str:
 
 
 def _blocks(report: CostReport) -> Iterator[list[str]]:
-    yield [*_wrapped(report.conclusion), *_sides(report)]
+    yield [*_wrapped(report.conclusion), *_wrapped(_side(report.base)), *_wrapped(_side(report.tip))]
     if rows := [_row(path) for path in report.paths if not path.why]:
         yield _columns(("path", "base", "tip", "change", "95 %", "user", ""), rows, left=1)
         yield _wrapped(LEGEND)
@@ -83,10 +83,6 @@ def _blocks(report: CostReport) -> Iterator[list[str]]:
     yield [part for line in _not_seen(report) for part in _wrapped(line, "- ")]
     if report.notes:
         yield [part for line in report.notes for part in _wrapped(line, "- ")]
-
-
-def _sides(report: CostReport) -> list[str]:
-    return [part for one in (report.base, report.tip) for part in _wrapped(_side(one))]
 
 
 def _side(one: KernelVersion) -> str:

@@ -172,9 +172,12 @@ def _below(one: Explanation) -> Iterator[str]:
         others = len(same) - len(suspects)
         also = counted(others, "other metric") if others else ""
         margin = f"{one.result.judgement.same_within * 100:.3g} %"
-        yield f"Did not move, the same within {margin}: {_and(_some(named), also)}."
-    undecided = [finding for finding in one.looked_at if finding.kind == "neither" and not _is_same(finding)]
-    asked = sorted((finding for finding in undecided if _is_suspect(finding)), key=lambda x: suspicion(x.metric))
+        yield f"Did not move, the same within {margin}: {'; and '.join(filter(None, (_some(named), also)))}."
+    undecided = [
+        finding for finding in one.looked_at if finding.kind == "neither" and finding.with_setting.movement != "same"
+    ]
+    suspects = [finding for finding in undecided if suspicion(finding.metric) < len(SUSPECTS)]
+    asked = sorted(suspects, key=lambda finding: suspicion(finding.metric))
     if asked:
         yield f"Undecided: {_some([label(finding.metric) for finding in asked])}."
     if one.same_measure:
@@ -184,14 +187,6 @@ def _below(one: Explanation) -> Iterator[str]:
         f"Examined: {counted(looked_at, 'metric')}: {moved} moved, {len(same)} did not, {len(undecided)} undecided; "
         f"{len(one.constant)} never changed, {len(one.absent)} without numbers."
     )
-
-
-def _is_same(finding: Finding) -> bool:
-    return finding.with_setting.movement == "same"
-
-
-def _is_suspect(finding: Finding) -> bool:
-    return suspicion(finding.metric) < len(SUSPECTS)
 
 
 def _nothing(one: Explanation) -> str:
@@ -227,7 +222,3 @@ def _signed(correlation: float | None) -> str:
 def _some(names: Sequence[str], named_max: int = NAMED_MAX) -> str:
     more = len(names) - named_max
     return ", ".join(names[:named_max]) + (f" and {more} more" if more > 0 else "")
-
-
-def _and(first: str, second: str) -> str:
-    return f"{first}; and {second}" if first and second else first or second

@@ -94,7 +94,7 @@ def skeleton(path: Path) -> Skeleton:
     load = "; ".join([*fio, *([" ".join(jobs)] if jobs else [])])
     document: TomlTable = {
         "title": headers.get("subject", OPEN),
-        "case_study": "none",
+        **({"case_study": "none"} if tables else {}),
         "source": _source(headers),
         **({"date": headers["day"]} if "day" in headers else {"date": OPEN}),
         **({"commit": commits[0]} if commits else {}),

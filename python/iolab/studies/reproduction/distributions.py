@@ -6,10 +6,10 @@ it is judged alike.
 
 from __future__ import annotations
 
+import fnmatch
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from iolab.base.errors import InputError
 from iolab.base.option import shown
@@ -183,7 +183,7 @@ def _faults(options: DistributionOptions) -> Iterator[tuple[KeyPath, str]]:
 
 def _questions(options: DistributionOptions, path: KeyPath, problems: Problems) -> Iterator[Question]:
     for name, asked in by_name(QuestionOptions, options.compare, path, "a question", problems).items():
-        found = {key: _matching(options.rows, getattr(asked, key)) for key in ("baseline", "candidate")}
+        found = {key: fnmatch.filter(options.rows, getattr(asked, key)) for key in ("baseline", "candidate")}
         for key, rows in found.items():
             if not rows:
                 pattern = shown(getattr(asked, key))
@@ -210,7 +210,3 @@ def _pairs(asked: QuestionOptions, baseline: list[str], candidate: list[str]) ->
     for row in candidate:
         if row not in baseline:
             yield Pair(asked.baseline, row, baseline, [row])
-
-
-def _matching(rows: Mapping[str, object], pattern: str) -> list[str]:
-    return [row for row in rows if fnmatchcase(row, pattern)]

@@ -21,6 +21,8 @@ PLACES = {
 OTHERS = "others"
 _DATE = re.compile(r"(?:19|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
+COUNTED = "kernel_instructions_per_op"
+"""What is counted if an ask names no metric; `measure` is the same of a path."""
 _OF_PATH = ("path", "base", "tip")
 _OF_EXPERIMENT = ("experiment", "metric", "baseline", "setting")
 
@@ -50,7 +52,13 @@ def read_effects(top: FileOptions, statements: Collection[str], problems: Proble
         _check_effect(name, effect, problems)
     asks = by_name(AskOptions, top.asks, ("asks",), "an ask", problems)
     for name, ask in asks.items():
-        if ask.effect not in top.effects:
+        only = next(iter(top.effects)) if len(top.effects) == 1 else ""
+        counted = COUNTED if ask.by == "count" and ask.experiment is not None else None
+        ask = asks[name] = ask.model_copy(update={"effect": ask.effect or only, "metric": ask.metric or counted})
+        if not ask.effect:
+            known = ", ".join(top.effects) or "[effects.NAME]"
+            problems.add(("asks", name, "effect"), f"missing; expected one of {known}")
+        elif ask.effect not in top.effects:
             problems.add(("asks", name, "effect"), f"{ask.effect}: {unknown('effect', ask.effect, top.effects)}")
         for key, what in _misfits(ask, statements):
             problems.add(("asks", name, *key), what)

@@ -55,7 +55,11 @@ class FileOptions(Options):
     """The top of a file of published figures."""
 
     title: str = option(..., "What was published.")
-    case_study: str = option(..., "The number of the case study that it belongs to.")
+    case_study: str | None = option(
+        None,
+        "The number of the case study that it belongs to.",
+        default_is="none; tables, claims and distributions need it",
+    )
     source: str = option(..., "Who published it where and when.")
     experiment: str | None = option(
         None,
@@ -107,7 +111,7 @@ class EffectOptions(Options):
 class AskOptions(Options):
     """An experiment that asks an effect here, [asks.NAME]."""
 
-    effect: str = option(..., "The effect that it asks.")
+    effect: str = option("", "The effect that it asks.", default_is="the only one")
     by: Literal["count", "paced", "model", "host"] = option(
         ...,
         "count: counts of a guest machine; paced: a guest's drive of known latency; model: a simulated machine; host: "
@@ -127,7 +131,11 @@ class AskOptions(Options):
     function: str | None = option(None, "With path: the kernel's function whose calls are counted, not a measure.")
     experiment: str | None = option(None, "Else: an experiment, relative to this file.")
     workload: str | None = option(None, "With experiment: the workload.", default_is="its first")
-    metric: str | None = option(None, "With experiment: the metric's key, [phase/][op.]metric.")
+    metric: str | None = option(
+        None,
+        "With experiment: the metric's key, [phase/][op.]metric.",
+        default_is="by count kernel_instructions_per_op, else it must be given",
+    )
     baseline: str | None = option(None, "With experiment: the setting without the change.")
     setting: str | None = option(None, "With experiment: the setting with it.")
 

@@ -106,7 +106,7 @@ def loads(text: str, path: Path) -> Publication:
     published = Publication(
         name=path.stem,
         title=top.title,
-        case_study=top.case_study,
+        case_study=top.case_study or "none",
         source=top.source,
         setup=top.setup,
         experiment=None if top.experiment is None else (path.parent / top.experiment).resolve(),
@@ -121,6 +121,8 @@ def loads(text: str, path: Path) -> Publication:
         effects=read_effects(top, list(top.claims), problems),
         document=document,
     )
+    if top.case_study is None and (top.tables or top.claims or top.distributions):
+        problems.add(("case_study",), 'missing; expected the number of a case study, "none" or "blind"')
     figures_are_asked = bool(top.tables) and not top.effects
     figures_are_asked |= any(cell.place is not None for table in tables for cell in table.cells)
     if published.experiment is None and (figures_are_asked or top.claims):

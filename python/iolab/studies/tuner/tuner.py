@@ -407,16 +407,12 @@ class _Tuner:
         progress = self._means()[1]
         best = search.leading()
         where = f"{stage}: {counted(search.trials_used, 'trial')}, {counted(search.candidates, 'candidate')}"
-        progress.report_look(where if best is None else f"{where}; {_best_in_words(best)}")
+        if best is not None:
+            looks = f"the best looks {best:.1%}" if best > 0 else "none looks"
+            where += f"; {looks} better than the default"
+        progress.report_look(where)
 
 
 def _is_complete(data: RunData) -> bool:
     """Every trial is there; one whose file was lost is measured again."""
     return data.state.ended and data.state.finished.keys() <= data.found.trials.keys()
-
-
-def _best_in_words(best: float) -> str:
-    """Args:
-    best: how much better than the default the best candidate looks, as a share.
-    """
-    return f"the best looks {best:.1%} better than the default" if best > 0 else "none looks better than the default"

@@ -196,7 +196,8 @@ class Shape:
             given = [pattern.replace("$filenum", str(number)) for number in range(self.file_count)]
         directory = self.job["directory"]
         if self.engine == "io_uring_cmd":
-            given = [_block_device(name) for name in given]
+            # The namespace's block device; fio takes the character device: the kernel gives both one number.
+            given = [re.sub(r"/dev/ng(?=\d+n\d+$)", "/dev/nvme", name) for name in given]
         return [name if directory is None or name.startswith("/") else f"{directory}/{name}" for name in given]
 
     def pattern(self) -> native.Pattern:
@@ -294,11 +295,6 @@ def _blocks(job: FioJob) -> tuple[Mapping[int, float], Mapping[int, float]]:
             read, write = (part or plain for part in sizes)
             return read, write
     return plain, plain
-
-
-def _block_device(name: str) -> str:
-    """That of the namespace whose character device fio's io_uring_cmd takes: the kernel gives both one number."""
-    return re.sub(r"/dev/ng(?=\d+n\d+$)", "/dev/nvme", name)
 
 
 def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:

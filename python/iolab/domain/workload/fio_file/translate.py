@@ -178,7 +178,8 @@ def _layouts(found: Plan, files: Mapping[str, native.FileSpec], seed: int) -> It
         writer = job_json(
             name,
             files=list(range(len(same))),
-            align_bytes=_largest_divisor(size),
+            # The largest power of two up to a mebibyte that divides the size.
+            align_bytes=min(LAYOUT_BLOCK_BYTES, size & -size),
             length_bytes=size,
             seed=derive_seed(seed, name),
             queue_depth=LAYOUT_QUEUE_DEPTH,
@@ -190,11 +191,6 @@ def _layouts(found: Plan, files: Mapping[str, native.FileSpec], seed: int) -> It
             name, files=same, groups=[group], seed=derive_seed(seed, name), verify=verify, pattern=filling
         )
         yield LoadPhase(name=name, measured=False, load=load)
-
-
-def _largest_divisor(size: int) -> int:
-    """The largest power of two up to a mebibyte that divides the size."""
-    return min(LAYOUT_BLOCK_BYTES, size & -size)
 
 
 def _stage_phase(
