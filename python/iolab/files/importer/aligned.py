@@ -199,7 +199,8 @@ def _header(line: Line) -> list[str]:
     )
     is_entry = bool(_ENTRY.match(line.text))
     goes_on = any(map(_GOES_ON.match, cells[1:]))
-    if is_title or is_entry or goes_on or columns < COLUMNS_MIN or (has_figures and not are_names):
+    is_labelled = len(cells) == 1 and ": " in cells[0]
+    if is_title or is_entry or is_labelled or goes_on or columns < COLUMNS_MIN or (has_figures and not are_names):
         return []
     return cells if line.text[:1].strip() else ["", *cells]
 

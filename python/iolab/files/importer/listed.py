@@ -14,6 +14,7 @@ from iolab.base.plain_text import counted
 from iolab.domain import parameter
 from iolab.files.importer.columns import CHANGES, OF_RESULT, OF_TEST, SETTINGS
 from iolab.files.importer.csv_file import metric_of
+from iolab.files.importer.csv_layout import SETTING as SETTINGS_OF_CSV
 from iolab.files.importer.dotted import dotted, settings_in
 from iolab.files.importer.durations import in_seconds
 from iolab.files.importer.format import Format
@@ -75,7 +76,7 @@ _OF_WAYS = re.compile(
     r"\s{0,12}(?:[-*•+] )?(?P<lead>\w[^:=;,|*`]{0,60}?)(?:[:=]| -{1,2}| \u2013| \u2014)\s+(?P<ways>\S.{8,120})$"
 )
 _BETWEEN_WAYS = re.compile(r"[,;]\s+|\s+/\s+|\s+and\s+|\s+\|\s+")
-_WAY = r"(?:(?:seq\w*|rand\w*) )?(?:reads?|writes?)"
+_WAY = r"(?:(?:\d{1,4} ?[kKM]i?B? )?(?:seq\w*|rand\w*) |\d{1,4} ?[kKM]i?B? )?(?:reads?|writes?)"
 _A_WAY = re.compile(
     rf"(?P<before>{_WAY})?:? ?(?P<figure>~?\d[\d.,]{{0,20}} ?(?:[kM] ?)?[A-Za-z/]{{2,8}})(?: (?P<behind>{_WAY}))?",
     re.IGNORECASE,
@@ -150,6 +151,19 @@ SETTING = re.compile(
 )
 """Labels that name what was changed, and not what was done. Chosen, as the words of repetitions are."""
 
+_WITH_SETTING = rf"(?:{SETTING.pattern})[ :=]{{1,3}}~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{{0,8}}(?=\W|$)"
+_OF_SETTINGS = re.compile(
+    r"\s{0,12}(?:[-*\u2022+] )?(?P<name>\w[^=|;]{1,60}?)(?::|\s{2,}+)\s*+"
+    rf"(?P<figures>(?:(?:,?\s++)?{_WITH_SETTING}){{2,}})\s*+$",
+    re.IGNORECASE,
+)
+_EACH_SETTING = re.compile(
+    rf"(?P<setting>{SETTING.pattern})[ :=]{{1,3}}(?P<figure>~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{{0,8}})(?=\W|$)",
+    re.IGNORECASE,
+)
+ASSIGNED_MIN = 3
+"""Of `kernel=6.8 p99=140us iops=11.9k`, the words that are enough. Chosen."""
+
 
 class Entry(NamedTuple):
     """What a label and its figure say."""
@@ -183,7 +197,7 @@ def _parts(text: str) -> list[Entry | None]:
         return [one and one._replace(setting=" ".join(led["lead"].split())) for one in _parts(led["rest"])]
     found = _LINE.match(text)
     if found is None:
-        return [*_statistics(text)] or [*_pairs(text)] or [*_alone(text)]
+        return [*_statistics(text)] or [*_pairs(text)] or _assigned(text) or _settings(text) or [*_alone(text)]
     whole = found["label"].strip()
     name = dotted(whole)
     label = name.what if name else whole if " " in whole else whole.replace("_", " ")
@@ -207,7 +221,7 @@ def _parts(text: str) -> list[Entry | None]:
         if not any(entries) and len(times) == len(figures):
             return [Entry(of, "all", "time_ns", time, label) for time in times]
     if not any(entries) and None not in figures:
-        return [None if one is None else _time(label, one) for one in figures]
+        return [None if one is None else time_of(label, one) for one in figures]
     return entries if any(entries) else [*_ways(text)] or entries
 
 
@@ -226,6 +240,50 @@ def _statistics(text: str) -> Iterator[Entry | None]:
         said = None if one is None else named(f"{name} {bare}", one)
         is_mean = name.lower() in ("mean", "avg", "average")
         yield None if is_rate and not (is_mean or _EXTREME.match(f"{name} ")) else said
+
+
+def _assigned(text: str) -> list[Entry]:
+    """What a line of nothing but `kernel=6.8 bs=4k p99=140us iops=11.9k` says."""
+    words = [word.partition("=") for word in text.replace(", ", " ").split()]
+    if len(words) < ASSIGNED_MIN or not all(name and value for name, _, value in words):
+        return []
+    setting, cases, found = None, list[str](), list[Entry]()
+    for name, _, value in words:
+        figure = (
+            None if parameter.plain(name) in parameter.AMOUNTS or name.lower() in SETTINGS_OF_CSV else quantity(value)
+        )
+        label = f"lat {name}" if _STATISTIC_ALONE.fullmatch(name) else name
+        if figure is not None and (one := named(label, figure)) is not None:
+            found.append(one)
+        elif name.lower() in SETTINGS_OF_CSV:
+            setting = value
+        else:
+            cases.append(f"{name}={value}")
+    names = {one.name for one in found}
+    return [
+        one._replace(name=f"{one.name if len(names) > 1 else OF_NO_NAME}[{','.join(cases)}]", setting=setting)
+        for one in found
+    ]
+
+
+def _settings(text: str) -> list[Entry]:
+    """What a line says of what was changed, behind what was done: `untar  vanilla 41.2s  patched 38.9s`."""
+    found = _OF_SETTINGS.match(text)
+    parts = list(_EACH_SETTING.finditer(found["figures"])) if found else []
+    known = [(one["setting"], quantity(one["figure"])) for one in parts]
+    if found is None or len({setting for setting, _ in known}) < len(known):
+        return []
+    name, entries = found["name"].strip(" :"), []
+    for setting, one in known:
+        said = (
+            None
+            if one is None
+            else named(name, one) or (one.metric == "ns" and Entry(name, "all", "time_ns", one.value))
+        )
+        if not said:
+            return []
+        entries.append(said._replace(name=name if said.name == OF_NO_NAME else said.name, setting=setting))
+    return entries
 
 
 def _alone(text: str) -> list[Entry]:
@@ -292,9 +350,12 @@ def _ways(text: str) -> list[Entry]:
     lead = found["lead"].strip()
     entries = [named(f"{lead if OF_TEST.search(lead) else ''} {way}", one) for way, one in known if one is not None]
     whole = [one for one in entries if one is not None]
-    if len(whole) < len(known) or len({(one.op, one.metric) for one in whole}) < len(whole):
+    if len(whole) < len(known) or len({(one.name, one.op, one.metric) for one in whole}) < len(whole):
         return []
-    return whole if OF_TEST.search(lead) else [one._replace(name=OF_NO_NAME, setting=lead) for one in whole]
+    if OF_TEST.search(lead):
+        return whole
+    are_apart = len({(one.op, one.metric) for one in whole}) < len(whole)
+    return [one._replace(name=one.name if are_apart else OF_NO_NAME, setting=lead) for one in whole]
 
 
 def _spelled_out(found: re.Match[str]) -> str:
@@ -302,7 +363,7 @@ def _spelled_out(found: re.Match[str]) -> str:
     return "".join(f", {what} {name}={found[name]} {found['unit']}s" for name in ("min", "max", "mean", "stddev"))
 
 
-def _time(label: str, one: Quantity) -> Entry | None:
+def time_of(label: str, one: Quantity) -> Entry | None:
     """What took so long, by its label: `per-sector: 12 us`, `copy files: 12.3 s`."""
     is_named = bool(_METRIC_WORDS.sub(" ", label).strip(" -,()"))
     if one.metric != "ns" or not one.value > 0 or not is_named or OF_SETTING.search(label):

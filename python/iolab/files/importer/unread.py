@@ -12,7 +12,6 @@ from iolab.files.importer.text import is_number
 from iolab.files.importer.unread_figures import has_unit
 
 LINES_OF_TABLE = 5
-SEPARATORS = ",;\t"
 IF_ROUNDS = "if they are rounds, add 'runs' and leave out their average"
 
 
@@ -110,9 +109,11 @@ UNREAD = tuple(
         ),
         ("a trace of blktrace", r"^\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]\s", TRACE),
         ("arcstat's report", r"^\s*time\s+(?:read|hits)\s.*\bmiss", INTO_CSV),
-        ("redis-benchmark's report", r"^\s*\d+ requests completed in [\d.]+ seconds", "have it write CSV: --csv"),
-        ("Kafka's performance test", r"^\s*\d+ records sent, [\d.]+ records/sec", INTO_CSV),
-        ("HammerDB's response times", r"^TRANSACTION RESPONSE TIMES", "give its lines of 'TEST RESULT'"),
+        (
+            "the progress of Kafka's performance test, without its last line",
+            r"^\s*\d+ records sent, [\d.]+ records/sec",
+            "give the line at its end too, which has percentiles such as '99th'",
+        ),
         (
             "perf sched's delays of tasks",
             r"^\s*Task\s+\|\s+Runtime ms\s+\|",
@@ -327,21 +328,6 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
             "write one above them that names each column and its unit, such as setting,round,rate (MB/s); if each row "
             "is an I/O, name the columns with iolab trace FILE --columns",
         )
-    return None
-
-
-def rows_of_csv(lines: Sequence[str]) -> range | None:
-    """The first lines that are a header and two or more rows with as many commas, semicolons or tabs."""
-    cells = [line.strip().split(max(SEPARATORS, key=line.count)) for line in lines]
-    for begin, header in enumerate(cells):
-        if len(header) > 1 and all(header) and not any(is_number(cell.strip()) for cell in header):
-            end = begin + 1
-            while (
-                end < len(cells) and len(cells[end]) == len(header) and any(map(is_number, map(str.strip, cells[end])))
-            ):
-                end += 1
-            if end - begin >= ROWS_MIN:
-                return range(begin, end)
     return None
 
 
