@@ -136,6 +136,18 @@ SPEEDTEST = " 100 - 500 INSERTs into table......................    0.081s\n    
             9e8,
         ),
         ("seq read is 910 MB/s now, was 700 MB/s", "before", "seq read", "read.rate_bytes_per_s", 7e8),
+        (
+            "Here fio 4k randwrite drops from 410 kIOPS to 365 kIOPS (-11%), CPU goes up from 31% to\n"
+            "44%, and avg completion latency goes from 77.5 us to 87.2 us.",
+            *("after", "completion", "latency_ns_mean", 87.2 * US),
+        ),
+        (
+            "randread 312k IOPS vs 287k before, randwrite 210k vs 190k before",
+            "before",
+            "randwrite",
+            "write.iops",
+            190e3,
+        ),
         ("Clone time dropped from 94 s to 31 s.", "after", "list", "Clone time_ns", 31e9),
         (CSV, "bfq", "run[bs=4k]", "latency_ns_mean", 60.5 * US),
         (DECIMAL_COMMAS, "xfs", "run", "Lesen (MB_per_s)", 428.25),
@@ -199,7 +211,16 @@ def test_the_figures(
             "sed -n 3,5p",
         ),
         (KAFKA.splitlines()[0] + "\n", "progress of Kafka", "99th"),
-        ("throughput is 900 MB/s vs 950 MB/s\n", "unrecognised", "CSV"),
+        *(
+            (text, "unrecognised", "CSV")
+            for text in (
+                "throughput is 900 MB/s vs 950 MB/s\n",
+                "The disk is rated at 3.5 GB/s, was 2.8 GB/s in a review.\n",
+                "It reached 910 MB/s, was 20 MB/s slower than the other one.\n",
+                "seq write throughput 512 MB/s vs 498 MB/s without compression\n",
+                "I get 312k IOPS randread against 287k IOPS on the other box.\n",
+            )
+        ),
     ],
 )
 def test_what_is_refused_says_why_and_the_way_out(tmp_path: Path, text: str, what: str, remedy: str) -> None:
@@ -216,7 +237,8 @@ def test_what_is_refused_says_why_and_the_way_out(tmp_path: Path, text: str, wha
             "Writes fell from 9 GB/s to 8 GB/s, and something from 5 GB/s to 7 ms.",
             "figures of these sentences are not read",
         ),
-        (f"{REDIS}\nkernel,IOPS\n6.1,900\n6.2,950\n", "a CSV table that is not read"),
+        ("randread 312k IOPS vs 287k before, context switches 210k vs 190k before.", "2 figures of these sentences"),
+        (f"{REDIS}\nkernel,IOPS\n6.1,900\n6.2,950\n", ":10: a CSV table that is not read"),
         (f"{CSV}\nWith deadline it was 700 MB/s.\n", "1 line with figures is not read"),
     ],
 )

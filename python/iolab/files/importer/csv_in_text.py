@@ -4,6 +4,7 @@ file of its own would be, if a name states what figures are."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice, takewhile
 
 from iolab.files.importer.columns import OF_RESULT
 from iolab.files.importer.csv_file import FORMAT as CSV_FILE
@@ -19,32 +20,30 @@ from iolab.files.importer.text import is_number
 ROWS_MIN = 2
 
 
-def tables(lines: Sequence[Line]) -> Iterator[list[Line]]:
-    """The lines of each header with two or more rows that have as many commas, semicolons or tabs."""
+def tables(source: Source) -> Iterator[list[Line]]:
+    """The lines of each header with two or more rows that have as many commas, semicolons or tabs; none of a text that
+    is longer than mails are."""
+    lines = list(source.lines(lambda what, line: None)) if source.is_short else []
     place = 0
     while place < len(lines):
-        found = max((_table(lines[place:], separator) for separator in SEPARATORS), key=len)
+        found = max((_table(lines, place, separator) for separator in SEPARATORS), key=len)
         if len(found) > ROWS_MIN:
             yield found
         place += max(len(found), 1)
 
 
-def _table(lines: Sequence[Line], separator: str) -> list[Line]:
-    """The lines of the table that begins here, if one does."""
-    names = _entries(lines[0].text, separator)
-    if (
-        len(names) < 2
-        or not all(names)
-        or any(_is_figure(name) or len(name.split()) > NAME_WORDS_MAX for name in names)
-    ):
+def _table(lines: Sequence[Line], place: int, separator: str) -> list[Line]:
+    """The lines of the table that begins there, if one does."""
+    names = _entries(lines[place].text, separator)
+    are_names = not any(_is_figure(name) or len(name.split()) > NAME_WORDS_MAX for name in names)
+    if len(names) < 2 or not all(names) or not are_names:
         return []
-    found = [lines[0]]
-    for line in lines[1:]:
-        entries = _entries(line.text, separator)
-        if len(entries) != len(names) or not any(map(_is_figure, entries)):
-            break
-        found.append(line)
-    return found
+    rows = takewhile(lambda line: _is_row(_entries(line.text, separator), len(names)), islice(lines, place + 1, None))
+    return [lines[place], *rows]
+
+
+def _is_row(entries: list[str], columns: int) -> bool:
+    return len(entries) == columns and any(map(_is_figure, entries))
 
 
 def _entries(text: str, separator: str) -> list[str]:
@@ -57,8 +56,7 @@ def _is_figure(entry: str) -> bool:
 
 def _read(source: Source) -> Iterator[tuple[list[Line], Source, Format]]:
     """The tables that can be read, each as the source that it would be alone, and its format."""
-    lines = list(source.lines(lambda what, line: None)) if source.is_short else []
-    for found in tables(lines):
+    for found in tables(source):
         names = max((found[0].text.split(separator) for separator in SEPARATORS), key=len)
         part = Source(
             source.path,

@@ -23,7 +23,7 @@ SETTING = (
     *("setting", "kernel", "variant", "config", "configuration", "scheduler", "identifier", "version", "label"),
     "command",
 )
-WORKLOAD = ("workload", "benchmark", "test", "job", "case", "stage", "item")
+WORKLOAD = ("workload", "benchmark", "test", "job", "case", "stage", "item", "operation", "function", "query")
 ROUND = (
     *("round", "run", "iteration", "iter", "repeat", "rep", "trial", "attempt", "pass", "loop"),
     *("lauf", "durchlauf", "durchgang", "messung", "essai"),
@@ -98,6 +98,8 @@ def layout_of(source: Source) -> Layout:
             "its lines are labels with figures", where=source.name, remedy="expected a table with a header"
         )
     whole = [row for row in body if len(row) == len(names) and [entry.strip() for entry in row] != names]
+    if any(len(name.split()) > NAME_WORDS_MAX and has_unit(name) for name in names):
+        raise InputError("its first line is a sentence", where=source.name, remedy="expected a table with a header")
     names = _named(source, names, whole)
     if not whole or 2 * len(whole) < len(body):
         raise InputError(

@@ -118,7 +118,7 @@ _COCKROACH_LATENCIES = {name: of(f"latency_ns_{name}", MS) for name in ("mean", 
 COCKROACH = figures_format(
     "cockroach",
     "cockroach workload's results: rate and latencies of each operation, and of all together; tpmC of its TPC-C",
-    recognised_by=r"_elapsed_++(?:errors_++ops\(total\)|tpmC)_",
+    recognised_by=r"_elapsed_++(?:errors_++ops\(total\)|tpmC|ops/sec\(cum\))_",
     words=("_elapsed___errors", "ops/sec(cum)", "pMax(ms)", "tpmC"),
     titled=True,
     cut=r"[\d.]++s(?:\s++[\d.]++){1,7}\s*+$",
@@ -128,6 +128,14 @@ COCKROACH = figures_format(
             + r"\s++".join(map(amount, ("mean", "p50", "p95", "p99", "max")))
             + r"(?:\s++(?P<phase>[\w-]++))?\s*+$",
             count=of("ops"),
+            rate=of("operations_per_s"),
+            **{name: _COCKROACH_LATENCIES[name] for name in ("mean", "p50", "p95", "p99", "max")},
+        ),
+        # Of pebble's bench, which states amplifications behind.
+        rule(
+            r"[\d.]++s\s++(?P<rate>\d++\.\d++)\s++"
+            + r"\s++".join(map(amount, ("mean", "p50", "p95", "p99", "max")))
+            + r"(?:\s++[\d.]++){0,3}\s*+$",
             rate=of("operations_per_s"),
             **{name: _COCKROACH_LATENCIES[name] for name in ("mean", "p50", "p95", "p99", "max")},
         ),

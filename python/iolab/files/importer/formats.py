@@ -204,7 +204,7 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
         return meant
     _refuse_nameless(source)
-    if rows := next(tables_of_csv(list(source.lines(lambda what, line: None))), None):
+    if rows := next(tables_of_csv(source), None):
         first, last = rows[0].number, rows[-1].number
         raise InputError(
             f"unrecognised format: lines {first} to {last} are a CSV table whose names do not state what figures are",
@@ -239,8 +239,8 @@ def state_unread(source: Source, formats: Sequence[Format], results: Results) ->
     as mails; beside tools that print none, lines of a label and its figure."""
     if not source.is_short:
         return
-    if all(one.among_text for one in formats):
-        for rows in tables_of_csv(list(source.lines(lambda what, line: None))):
+    if all(one.marks for one in formats):
+        for rows in tables_of_csv(source):
             if not results.lines_read.intersection(line.number for line in rows):
                 results.problem("a CSV table that is not read: give it alone, in a file of its own", rows[0].number)
     lines = [line for line in source.lines(lambda what, line: None) if line.number not in results.lines_read]

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator
 
 from iolab.files.importer.posted import NumberedLine
 
-ROW_CHARS_MAX = 1 << 16
+ROW_CHARS_MAX = 1 << 13
 BEGINS = re.compile(r"<t(?:able|r)\b", re.IGNORECASE)
 _TABLE = re.compile(r"<table\b", re.IGNORECASE)
 _ROW = re.compile(r"<tr\b[^>]*>(?P<cells>.*?)(?:</tr\s*>|(?=<tr\b)|(?=</table))", re.IGNORECASE)
 _CELL = re.compile(r"<t[hd]\b(?P<more>[^>]*)>(?P<text>.*?)(?=<t[hd]\b|$)", re.IGNORECASE)
 _SPAN = re.compile(r"colspan\s*=\s*[\"']?(?P<columns>\d{1,2})", re.IGNORECASE)
+_ENDS = re.compile(r"</?t(?:r|able)\b", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 _TAGS_ALONE = re.compile(r"\s*+(?:</?t(?:able|head|body|foot)\b[^<>]*>\s*+)++$", re.IGNORECASE)
 
@@ -29,7 +30,7 @@ def with_bars(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
         begun = begun or number
         text = f"{text} {line}".strip()
         end = 0
-        for row in _ROW.finditer(text):
+        for row in _ROW.finditer(text) if _ENDS.search(line) else ():
             is_first = is_first or bool(_TABLE.search(text, end, row.start()))
             cells = [cell for found in _CELL.finditer(row["cells"]) for cell in _cells(found)]
             yield begun, f"| {' | '.join(cells)} |"

@@ -141,12 +141,14 @@ _RUNS = re.compile(r"~?\d[\d.,]*+ ?(?P<unit>[A-Za-z\u00b5/]{1,8})(?:\s+~?\d[\d.,
 _BETWEEN_RUNS = re.compile(r"(?<=[A-Za-z])\s+(?=~?\d)")
 """`52.8s 52.8s`."""
 _BARE = re.compile(r"\d[\d.]*+(?:[kKM](?![A-Za-z]))?")
-_OF_REPETITIONS = re.compile(r"\b(?:runs?|rounds?|times|iterations?|trials|repeats|repetitions)\b", re.IGNORECASE)
+_OF_REPETITIONS = re.compile(
+    r"\b(?:runs?|rounds?|times|iterations?|trials|tries|attempts|repeats|repetitions)\b", re.IGNORECASE
+)
 _STATISTIC_ALONE = re.compile(STATISTIC, re.IGNORECASE)
 SETTING = re.compile(
     rf"{CHANGES}|{SETTINGS}|old|new|none"
     r"|(?:with(?:out)?|w/o?|before|after)(?: (?:this|the|these))?(?: (?:patch(?:es|set)?|change|series|fix))?"
-    r"|(?:linux[ -])?v?\d+\.\d+[\w.+-]*",
+    r"|(?:linux[ -])?v?\d+\.\d+(?!\d*[kMGT]i?[bB])[\w.+-]*",
     re.IGNORECASE,
 )
 """Labels that name what was changed, and not what was done. Chosen, as the words of repetitions are."""

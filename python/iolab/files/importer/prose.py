@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from iolab.base.plain_text import counted
 from iolab.files.importer.columns import MEASURED, OF_TEST
-from iolab.files.importer.conditions import Stated, stated_in
+from iolab.files.importer.conditions import EXPECTED, Stated, stated_in
 from iolab.files.importer.format import Format
 from iolab.files.importer.listed import OF_NO_NAME, OF_SETTING, Entry, named, time_of
 from iolab.files.importer.quantity_cell import Quantity, quantity
@@ -30,16 +30,18 @@ _FIGURE = (
     r"(?:[a-zA-Zµ]{0,5}(?:/s(?:ec)?\b)|[a-zA-Zµ]{1,5}\b)?"
 )
 _CHANGE = re.compile(
-    rf"(?P<what>[^.;!?]{{3,160}}?)\s(?:(?P<verb>{_VERB})\b(?P<object>[^.;:\d]{{0,40}}?)\bfrom\s+(?P<before>{_FIGURE})\s+to\s+"
+    rf"(?P<what>[^.;!?]{{1,160}}?)\s(?:(?P<verb>{_VERB})\b(?P<object>[^.;:\d]{{0,40}}?)\bfrom\s+(?P<before>{_FIGURE})\s+to\s+"
     rf"|(?P<first>{_FIGURE})\s*(?:-{{1,2}}>|=>|→)\s*)(?P<after>{_FIGURE})",
     re.IGNORECASE,
 )
 _PATCH = r"(?:(?:the|this|my|these|that) )?(?:patch(?:es|set)?|series|change|commits?|fix)"
 _VERSUS = re.compile(
-    rf"(?P<what>(?:[^.;!?]|\.(?=\d)){{3,160}}?)(?P<verb>)(?P<object>)(?P<first>)\s(?P<after>{_FIGURE})"
+    rf"(?P<what>(?:[^.;!?]|\.(?=\d)){{1,160}}?)(?P<verb>)(?P<object>)(?P<first>)\s(?P<after>{_FIGURE})"
     rf"(?:,? now|,? (?:with|after) {_PATCH})?"
     r"(?:,? (?P<versus>vs\.?|versus|against|compared (?:to|with))|,? \(?(?:up|down) from|,? \(?(?:was|previously))"
-    rf" (?P<before>{_FIGURE})(?(versus)(?:(?<= )|\s)(?:before|previously|earlier|originally|without(?: {_PATCH})?)\b)",
+    rf" (?P<before>(?>{_FIGURE}))(?!\s*(?:slower|faster|higher|lower|better|worse|more|less|below|above|behind)\b)"
+    rf"(?(versus)(?:(?<= )|\s)(?:before|previously|earlier|originally|without)(?: (?:it|{_PATCH}))?"
+    r"(?=\s*(?:[.,;:!?()]|$|(?:and|but|so|on|in|for|at|which|while)\b)))",
     re.IGNORECASE,
 )
 """A change whose later figure stands first."""
@@ -118,7 +120,7 @@ def _read(lines: Iterable[Line]) -> Iterator[_Read]:
             bare = _without(bare, match)
             if change is not None:
                 changes.append(change)
-            elif _has_units(match):
+            elif match.re is _VERSUS or _has_units(match):
                 unread += 2
         stated = stated_in(bare)
         if changes or stated:
@@ -148,7 +150,8 @@ def _of_paragraph(text: str, above: str) -> Iterator[tuple[re.Match[str], _Chang
         # What tells such changes apart stands behind them.
         are_apart = goes_on or any(not other["what"] for other in matches)
         here = f"{label} {of}" if are_apart or (OF_TEST.search(of) and not OF_TEST.search(label)) else label
-        change = _change(match, here, above, unit if goes_on else "")
+        inherits = goes_on or (match.re is _VERSUS and bool(OF_TEST.search(label)))
+        change = _change(match, here, above, unit if inherits else "")
         yield match, change
         if change is not None:
             unit, above = _unit_of(match) or unit, change.before.name if change.before.name != OF_NO_NAME else above
@@ -193,11 +196,14 @@ def _label(found: re.Match[str]) -> str:
 
 def _change(found: re.Match[str], label: str, above: str, unit: str) -> _Change | None:
     """`unit`: that of the change before, for one that states none."""
+    if EXPECTED.search(label):
+        return None
     before, after = (found["before"] or found["first"]).strip(), found["after"].strip()
     whole = f"1 {unit}" if unit else ""
     pair = [_with_unit(before, whole or after), _with_unit(after, whole or before)]
+    plain = " ".join(_FILLER.sub(" ", label).split())
     entries = [
-        None if one is None else named(label, one, is_result=_is_done(label, one)) or time_of(label, one)
+        None if one is None else named(label, one, is_result=_is_done(label, one)) or time_of(plain, one)
         for one in pair
     ]
     if entries[0] is None or entries[1] is None or entries[0].metric != entries[1].metric:
