@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from iolab.base.errors import InputError
-from test_importer import check_value, opened
+from test_importer import check_value, opened, value
 
 MIB = 2**20
 MS, US = 1e6, 1e3
@@ -73,6 +73,39 @@ Host                OS  Pipe Mem
                              read
 --------- ------------- ---- ----
 one       Linux 6.1.0-1 4102   11.K
+"""
+BLOCKS = """test1: 4k random read
+  iops   : 1200
+  lat_p99: 612.5 usec
+test2: 4k random write
+  iops   : 800
+  lat_p99: 905.5 usec
+"""
+WITH_RATES = """Before:
+  write 4k sync:   avg 1.5 ms   p99 6.5 ms   510 iops
+After:
+  write 4k sync:   avg 0.5 ms   p99 2.5 ms   1204 iops
+"""
+RUNS = "run  iops    lat(ms)\n1    1020    3.5\n2    1010    3.25\navg  1015    3.375\n"
+UNIT_LAST = "          read     write\nsingle    178      171     MB/s\nmirror    690      340     MB/s\n"
+OF_PERCENTILES = """Latency (us), 4k:
+
+            50%    99.9%   max
+drive A     31     410    5210
+drive B     28     1900   18200
+"""
+OF_DEVICE = "Device:            sdc\nRandom 4K read:    0.75 MB/s (173 IOPS)\nAccess time:       14.5 ms\n"
+REMARKED = "".join(
+    f"# {title}\nr: (groupid=0, jobs=1): err= 0: pid={iops}: Mon Mar  2 10:00:00 2026\n"
+    f"  read: IOPS={iops}, BW=4000KiB/s (4096kB/s)(39.1MiB/10000msec)\n"
+    for title, iops in (("before", 1000), ("with the patch", 1200))
+)
+DD = "dd if=/dev/sdb of=/dev/null bs=1M count=1"
+SET_BETWEEN = """$ dd if=/dev/sdb of=/dev/null bs=1M count=1
+1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.5 s, 2.1 MB/s
+$ echo 1 > /sys/block/sdb/queue/nomerges
+$ dd if=/dev/sdb of=/dev/null bs=1M count=1
+1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.25 s, 4.2 MB/s
 """
 JOB = """[
   "6A1F3C22D0A103E273931323", "2026-02-18 14:22:31", "{0} Active Virtual Users configured",
@@ -175,6 +208,19 @@ SPEEDTEST = " 100 - 500 INSERTs into table......................    0.081s\n    
             "new_orders_per_min",
             9500,
         ),
+        (BLOCKS, "run", "test2: 4k random write", "iops", 800),
+        (BLOCKS, "run", "test1: 4k random read", "latency_ns_p99", 612.5 * US),
+        (WITH_RATES, "After", "write 4k sync", "iops", 1204),
+        (WITH_RATES, "Before", "write 4k sync", "latency_ns_mean", 1.5 * MS),
+        (UNIT_LAST, "mirror", "table", "write.rate_bytes_per_s", 340e6),
+        (OF_PERCENTILES, "drive B", "table", "latency_ns_p999", 1900 * US),
+        (OF_DEVICE, "run", "Random 4K read", "read.iops", 173),
+        (OF_DEVICE, "run", "list", "Access time_ns", 14.5 * MS),
+        (REMARKED, "before", "r", "iops", 1000),
+        (REMARKED, "with the patch", "r", "iops", 1200),
+        (SET_BETWEEN, "before echo 1 > /sys/block/sdb/queue/nomerges", DD, "elapsed_s", 0.5),
+        (SET_BETWEEN, "echo 1 > /sys/block/sdb/queue/nomerges", DD, "elapsed_s", 0.25),
+        ("p99.9 latency 9.8ms -> 4.1ms, reads 2.4GB/s -> 2.9GB/s", "after", "list", "latency_ns_p999", 4.1 * MS),
         (TIMES, "run", "hammerdb", "neword/latency_ns_p99", 14.5 * MS),
         (TIMES, "run", "hammerdb", "payment/latency_ns_mean", 3.5 * MS),
         (REDIS, "run", "redis-benchmark SET", "operations_per_s", 2000.5),
@@ -200,6 +246,12 @@ def test_the_figures(
     tmp_path: Path, text: str, setting: str, workload: str, metric: str, expected: float | None
 ) -> None:
     check_value(tmp_path, text, setting, workload, metric, expected)
+
+
+def test_numbers_below_a_column_of_runs_are_rounds(tmp_path: Path) -> None:
+    run = opened(tmp_path / "run.txt", RUNS)
+    assert value(run, "run", "table", "iops", round=1) == 1010
+    assert any("rows over all rounds are left out: avg" in one for one in run.problems)
 
 
 @pytest.mark.parametrize(

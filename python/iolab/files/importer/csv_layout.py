@@ -175,6 +175,7 @@ def is_table(source: Source) -> bool:
     lines = [_THOUSANDS.sub("", line) if _LETTER.search(line) else line for line in islice(written, 3)]
     return (
         len(lines) > 1
+        and not (len(lines) == 2 and lines[0].rstrip()[-1] in SEPARATORS)
         and not has_unit(lines[0])
         and not lines[0].rstrip().endswith(":")
         and not all(map(_LABELLED.match, lines))

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from iolab.base.plain_text import counted
@@ -46,7 +47,7 @@ _LINE = re.compile(
     r"(?:[:=]|(?<=\s)(?:--|[\u2013\u2014])(?=\s))\s*+[*_`]{0,2}"
     r"(?:(?:avg|average|mean)\.? )?(?P<figure>~?\d[^:=|*_`]{0,60}?)"
     r"(?P<each>\s+per\s+(?:core|cpu|thread|device|drive|disk|job|node|queue))?"
-    r"[*_`]{0,2}(?:\s+(?:[^\w\s(]{1,20}+|<-+ [^:=|]{1,60}))?(?:\s+\([^()]{1,80}\))?[.,;]?\s*+$",
+    r"[*_`]{0,2}(?:\s+(?:[^\w\s(]{1,20}+|<-+ [^:=|]{1,60}))?(?:\s+\((?P<inside>[^()]{1,80})\))?[.,;]?\s*+$",
     re.IGNORECASE,
 )
 _LEAD = re.compile(
@@ -56,7 +57,7 @@ _LEAD = re.compile(
 )
 _LED = re.compile(r"\s{0,12}(?:[-*\u2022+] )?(?P<lead>\w[^:=;,|]{1,40}?):\s+(?P<rest>[A-Za-z][^:=|]{1,60}:\s+~?\d.*)")
 """`Before patch: mkdir: 3.1s 3.2s`."""
-_BETWEEN_PAIRS = re.compile(r"[;,]\s+|\s{2,}+(?=[A-Za-z])")
+_BETWEEN_PAIRS = re.compile(r"[;,]\s+|\s{2,}+(?=[A-Za-z]|\d[\d.,]*+ ?(?:[kKMG]?(?:iops|i?B/s)|\w{2,9}/s)\b)")
 _PAIR = re.compile(
     r"[*_`]{0,2}(?P<label>[A-Za-z][^:=;|*`]{0,60}?)[*_`]{0,2}(?:\s*+(?P<sign>[:=])|\s)\s*+[*_`]{0,2}"
     r"(?P<figure>~?\d[^:=;|*_`]{0,30}?)[*_`]{0,2}\.?\s*$"
@@ -144,6 +145,7 @@ _BARE = re.compile(r"\d[\d.]*+(?:[kKM](?![A-Za-z]))?")
 _OF_REPETITIONS = re.compile(
     r"\b(?:runs?|rounds?|times|iterations?|trials|tries|attempts|repeats|repetitions)\b", re.IGNORECASE
 )
+_PERCENTILE = re.compile(r"p\d\d(?:\.\d+)?")
 _STATISTIC_ALONE = re.compile(STATISTIC, re.IGNORECASE)
 SETTING = re.compile(
     rf"{CHANGES}|{SETTINGS}|old|new|none"
@@ -204,6 +206,8 @@ def _parts(text: str) -> list[Entry | None]:
     name = dotted(whole)
     label = name.what if name else whole if " " in whole else whole.replace("_", " ")
     figure = found["figure"].strip()
+    if found["inside"] and len(quantities(both := f"{figure} ({found['inside']})")) > 1:
+        figure = both
     if way := _WAY_WITHIN.fullmatch(figure):
         label, figure = f"{label} {way['way']}", f"{way['number']} {way['unit']}"
     between = _BETWEEN_RUNS if _RUNS.fullmatch(figure) else _AMONG
@@ -224,7 +228,7 @@ def _parts(text: str) -> list[Entry | None]:
             return [Entry(of, "all", "time_ns", time, label) for time in times]
     if not any(entries) and None not in figures:
         return [None if one is None else time_of(label, one) for one in figures]
-    return entries if any(entries) else [*_ways(text)] or entries
+    return entries if any(entries) else [*_ways(text)] or [*_pairs(text)] or entries
 
 
 def _statistics(text: str) -> Iterator[Entry | None]:
@@ -306,7 +310,7 @@ def _pairs(text: str) -> list[Entry]:
     text = _FIO_LATENCIES.sub(_spelled_out, without_markup(text)[0] if "<" in text else text)
     found = _LEAD.match(text)
     lead, pairs = (found["lead"].strip(), found["pairs"]) if found else ("", text.lstrip(" -*•+"))
-    parts = [_PAIR.match(part.strip()) for part in _BETWEEN_PAIRS.split(pairs)]
+    parts = [_PAIR.match(_named_rate(part.strip())) for part in _BETWEEN_PAIRS.split(pairs)]
     of_amount = [part for part in parts if part and parameter.plain(part["label"]) in parameter.AMOUNTS]
     parts = [part for part in parts if part not in of_amount]
     figures = [(part["label"].strip(), quantities(part["figure"].strip())) for part in parts if part]
@@ -314,7 +318,7 @@ def _pairs(text: str) -> list[Entry]:
     least = 1 if of_amount or (lead and ":" in pairs) else 2
     if len(parts) < least or len(figures) < len(parts) or any(len(known) != 1 for _, known in figures):
         return _ways(text)
-    of_latency = any(LATENCY.search(label) for label, _ in figures)
+    of_latency = any(LATENCY.search(label) or _PERCENTILE.fullmatch(label) for label, _ in figures)
     said = [
         named(
             f"lat {label}" if of_latency and _STATISTIC_ALONE.fullmatch(label) else _SHORT.get(label.upper(), label),
@@ -339,6 +343,12 @@ def _pairs(text: str) -> list[Entry]:
         entries = [one._replace(setting=lead) for one in entries]
     case = ",".join(f"{one['label'].strip()}={one['figure'].strip()}" for one in of_amount if one)
     return [one._replace(name=f"{one.name}[{case}]") for one in entries] if case else entries
+
+
+def _named_rate(part: str) -> str:
+    """`510 iops` behind pairs, as a pair; any other part as it is."""
+    one = quantity(part)
+    return f"rate {part}" if one is not None and one.metric not in (None, "ns") else part
 
 
 def _ways(text: str) -> list[Entry]:
@@ -417,6 +427,7 @@ def _parse(source: Source, results: Results) -> None:
     lines = list(source.lines(results.problem))
     changed = _changed(lines)
     repeats = any(map(_OF_REPETITIONS.search, source.text_lines))
+    heads = _heads(lines)
     given = settings_in({one.name: None for line in source.text_lines for one in entries(line)})
     for line in lines:
         found = entries(line.text)
@@ -429,7 +440,7 @@ def _parse(source: Source, results: Results) -> None:
             results.problem("figures of one kind behind a label: left out; if they are rounds, say 'runs'", line.number)
             continue
         if not found:
-            unknown += [line] if _parts(line.text) else []
+            unknown += [line] if _parts(line.text) and line not in heads.values() else []
             continue
         results.lines_read.add(line.number)
         if _alone(line.text):
@@ -447,6 +458,9 @@ def _parse(source: Source, results: Results) -> None:
                 name, stated = OF_NO_NAME, name
             elif re.fullmatch(NUMBERED_ROUND, name):
                 name = OF_NO_NAME
+            if line.number in heads:
+                head = heads[line.number].text.strip(" -*\u2022+`")
+                name = head if name == OF_NO_NAME else f"{head} {name}"
             setting = entry.setting or stated or source.stem_without_round
             known = (row for row in table.rows if (row.setting, row.workload) == (setting, name))
             row = next((row for row in known if (row.key(entry.metric, entry.op), "all") not in row.reported), None)
@@ -502,6 +516,29 @@ def _changed(lines: Sequence[Line]) -> set[int]:
             changed |= dict(block)
     again = any(known[one._replace(value=0.0)] > 1 for found in changed.values() for one in found)
     return set() if again else set(changed)
+
+
+def _heads(lines: Sequence[Line]) -> dict[int, Line]:
+    """By line of a figure, the line that says what was done, where the same figures come again: less indented, without
+    a colon at its end, right above them, and each time another."""
+    heads: dict[int, Line] = {}
+    said: dict[str, list[Entry]] = {}
+    for above, line in pairwise(lines):
+        found = [one._replace(value=0.0) for one in entries(line.text)]
+        if not found or not above.text.strip():
+            continue
+        if above.number in heads:
+            heads[line.number] = heads[above.number]
+        elif not entries(above.text) and _indent(above) < _indent(line) and above.text.rstrip()[-1] not in ":,.":
+            heads[line.number] = above
+        if line.number in heads:
+            said.setdefault(heads[line.number].text, []).extend(found)
+    is_same = len(said) > 1 and len({tuple(of_one) for of_one in said.values()}) == 1
+    return heads if is_same and len(said) == len({head.number for head in heads.values()}) else {}
+
+
+def _indent(line: Line) -> int:
+    return len(line.text) - len(line.text.lstrip())
 
 
 def _quoted(text: str) -> str:

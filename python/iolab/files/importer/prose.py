@@ -30,7 +30,7 @@ _FIGURE = (
     r"(?:[a-zA-Zµ]{0,5}(?:/s(?:ec)?\b)|[a-zA-Zµ]{1,5}\b)?"
 )
 _CHANGE = re.compile(
-    rf"(?P<what>[^.;!?]{{1,160}}?)\s(?:(?P<verb>{_VERB})\b(?P<object>[^.;:\d]{{0,40}}?)\bfrom\s+(?P<before>{_FIGURE})\s+to\s+"
+    rf"(?P<what>(?:[^.;!?]|\.(?=\d)){{1,160}}?)\s(?:(?P<verb>{_VERB})\b(?P<object>[^.;:\d]{{0,40}}?)\bfrom\s+(?P<before>{_FIGURE})\s+to\s+"
     rf"|(?P<first>{_FIGURE})\s*(?:-{{1,2}}>|=>|→)\s*)(?P<after>{_FIGURE})",
     re.IGNORECASE,
 )

@@ -314,7 +314,8 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
         rows = [re.split(separator, line.strip().strip("|").strip()) for line in filled]
         if has_names and len(rows) > 1 and len(rows[0]) > 1 and all(_is_row(row, rows[0]) for row in rows[1:]):
             return _Shape(f"a table with {what} between its columns", f"make a CSV file of it: sed -E '{change}'")
-    if ranges := [found[0] for line in lines if (found := RANGE.search(line))]:
+    ranges = [found[0] for line in lines if (found := RANGE.search(line))]
+    if 2 * len(ranges) > sum(map(has_unit, lines)):
         return _Shape(
             f"its figures are ranges, such as {ranges[0][:LINE_MAX]!r}",
             "give the figure of each run, a line each, such as 'before: 4209 IOPS'",
