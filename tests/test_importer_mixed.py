@@ -107,6 +107,11 @@ $ echo 1 > /sys/block/sdb/queue/nomerges
 $ dd if=/dev/sdb of=/dev/null bs=1M count=1
 1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.25 s, 4.2 MB/s
 """
+DEVICE_LAST = """   r/s     w/s    rMB/s    wMB/s  %util  device
+ 812.0   120.0     50.5      7.5   71.5  sdb
+ 810.0   131.0     50.5      8.5   72.5  sdb
+ 830.0   110.0     51.5      6.5   70.5  sdb
+"""
 JOB = """[
   "6A1F3C22D0A103E273931323", "2026-02-18 14:22:31", "{0} Active Virtual Users configured",
   "TEST RESULT : System achieved {1} NOPM from 20000 PostgreSQL TPM"
@@ -220,6 +225,11 @@ SPEEDTEST = " 100 - 500 INSERTs into table......................    0.081s\n    
         (REMARKED, "with the patch", "r", "iops", 1200),
         (SET_BETWEEN, "before echo 1 > /sys/block/sdb/queue/nomerges", DD, "elapsed_s", 0.5),
         (SET_BETWEEN, "echo 1 > /sys/block/sdb/queue/nomerges", DD, "elapsed_s", 0.25),
+        ("- ext4:  1.5 GB/s -> 1.75 GB/s\n- xfs:   1.25 GB/s -> 2.0 GB/s\n", "after", "xfs", "rate_bytes_per_s", 2e9),
+        ("| disk | 4k randread |\n|---|---|\n| a | 812k ± 4k IOPS |\n", "a", "table", "read.iops", 812e3),
+        ("Random write:\n  Disk A .... 21,300 IOPS\n  Disk B ....    410 IOPS\n", "Disk A", "list", "iops", 21300),
+        ("Result: 421k IOPS, 1644 MiB/s, avg lat 75.5 us, p99 112 us\n", "run", "Result", "latency_ns_mean", 75.5 * US),
+        (DEVICE_LAST, "run", "iostat sdb", "read.iops", 820),
         ("p99.9 latency 9.8ms -> 4.1ms, reads 2.4GB/s -> 2.9GB/s", "after", "list", "latency_ns_p999", 4.1 * MS),
         (TIMES, "run", "hammerdb", "neword/latency_ns_p99", 14.5 * MS),
         (TIMES, "run", "hammerdb", "payment/latency_ns_mean", 3.5 * MS),

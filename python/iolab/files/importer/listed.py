@@ -36,7 +36,8 @@ from iolab.files.importer.source import Line, Source
 from iolab.files.importer.titles import NUMBERED_ROUND, without_markup
 from iolab.files.importer.unread import RANGE
 
-LINES_MIN = 2
+LINES_MIN, METRICS_MIN = 2, 3
+"""Lines, or the metrics of a single one, that make a list. Chosen."""
 LINE_QUOTED_MAX = 60
 ALIKE, ALIKE_MIN = 1.05, 3
 """Figures behind a label that differ by no more, and are so many, are runs. Chosen: conditions differ by more."""
@@ -44,7 +45,7 @@ OF_NO_NAME = "list"
 _LINE = re.compile(
     r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d]"
     r"(?:[^:=|*`]|(?<=\w)=(?=[A-Za-z][\w.-]*+[:;\s]|\w++:\s)){1,100}?)[*_`]{0,2}\s*+"
-    r"(?:[:=]|(?<=\s)(?:--|[\u2013\u2014])(?=\s))\s*+[*_`]{0,2}"
+    r"(?:[:=]|(?<=\s)(?:--|[\u2013\u2014]|\.{3,20}+)(?=\s))\s*+[*_`]{0,2}"
     r"(?:(?:avg|average|mean)\.? )?(?P<figure>~?\d[^:=|*_`]{0,60}?)"
     r"(?P<each>\s+per\s+(?:core|cpu|thread|device|drive|disk|job|node|queue))?"
     r"[*_`]{0,2}(?:\s+(?:[^\w\s(]{1,20}+|<-+ [^:=|]{1,60}))?(?:\s+\((?P<inside>[^()]{1,80})\))?[.,;]?\s*+$",
@@ -548,7 +549,9 @@ def _quoted(text: str) -> str:
 
 def _recognises(source: Source) -> bool:
     lines = source.text_lines
-    return sum(map(bool, map(entries, lines))) >= LINES_MIN and not any(map(_OF_FIO.match, lines))
+    said = [{(one.op, one.metric) for one in entries(line)} for line in lines]
+    is_list = sum(map(bool, said)) >= LINES_MIN or max(map(len, said), default=0) >= METRICS_MIN
+    return is_list and not any(map(_OF_FIO.match, lines))
 
 
 FORMAT = Format(

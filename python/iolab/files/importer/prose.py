@@ -63,7 +63,7 @@ _SIGN = re.compile(r"\bfrom\s|->|=>|→|\b(?:vs|versus|against|compared|was|prev
 _FILLER = re.compile(
     r"\b(?:the|up|down|an?|is|are|was|were|be|been|has|have|can|will|by|in|of|on|for|this|that|it|its|which|and|we|i|see|saw|patch"
     r"|commit|change|with|performance|results?|shows?|showed|about|significantly|slightly|also|now|then|nearly|almost|over"
-    r"|roughly|around|does|do|get|got|gets|reach\w*|fine|though|here|there)\b|~?\d[\d.]*+ ?%",
+    r"|roughly|around|does|do|get|got|gets|reach\w*|fine|though|here|there|while)\b|~?\d[\d.]*+ ?%",
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"\A\s*(?:[-*+•]+|\d{1,2}[.)])\s+")
@@ -189,7 +189,7 @@ def _unit_of(found: re.Match[str]) -> str:
 
 
 def _label(found: re.Match[str]) -> str:
-    what = _VERB_LAST.sub("", found["what"])
+    what = _VERB_LAST.sub("", found["what"]).rstrip()
     label = re.split(r"[,:(]\s", what)[-1] if ":" not in what[-2:] else what
     return f"{label} {(found['object'] or '').strip(' ,')}"
 
