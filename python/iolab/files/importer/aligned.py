@@ -206,7 +206,7 @@ def _header(line: Line) -> list[str]:
         or all(_PERCENTILE.fullmatch(cell) for cell in cells)
         or (line.text[:1].isspace() and all(map(_KERNEL.fullmatch, cells)))
     )
-    is_entry = bool(_ENTRY.match(line.text))
+    is_entry = bool(_ENTRY.match(line.text)) or any(cell.count("[") != cell.count("]") for cell in cells)
     goes_on = any(map(_GOES_ON.match, cells[1:]))
     is_labelled = 0 < len(cells) <= COLUMNS_MIN and (": " in cells[0] or cells[0].endswith(":"))
     if is_title or is_entry or is_labelled or goes_on or columns < COLUMNS_MIN or (has_figures and not are_names):

@@ -460,7 +460,7 @@ def _parse(source: Source, results: Results) -> None:
             elif re.fullmatch(NUMBERED_ROUND, name):
                 name = OF_NO_NAME
             if line.number in heads:
-                head = heads[line.number].text.strip(" -*\u2022+`")
+                head = re.sub(r"[*`]", "", heads[line.number].text).strip(" -\u2022+")
                 name = head if name == OF_NO_NAME else f"{head} {name}"
             setting = entry.setting or stated or source.stem_without_round
             known = (row for row in table.rows if (row.setting, row.workload) == (setting, name))
