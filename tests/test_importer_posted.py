@@ -84,7 +84,11 @@ def test_only_the_part_of_a_mail_that_is_encoded_is_decoded() -> None:
     ]
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp", "Zs", "Cs"]), max_size=99)))
+_PRINTED = st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp", "Zs", "Cs"], exclude_characters="\uff1a")
+"""Less the wide colon, which is read as a plain one."""
+
+
+@given(st.lists(st.text(_PRINTED, max_size=99)))
 def test_encoded_lines_come_back(lines: list[str]) -> None:
     text = encoded("".join(f"x{line}x\n" for line in lines))
     header = "Content-Transfer-Encoding: quoted-printable"
