@@ -265,7 +265,7 @@ MEMTIER = figures_format(
     otherwise=(_MEMTIER_COLUMNS + "Latency", _memtier("mean")),
 )
 
-_REDIS_RATE = rf"{amount('rate')} requests per second"
+_REDIS_RATE = rf"{amount('rate')}\s++requests per second"
 REDIS = figures_format(
     "redis-benchmark",
     "redis-benchmark's report, also with -q: requests per second and latencies of each command",
@@ -277,7 +277,7 @@ REDIS = figures_format(
     rules=[
         rule(r"={3,} (?P<workload>\S.{0,60}?) ={3,}\s*+$", begins=True),
         rule(
-            rf"{amount('count')} requests completed in {amount('time')} seconds", count=of("ops"), time=of("elapsed_s")
+            rf"{amount('count')}\s++requests completed in {amount('time')} seconds", count=of("ops"), time=of("elapsed_s")
         ),
         rule(rf"(?:throughput summary: )?{_REDIS_RATE}\s*+$", rate=of("operations_per_s")),
         rule(
@@ -318,7 +318,7 @@ CASSANDRA_STRESS = figures_format(
     ],
 )
 
-_KAFKA = rf"{amount('count')} records sent, {amount('records')} records/sec \({amount('rate')} MB/sec\), "
+_KAFKA = rf"{amount('count')}\s++records sent, {amount('records')} records/sec \({amount('rate')} MB/sec\), "
 KAFKA = figures_format(
     "kafka-producer",
     "kafka-producer-perf-test's last line: records and bytes per second, and latencies",

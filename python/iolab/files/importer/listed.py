@@ -202,7 +202,7 @@ def _parts(text: str) -> list[Entry | None]:
         return [one and one._replace(setting=" ".join(led["lead"].split())) for one in _parts(led["rest"])]
     found = _LINE.match(text)
     if found is None:
-        return [*_statistics(text)] or [*_pairs(text)] or _assigned(text) or _settings(text) or [*_alone(text)]
+        return [*_statistics(text)] or [*_pairs(text)] or [*_assigned(text)] or [*_settings(text)] or [*_alone(text)]
     whole = found["label"].strip()
     name = dotted(whole)
     label = name.what if name else whole if " " in whole else whole.replace("_", " ")
