@@ -277,7 +277,9 @@ REDIS = figures_format(
     rules=[
         rule(r"={3,} (?P<workload>\S.{0,60}?) ={3,}\s*+$", begins=True),
         rule(
-            rf"{amount('count')}\s++requests completed in {amount('time')} seconds", count=of("ops"), time=of("elapsed_s")
+            rf"{amount('count')}\s++requests completed in {amount('time')} seconds",
+            count=of("ops"),
+            time=of("elapsed_s"),
         ),
         rule(rf"(?:throughput summary: )?{_REDIS_RATE}\s*+$", rate=of("operations_per_s")),
         rule(
