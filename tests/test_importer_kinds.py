@@ -326,11 +326,6 @@ def test_a_line_that_repeats_the_heading_leaves_the_first_column(tmp_path: Path)
             "2 columns of figures without a name",
             "CSV file",
         ),
-        (
-            "6000 requests completed in 9.5 seconds\n\n89.9% <= 1 milliseconds\n99.1% <= 3 milliseconds\n",
-            "redis",
-            "CSV",
-        ),
         ("poll interval: 10 ms\nI/O timeout: 30 ms\n", "unrecognised", "CSV file"),
         (COCKROACH.replace("ops(total)", "ops/sec(inst)").replace("_elapsed", "   _elapsed"), "progress", "at its end"),
         (
@@ -351,8 +346,6 @@ def test_a_line_that_repeats_the_heading_leaves_the_first_column(tmp_path: Path)
             "-lv",
         ),
         (" Task        |   Runtime ms  | Switches |\n a:7   |  12.5 ms | 90 | avg:  0.5 ms |\n", "perf sched", "CSV"),
-        ('TRANSACTION RESPONSE TIMES\n{\n "NEWORD": {\n  "avg_ms": "2.5"\n', "HammerDB", "TEST RESULT"),
-        ("I got:\n\nkernel,IOPS\n6.1,900\n6.2,950\n\nas CSV.\n", "lines 3 to 5 are a CSV table", "sed -n 3,5p"),
     ],
 )
 def test_what_is_refused_says_why_and_the_way_out(tmp_path: Path, text: str, what: str, remedy: str) -> None:

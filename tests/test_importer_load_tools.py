@@ -65,7 +65,7 @@ MIB = 2**20
         ("ioping-1.3.txt", "ioping[4,096 bytes]", "read/latency_ns_max", 17.3e6),
         ("ioping-1.3.txt", "ioping[4,096 bytes]", "written/rate_bytes_per_s", 2.44 * MIB),
         ("ioping-1.3.txt", "ioping[4,096 bytes]", "written/bytes", 196 * 1024),
-        ("hammerdb.txt", "hammerdb", "new_orders_per_min", 12345),
+        ("hammerdb.txt", "hammerdb 2 Active Virtual Users", "new_orders_per_min", 12345),
         ("diskspd.txt", "diskspd", "read.latency_ns_p999", 1.5e6),
         ("diskspd.txt", "diskspd", "write.rate_bytes_per_s", 9.77 * MIB),
         ("diskspd.xml", "diskspd", "read.iops", 7500),

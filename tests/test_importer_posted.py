@@ -84,7 +84,11 @@ def test_only_the_part_of_a_mail_that_is_encoded_is_decoded() -> None:
     ]
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp", "Zs", "Cs"]), max_size=99)))
+_PRINTED = st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp", "Zs", "Cs"], exclude_characters="\uff1a")
+"""Less the wide colon, which is read as a plain one."""
+
+
+@given(st.lists(st.text(_PRINTED, max_size=99)))
 def test_encoded_lines_come_back(lines: list[str]) -> None:
     text = encoded("".join(f"x{line}x\n" for line in lines))
     header = "Content-Transfer-Encoding: quoted-printable"
@@ -98,9 +102,11 @@ def test_times_of_a_table_are_no_log(tmp_path: Path) -> None:
     assert open_run(path).metrics.height
 
 
-def test_a_table_in_a_log_is_refused_with_the_way_out(tmp_path: Path) -> None:
+def test_a_table_in_a_log_is_read_if_it_is_short(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("".join(f"web-1  | {line}\n" for line in ("setting,iops", *("a,1",) * 3, *("b,2",) * 3)))
+    assert value(open_run(path), "b", "log", "iops", round=2) == 2
+    path.write_text("".join(f"web-1  | {line}\n" for line in ("setting,iops", *("a,1",) * 19_999)))
     with pytest.raises(InputError, match=r"stands in a log or a mail.*take off what is before each line"):
         open_run(path)
 

@@ -6,7 +6,7 @@ import re
 
 AMOUNTS = frozenset(
     (
-        *("qd", "qdepth", "depth", "iodepth", "queuedepth", "bs", "blocksize", "recordsize", "reclen"),
+        *("qd", "qdepth", "depth", "iodepth", "queuedepth", "bs", "bsize", "blocksize", "recordsize", "reclen"),
         *("requestsize", "iosize", "accesssize", "transfersize", "xfersize", "chunksize", "stripesize"),
         *("size", "filesize", "threads", "numthreads", "jobs", "numjobs", "njobs", "clients", "processes", "procs"),
         *("concurrency", "workers", "rwmixread", "readahead", "readaheadkb", "ra"),
@@ -16,7 +16,9 @@ AMOUNTS = frozenset(
 )
 """In lower case, less spaces, signs and units."""
 
-BLOCK_SIZES = frozenset(("bs", "blocksize", "recordsize", "reclen", "requestsize", "iosize", "objectsize", "size"))
+BLOCK_SIZES = frozenset(
+    ("bs", "bsize", "blocksize", "recordsize", "reclen", "requestsize", "iosize", "objectsize", "size")
+)
 """Those of one operation; `size` alone is what names such as `4k` and `64k` vary."""
 
 SIZE = re.compile(r"(?P<count>\d{1,12}+)(?P<unit>[kKmMgGtT])(?:i?B)?")

@@ -22,11 +22,11 @@ from iolab.files.importer.columns import (
 from iolab.files.importer.durations import seconds
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_lines
-from iolab.files.importer.quantity_cell import NAME_OF_SPREAD, quantities, several, without_spread
+from iolab.files.importer.quantity_cell import NAME_OF_SPREAD, quantities, quantity, several, without_spread
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.text import ABSENT, QUOTED_MAX
-from iolab.files.importer.text_table import STATISTIC, add
+from iolab.files.importer.text_table import add
 
 CONTEXT_LINES = 3
 HEADING_LINES_MAX = 2
@@ -47,6 +47,7 @@ _GOES_ON = re.compile(r"(?:and|or|of|to|with|the)\b")
 """A sentence that has two spaces somewhere."""
 _KERNEL = re.compile(r"[2-7]\.\d{1,2}(?:\.\d{1,3})?(?:-\w+)?")
 """A version that is called like a figure, in a line of nothing else."""
+_PERCENTILE = re.compile(r"p?\d\d(?:\.\d{1,4})?(?:%|th)?|min|avg|mean|max|median", re.IGNORECASE)
 _WORD = re.compile(r"(?<!\S)[-+~]?\d[\d.,]*+ (?:[kKMGT]?i?B/s(?:ec)?|[nmuµ]?s|[kM]?IOPS|ops/s(?:ec)?)(?!\S)|\S+")
 """A figure with its unit is one."""
 _NAMED_ROW = re.compile(r"(?P<name>\S[^:]{0,100}):\s+(?P<figures>\d\S*(?:\s+\d\S*)*)$")
@@ -109,6 +110,8 @@ class _Found:
             cells = [" ".join(named["name"].split()), *figures]
         if not self.rows and not self.header[0] and len(cells) == len(self.header) - 1:
             self.header = self.header[1:]
+        if len(cells) == len(self.header) + 1 and _is_unit(cells[-1]):
+            cells = [cells[0], *(f"{cell} {cells[-1]}" for cell in cells[1:-1])]
         if len(cells) == len(self.header) - 1 > COLUMNS_MIN and is_change(self.header[-1]):
             cells.append("-")  # Of the row that the others are compared with.
         if not self.rows and not COLUMNS_MIN <= len(cells) == len(self.header):
@@ -134,6 +137,11 @@ class _Found:
 
 def _cells(text: str) -> list[str]:
     return [cell for cell in _GAP.split(text.strip()) if cell]
+
+
+def _is_unit(cell: str) -> bool:
+    one = None if cell[:1].isdigit() else quantity(f"1 {cell}")
+    return one is not None and one.metric is not None
 
 
 def _figures(cells: list[str]) -> bool:
@@ -195,11 +203,13 @@ def _header(line: Line) -> list[str]:
         are_counts(cells[1:])
         or are_sizes(cells[1:])
         or are_sizes(cells)
+        or all(_PERCENTILE.fullmatch(cell) for cell in cells)
         or (line.text[:1].isspace() and all(map(_KERNEL.fullmatch, cells)))
     )
-    is_entry = bool(_ENTRY.match(line.text))
+    is_entry = bool(_ENTRY.match(line.text)) or any(cell.count("[") != cell.count("]") for cell in cells)
     goes_on = any(map(_GOES_ON.match, cells[1:]))
-    if is_title or is_entry or goes_on or columns < COLUMNS_MIN or (has_figures and not are_names):
+    is_labelled = 0 < len(cells) <= COLUMNS_MIN and (": " in cells[0] or cells[0].endswith(":"))
+    if is_title or is_entry or is_labelled or goes_on or columns < COLUMNS_MIN or (has_figures and not are_names):
         return []
     return cells if line.text[:1].strip() else ["", *cells]
 
@@ -215,7 +225,7 @@ def _of_results(found: _Found) -> bool:
 def _parse(source: Source, results: Results) -> None:
     for found in filter(_of_results, _tables(source.lines(results.problem))):
         header = found.header
-        if not any(map(OF_RESULT.search, header)) or all(map(STATISTIC.fullmatch, header[1:])):
+        if not any(map(OF_RESULT.search, header)) or all(map(_PERCENTILE.fullmatch, header[1:])):
             what = next(filter(None, map(stated_in, found.context)), "")
             shares = {place for row in found.rows for place, cell in enumerate(row) if cell.endswith("%")}
             header = [

@@ -57,7 +57,7 @@ _FILLER = re.compile(
 )
 
 
-_EXPECTED = re.compile(
+EXPECTED = re.compile(
     r"\b(?:should|rated|spec(?:s|ification\w*)?|advertis\w*|expect\w*|theoretical\w*|up to|claim\w*|limit\w*"
     r"|supposed|hop(?:e|ing)|wants?|needs?|targets?|requir\w*|would|could|capable|capped|throttle\w*)\b",
     re.IGNORECASE,
@@ -106,7 +106,7 @@ def stated_in(paragraph: str) -> list[Stated]:
 
 
 def _of_sentence(text: str) -> Iterator[Stated]:
-    if _EXPECTED.search(text):
+    if EXPECTED.search(text):
         return
     tokens = _tokens(text)
     for kind in _KINDS:

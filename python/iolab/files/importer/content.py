@@ -69,6 +69,15 @@ def name_unpacked(name: str) -> str:
 
 
 @lru_cache(maxsize=KEPT)
+def content_with(text: str) -> Content:
+    """Content that is this text."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the last reference to it
+    file.write(text.encode())
+    file.flush()
+    return Content(Path(f"/proc/self/fd/{file.fileno()}"), file)
+
+
+@lru_cache(maxsize=KEPT)
 def _copied(path: Path, modified_ns: int, size: int) -> Content:
     """`modified_ns` and `size` are of the file, so that a changed one is read again."""
     file = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the last reference to it

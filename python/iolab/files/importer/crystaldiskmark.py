@@ -20,7 +20,7 @@ _SECTION = re.compile(r"\s*+\[(?P<op>Read|Write|Mix)[^\]]{0,20}+\](?: Read \d++%
 _BANNER = re.compile(r"\s*+(?:Crystal|K)DiskMark\b")
 _TEST = re.compile(
     r"\s*+(?P<pattern>SEQ|RND|Seq(?:uential)?|Random)\s(?P<words>[\w ]{0,30}?)\s*+"
-    r"(?:\((?P<depths>(?:Q\s*+=\s*+\d++\s*+,?\s*+)?(?:T\s*+=\s*+\d++)?)\))?\s*+:\s++"
+    r"(?:\((?P<depths>(?:QD?\s*+=\s*+\d++\s*+,?\s*+)?(?:T\s*+=\s*+\d++)?)\))?\s*+:\s++"
     r"(?P<rate>\d[\d.,]*+) MB/s(?P<rest>.*)$"
 )
 _REST = re.compile(r"\s*+(?:\[\s*+(?P<iops>\d[\d.,]*+)\s*+IOPS\]\s*+)?+(?:<\s*+(?P<us>\d[\d.,]*+)\s*+[uµμ]s>\s*+)?+$")
@@ -45,6 +45,7 @@ class _Reader:
                 self.table, self.op, self.waiting = None, None, line.number
             elif test := _TEST.match(line.text):
                 self.waiting = 0
+                self.results.lines_read.add(line.number)
                 self._test(line.number, test)
         if self.waiting:
             self.results.problem("the tests that belong below this line are not in the text", self.waiting)
@@ -78,7 +79,7 @@ def _name(pattern: str, words: str, depths: str) -> str:
     kind = "random" if pattern.upper().startswith("R") else "sequential"
     size = _SIZE.search(words)
     parts = [kind, *((f"{size['n']} {size['unit']}",) if size else ())]
-    return " ".join([*parts, *re.sub(r"[\s,]", "", depths.replace("T", " T")).replace("T", " T").split()])
+    return " ".join([*parts, *re.sub(r"[\s,]", "", depths).replace("QD", "Q").replace("T", " T").split()])
 
 
 def _recognises(source: Source) -> bool:
@@ -96,4 +97,5 @@ FORMAT = Format(
     parse=lambda source, results: _Reader(source, results).read(),
     words=("CrystalDiskMark", "KDiskMark", "Sequential", "Random", "MB/s", "IOPS]"),
     titled=True,
+    marks=True,
 )

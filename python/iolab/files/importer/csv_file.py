@@ -61,7 +61,7 @@ def _parse(source: Source, results: Results) -> None:
 
 
 def _add(found: Sequence[Group], layout: Layout, source: Source, results: Results) -> None:
-    table = results.table(1)
+    table = results.table(source.first_line)
     names = _meanings(layout)
     keys = layout.keys
     # A file that is one setting among several measured the same as the others, whatever it is called.

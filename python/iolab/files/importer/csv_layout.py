@@ -23,7 +23,7 @@ SETTING = (
     *("setting", "kernel", "variant", "config", "configuration", "scheduler", "identifier", "version", "label"),
     "command",
 )
-WORKLOAD = ("workload", "benchmark", "test", "job", "case", "stage", "item")
+WORKLOAD = ("workload", "benchmark", "test", "job", "case", "stage", "item", "operation", "function", "query")
 ROUND = (
     *("round", "run", "iteration", "iter", "repeat", "rep", "trial", "attempt", "pass", "loop"),
     *("lauf", "durchlauf", "durchgang", "messung", "essai"),
@@ -98,6 +98,8 @@ def layout_of(source: Source) -> Layout:
             "its lines are labels with figures", where=source.name, remedy="expected a table with a header"
         )
     whole = [row for row in body if len(row) == len(names) and [entry.strip() for entry in row] != names]
+    if any(len(name.split()) > NAME_WORDS_MAX and has_unit(name) for name in names):
+        raise InputError("its first line is a sentence", where=source.name, remedy="expected a table with a header")
     names = _named(source, names, whole)
     if not whole or 2 * len(whole) < len(body):
         raise InputError(
@@ -173,6 +175,7 @@ def is_table(source: Source) -> bool:
     lines = [_THOUSANDS.sub("", line) if _LETTER.search(line) else line for line in islice(written, 3)]
     return (
         len(lines) > 1
+        and not (len(lines) == 2 and lines[0].rstrip()[-1] in SEPARATORS)
         and not has_unit(lines[0])
         and not lines[0].rstrip().endswith(":")
         and not all(map(_LABELLED.match, lines))

@@ -38,7 +38,7 @@ def _parse(source: Source, results: Results) -> None:
     kept = [place for place in range(len(names)) if place not in texts or names[place].lower() in ("unit", "units")]
     label = [" ".join([row[0], *(row[place] for place in sorted(texts - set(kept)))]).strip() for row in whole]
     table = [[name, *(row[place] for place in kept[1:])] for name, row in zip(label, whole, strict=True)]
-    add(results.table(1), [names[place] for place in kept], table, source, results)
+    add(results.table(source.first_line), [names[place] for place in kept], table, source, results)
 
 
 def _is_figure(entry: str) -> bool:

@@ -101,7 +101,7 @@ def _parse(source: Source, results: Results) -> None:
     cases = setting if metric is None and len(of_all) > 1 and not any(map(_says_metric, of_all)) else None
     if cases is not None and not all(OF_TEST.search(row[cases]) for row in rows):
         cases = None
-    table = results.table(1)
+    table = results.table(source.first_line)
     for place in sorted(layout.rounds, key=lambda place: layout.rounds[place]):
         of_columns = layout.rounds[place][1]
         for row in rows if cases is not None else ():

@@ -1,5 +1,5 @@
 """Load generators of databases: db_bench, HammerDB, BenchmarkSQL, cockroach workload, bbolt's bench, etcdctl's check,
-YCSB, mongo-perf, memtier_benchmark."""
+YCSB, mongo-perf, memtier_benchmark, redis-benchmark, cassandra-stress, Kafka's producer test."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ DB_BENCH = figures_format(
 HAMMERDB = figures_format(
     "hammerdb",
     "HammerDB's results: new orders and transactions per minute, latencies of its procedures",
-    recognised_by=r".{0,60}?TEST RESULT : System achieved",
+    recognised_by=r".{0,160}?TEST RESULT : System achieved|\"ratio_pct\": |TRANSACTION RESPONSE TIMES",
     words=("TEST RESULT", "System achieved", "NOPM", "TPM", "Vuser"),
     titled=True,
     rules=[
         rule(
-            rf".{{0,60}}?TEST RESULT : System achieved {figures}",
+            rf".{{0,160}}?TEST RESULT : System achieved {figures}",
             begins=True,
             new=of("new_orders_per_min"),
             all=of("transactions_per_min"),
@@ -72,7 +72,8 @@ HAMMERDB = figures_format(
         )
     ]
     + [
-        rule(r"(?:>++ )?PROC: (?P<phase>\w++)", opens=True),
+        rule(r".{0,100}?(?P<workload>\d{1,6} Active Virtual Users) configured", begins=True),
+        rule(r"(?:>++ )?(?:PROC: |(?=\"\w++\": \{)\")(?P<phase>\w++)", opens=True),
         rule(
             rf"CALLS: {amount('count')}\s++MIN: {amount('min')}ms\s++AVG: {amount('mean')}ms\s++"
             rf"MAX: {amount('max')}ms",
@@ -82,6 +83,19 @@ HAMMERDB = figures_format(
         rule(
             r"\s++".join(f"{name.upper()}: {amount(name)}ms" for name in ("p99", "p95", "p50")),
             **{name: of(f"latency_ns_{name}", MS) for name in ("p99", "p95", "p50")},
+        ),
+        # The same as JSON.
+        rule(rf"\"calls\": \"?{amount('count')}\"?,?\s*+$", count=of("ops")),
+        *(
+            rule(rf"\"{key}_ms\": \"?{amount('time')}\"?,?\s*+$", time=of(f"latency_ns_{name}", MS))
+            for key, name in (
+                ("min", "min"),
+                ("avg", "mean"),
+                ("max", "max"),
+                ("p50", "p50"),
+                ("p95", "p95"),
+                ("p99", "p99"),
+            )
         ),
     ],
 )
@@ -104,7 +118,7 @@ _COCKROACH_LATENCIES = {name: of(f"latency_ns_{name}", MS) for name in ("mean", 
 COCKROACH = figures_format(
     "cockroach",
     "cockroach workload's results: rate and latencies of each operation, and of all together; tpmC of its TPC-C",
-    recognised_by=r"_elapsed_++(?:errors_++ops\(total\)|tpmC)_",
+    recognised_by=r"_elapsed_++(?:errors_++ops\(total\)|tpmC|ops/sec\(cum\))_",
     words=("_elapsed___errors", "ops/sec(cum)", "pMax(ms)", "tpmC"),
     titled=True,
     cut=r"[\d.]++s(?:\s++[\d.]++){1,7}\s*+$",
@@ -114,6 +128,14 @@ COCKROACH = figures_format(
             + r"\s++".join(map(amount, ("mean", "p50", "p95", "p99", "max")))
             + r"(?:\s++(?P<phase>[\w-]++))?\s*+$",
             count=of("ops"),
+            rate=of("operations_per_s"),
+            **{name: _COCKROACH_LATENCIES[name] for name in ("mean", "p50", "p95", "p99", "max")},
+        ),
+        # Of pebble's bench, which states amplifications behind.
+        rule(
+            r"[\d.]++s\s++(?P<rate>\d++\.\d++)\s++"
+            + r"\s++".join(map(amount, ("mean", "p50", "p95", "p99", "max")))
+            + r"(?:\s++[\d.]++){0,3}\s*+$",
             rate=of("operations_per_s"),
             **{name: _COCKROACH_LATENCIES[name] for name in ("mean", "p50", "p95", "p99", "max")},
         ),
@@ -243,4 +265,84 @@ MEMTIER = figures_format(
     otherwise=(_MEMTIER_COLUMNS + "Latency", _memtier("mean")),
 )
 
-FORMATS = (DB_BENCH, HAMMERDB, BENCHMARKSQL, MEMTIER, YCSB, MONGO_PERF, ETCDCTL, BBOLT, COCKROACH)
+_REDIS_RATE = rf"{amount('rate')}\s++requests per second"
+REDIS = figures_format(
+    "redis-benchmark",
+    "redis-benchmark's report, also with -q: requests per second and latencies of each command",
+    recognised_by=r"\d++ requests completed in [\d.]++ seconds|throughput summary: \d"
+    r"|[A-Z][A-Z_\d]+(?: \([^()]*\)){0,2}: [\d.]++ requests per second",
+    words=("requests per second", "requests completed in", "parallel clients", "throughput summary"),
+    titled=True,
+    repeats=r"\d{1,3}(?:\.\d++)?% <= [\d.]++ milliseconds",
+    rules=[
+        rule(r"={3,} (?P<workload>\S.{0,60}?) ={3,}\s*+$", begins=True),
+        rule(
+            rf"{amount('count')}\s++requests completed in {amount('time')} seconds",
+            count=of("ops"),
+            time=of("elapsed_s"),
+        ),
+        rule(rf"(?:throughput summary: )?{_REDIS_RATE}\s*+$", rate=of("operations_per_s")),
+        rule(
+            rf"(?P<workload>[A-Z][A-Z_\d]+(?: \([^()]*\)){{0,2}}): {_REDIS_RATE}(?:, p50={amount('p50')} msec)?",
+            rate=of("operations_per_s"),
+            p50=of("latency_ns_p50", MS),
+            absent="not printed by this version",
+        ),
+        rule(
+            r"\s++".join(map(positive, ("mean", "min", "p50", "p95", "p99", "max"))) + r"\s*+$",
+            absent=TOO_SHORT,
+            **{name: of(f"latency_ns_{name}", MS) for name in ("mean", "min", "p50", "p95", "p99", "max")},
+        ),
+    ],
+)
+
+CASSANDRA_STRESS = figures_format(
+    "cassandra-stress",
+    "cassandra-stress' results: operations per second and latencies of all, which it repeats for each operation",
+    recognised_by=r"[Oo]p rate\s++:\s++[\d,]++(?: op/s)?\s++\[",
+    words=("Op rate", "Partition rate", "Row rate", "Latency 99th percentile", "Total operation time"),
+    titled=True,
+    whole={"operations_per_s": "Op rate", "latency_ns_mean": "Latency mean"},
+    repeats=r"(?:Partition|Row) rate\s|total,|[A-Z]+,\s",
+    rules=[
+        rule(r"Results:\s*+$", begins=True),
+        rule(rf"[Oo]p rate\s++:\s++{amount('rate')}", rate=of("operations_per_s")),
+        *(
+            rule(rf"[Ll]atency {what}\s++:\s++{amount('time')}(?: ms)?\s", time=of(f"latency_ns_{name}", MS))
+            for what, name in (
+                *(("mean", "mean"), ("median", "p50"), ("95th percentile", "p95"), ("99th percentile", "p99")),
+                *((r"99\.9th percentile", "p999"), ("max", "max")),
+            )
+        ),
+        rule(rf"Total partitions\s++:\s++{amount('count')}", count=of("partitions")),
+        rule(rf"Total errors\s++:\s++{amount('count')}", count=of("errors")),
+        rule(r"Total operation time\s++:\s++(?P<time>\d++:\d\d:\d\d)", time=of("elapsed_s")),
+    ],
+)
+
+_KAFKA = rf"{amount('count')}\s++records sent, {amount('records')} records/sec \({amount('rate')} MB/sec\), "
+KAFKA = figures_format(
+    "kafka-producer",
+    "kafka-producer-perf-test's last line: records and bytes per second, and latencies",
+    recognised_by=r"\d++ records sent, [\d.]++ records/sec .*\b99th",
+    words=("records sent", "records/sec", "ms avg latency", "ms 99th"),
+    titled=True,
+    repeats=r"\d++ records sent, (?!.*\b99th)",
+    rules=[
+        # It divides by 2^20 (ProducerPerformance.java).
+        rule(
+            rf"{_KAFKA}{amount('mean')} ms avg latency, {amount('max')} ms max latency, {amount('p50')} ms 50th, "
+            rf"{amount('p95')} ms 95th, {amount('p99')} ms 99th, {amount('p999')} ms 99\.9th",
+            begins=True,
+            count=of("ops"),
+            records=of("operations_per_s"),
+            rate=of("rate_bytes_per_s", MIB),
+            **{name: of(f"latency_ns_{name}", MS) for name in ("mean", "max", "p50", "p95", "p99", "p999")},
+        ),
+    ],
+)
+
+FORMATS = (
+    *(DB_BENCH, HAMMERDB, BENCHMARKSQL, MEMTIER, YCSB, MONGO_PERF, ETCDCTL, BBOLT, COCKROACH),
+    *(REDIS, CASSANDRA_STRESS, KAFKA),
+)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from iolab.base.plain_text import counted
 from iolab.base.strict_json import JsonObject
 from iolab.files.importer.results import Results
+from iolab.files.importer.shell_commands import OF_CHANGE
 from iolab.files.importer.titles import OF_ANY_RUN, TITLE_MAX, without_markup
 
 HEADING_MAX = 60
@@ -18,7 +19,7 @@ WHOLE = 1.1
 _OF_FIO = re.compile(
     r"\s++\S.*[:=|]|\.\.\.\s*+$|fio[-:_ ]|Starting \d|Jobs: \d|.*: Laying out|\s*+(?:READ|WRITE|TRIM|MIXED):"
     r"|\|\s|(?:[sc]?lat|bw|iops|sync|IO depths|submit|complete|latency|cpu|issued|errors|Run|Disk|fsync)\b.*[:=(]"
-    r"|[\[\]{}$#]$|\$\s|#\s(?=[a-z./])"
+    rf"|[\[\]{{}}$#]$|\$\s|(?!#\s+(?i:{OF_CHANGE})$)#\s(?=[a-z./])"
     r"|.*\bfio\b.*--|note: |hostname=|Client|Server|WARNING|Send |Accept|All clients|\S*@\S*[:~]"
 )
 _OF_MAIL = re.compile(

@@ -274,12 +274,12 @@ class _Reader:
             self.finish_run()
         elif found := _STARTING.match(text):
             self.started, self.started_at = self.started + int(found["count"]), line.number
-        elif (command := command_of(text)) and (sets(command) or _RUNS_FIO.search(command)):
+        elif command := command_of(text):
             self.finish_job()
             self.runs.close(None)
             if sets(command):
                 self.heading.name(command)
-            else:
+            elif _RUNS_FIO.search(command):
                 self.banners[_NO_NAME] = {name: value for name, value in _OPTION.findall(command) if name != "name"}
         elif found := _FAILED.match(text):
             self.failure = f"a job failed with error {found['error']} ({found['why'].strip()})"

@@ -17,6 +17,8 @@ from iolab.files.importer.columns import MEASURED, unit_in
 from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
 from iolab.files.importer.crystaldiskmark import FORMAT as CRYSTALDISKMARK
 from iolab.files.importer.csv_file import FORMAT as CSV_FILE
+from iolab.files.importer.csv_in_text import FORMAT as CSV_IN_TEXT
+from iolab.files.importer.csv_in_text import tables as tables_of_csv
 from iolab.files.importer.csv_metrics import FORMAT as CSV_METRICS
 from iolab.files.importer.csv_rounds import FORMAT as CSV_ROUNDS
 from iolab.files.importer.database_tools import FORMATS as DATABASE_TOOLS
@@ -78,7 +80,6 @@ from iolab.files.importer.unread import (
     UNREAD,
     UnreadFormat,
     lone_figures,
-    rows_of_csv,
     shape_of,
 )
 from iolab.files.importer.unread_figures import has_unit, into_csv, seen, shown
@@ -145,6 +146,7 @@ FORMATS: dict[str, Format] = {
         ALIGNED,
         LISTED,
         PROSE,
+        CSV_IN_TEXT,
         CSV_ROUNDS,
         CSV_METRICS,
         CSV_FILE,
@@ -152,7 +154,7 @@ FORMATS: dict[str, Format] = {
 }
 LOOKS_LIKE = "looks like"
 """How an error begins that says what a file is, and that it is not read."""
-OF_TEXT = (PROSE, LISTED, ALIGNED, BARS)
+OF_TEXT = (PROSE, LISTED, CSV_IN_TEXT, ALIGNED, BARS)
 """What people write themselves, the vaguest first: it gives way to whatever else stands in a text."""
 NEAREST_MAX = 3
 NAME_MIN = 5
@@ -202,11 +204,12 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
         return meant
     _refuse_nameless(source)
-    if rows := rows_of_csv(source.text_lines):
+    if rows := next(tables_of_csv(source), None):
+        first, last = rows[0].number, rows[-1].number
         raise InputError(
-            f"unrecognised format: lines {rows.start + 1} to {rows.stop} are a CSV table, and there are more lines",
+            f"unrecognised format: lines {first} to {last} are a CSV table whose names do not state what figures are",
             where=source.name,
-            remedy=f"give them alone: sed -n {rows.start + 1},{rows.stop}p FILE > table.csv",
+            remedy=f"give them alone: sed -n {first},{last}p FILE > table.csv",
         )
     near = ", ".join(_nearest(text))
     raise InputError(
@@ -236,6 +239,10 @@ def state_unread(source: Source, formats: Sequence[Format], results: Results) ->
     as mails; beside tools that print none, lines of a label and its figure."""
     if not source.is_short:
         return
+    if all(one.marks for one in formats):
+        for rows in tables_of_csv(source):
+            if not results.lines_read.intersection(line.number for line in rows):
+                results.problem("a CSV table that is not read: give it alone, in a file of its own", rows[0].number)
     lines = [line for line in source.lines(lambda what, line: None) if line.number not in results.lines_read]
     if not all(one.marks for one in formats):
         if any(one.has_labels and not one.marks for one in formats):

@@ -208,6 +208,8 @@ class _Reader(OutputReader):
         by_column = zip(self.columns, cells, strict=True)
         values = {column: value for column, value in by_column if value is not None}
         if self.is_last:
+            if values.keys() & self.waiting.get(name, {}).keys():
+                self.report()
             self.waiting.setdefault(name, {}).update(values)
         else:
             self.reports.add(name, values)

@@ -8,12 +8,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from iolab.base.plain_text import counted
 from iolab.domain import parameter
 from iolab.files.importer.columns import CHANGES, OF_RESULT, OF_TEST, SETTINGS
 from iolab.files.importer.csv_file import metric_of
+from iolab.files.importer.csv_layout import SETTING as SETTINGS_OF_CSV
 from iolab.files.importer.dotted import dotted, settings_in
 from iolab.files.importer.durations import in_seconds
 from iolab.files.importer.format import Format
@@ -34,7 +36,8 @@ from iolab.files.importer.source import Line, Source
 from iolab.files.importer.titles import NUMBERED_ROUND, without_markup
 from iolab.files.importer.unread import RANGE
 
-LINES_MIN = 2
+LINES_MIN, METRICS_MIN = 2, 3
+"""Lines, or the metrics of a single one, that make a list. Chosen."""
 LINE_QUOTED_MAX = 60
 ALIKE, ALIKE_MIN = 1.05, 3
 """Figures behind a label that differ by no more, and are so many, are runs. Chosen: conditions differ by more."""
@@ -42,10 +45,10 @@ OF_NO_NAME = "list"
 _LINE = re.compile(
     r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d]"
     r"(?:[^:=|*`]|(?<=\w)=(?=[A-Za-z][\w.-]*+[:;\s]|\w++:\s)){1,100}?)[*_`]{0,2}\s*+"
-    r"(?:[:=]|(?<=\s)(?:--|[\u2013\u2014])(?=\s))\s*+[*_`]{0,2}"
+    r"(?:[:=]|(?<=\s)(?:--|[\u2013\u2014]|\.{3,20}+)(?=\s))\s*+[*_`]{0,2}"
     r"(?:(?:avg|average|mean)\.? )?(?P<figure>~?\d[^:=|*_`]{0,60}?)"
     r"(?P<each>\s+per\s+(?:core|cpu|thread|device|drive|disk|job|node|queue))?"
-    r"[*_`]{0,2}(?:\s+(?:[^\w\s(]{1,20}+|<-+ [^:=|]{1,60}))?(?:\s+\([^()]{1,80}\))?[.,;]?\s*+$",
+    r"[*_`]{0,2}(?:\s+(?:[^\w\s(]{1,20}+|<-+ [^:=|]{1,60}))?(?:\s+\((?P<inside>[^()]{1,80})\))?[.,;]?\s*+$",
     re.IGNORECASE,
 )
 _LEAD = re.compile(
@@ -55,7 +58,7 @@ _LEAD = re.compile(
 )
 _LED = re.compile(r"\s{0,12}(?:[-*\u2022+] )?(?P<lead>\w[^:=;,|]{1,40}?):\s+(?P<rest>[A-Za-z][^:=|]{1,60}:\s+~?\d.*)")
 """`Before patch: mkdir: 3.1s 3.2s`."""
-_BETWEEN_PAIRS = re.compile(r"[;,]\s+|\s{2,}+(?=[A-Za-z])")
+_BETWEEN_PAIRS = re.compile(r"[;,]\s+|\s{2,}+(?=[A-Za-z]|\d[\d.,]*+ ?(?:[kKMG]?(?:iops|i?B/s)|\w{2,9}/s)\b)")
 _PAIR = re.compile(
     r"[*_`]{0,2}(?P<label>[A-Za-z][^:=;|*`]{0,60}?)[*_`]{0,2}(?:\s*+(?P<sign>[:=])|\s)\s*+[*_`]{0,2}"
     r"(?P<figure>~?\d[^:=;|*_`]{0,30}?)[*_`]{0,2}\.?\s*$"
@@ -75,7 +78,7 @@ _OF_WAYS = re.compile(
     r"\s{0,12}(?:[-*•+] )?(?P<lead>\w[^:=;,|*`]{0,60}?)(?:[:=]| -{1,2}| \u2013| \u2014)\s+(?P<ways>\S.{8,120})$"
 )
 _BETWEEN_WAYS = re.compile(r"[,;]\s+|\s+/\s+|\s+and\s+|\s+\|\s+")
-_WAY = r"(?:(?:seq\w*|rand\w*) )?(?:reads?|writes?)"
+_WAY = r"(?:(?:\d{1,4} ?[kKM]i?B? )?(?:seq\w*|rand\w*) |\d{1,4} ?[kKM]i?B? )?(?:reads?|writes?)"
 _A_WAY = re.compile(
     rf"(?P<before>{_WAY})?:? ?(?P<figure>~?\d[\d.,]{{0,20}} ?(?:[kM] ?)?[A-Za-z/]{{2,8}})(?: (?P<behind>{_WAY}))?",
     re.IGNORECASE,
@@ -140,15 +143,31 @@ _RUNS = re.compile(r"~?\d[\d.,]*+ ?(?P<unit>[A-Za-z\u00b5/]{1,8})(?:\s+~?\d[\d.,
 _BETWEEN_RUNS = re.compile(r"(?<=[A-Za-z])\s+(?=~?\d)")
 """`52.8s 52.8s`."""
 _BARE = re.compile(r"\d[\d.]*+(?:[kKM](?![A-Za-z]))?")
-_OF_REPETITIONS = re.compile(r"\b(?:runs?|rounds?|times|iterations?|trials|repeats|repetitions)\b", re.IGNORECASE)
+_OF_REPETITIONS = re.compile(
+    r"\b(?:runs?|rounds?|times|iterations?|trials|tries|attempts|repeats|repetitions)\b", re.IGNORECASE
+)
+_PERCENTILE = re.compile(r"p\d\d(?:\.\d+)?")
 _STATISTIC_ALONE = re.compile(STATISTIC, re.IGNORECASE)
 SETTING = re.compile(
     rf"{CHANGES}|{SETTINGS}|old|new|none"
     r"|(?:with(?:out)?|w/o?|before|after)(?: (?:this|the|these))?(?: (?:patch(?:es|set)?|change|series|fix))?"
-    r"|(?:linux[ -])?v?\d+\.\d+[\w.+-]*",
+    r"|(?:linux[ -])?v?\d+\.\d+(?!\d*[kMGT]i?[bB])[\w.+-]*",
     re.IGNORECASE,
 )
 """Labels that name what was changed, and not what was done. Chosen, as the words of repetitions are."""
+
+_WITH_SETTING = rf"(?:{SETTING.pattern})[ :=]{{1,3}}~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{{0,8}}(?=\W|$)"
+_OF_SETTINGS = re.compile(
+    r"\s{0,12}(?:[-*\u2022+] )?(?P<name>\w[^=|;]{1,60}?)(?::|\s{2,}+)\s*+"
+    rf"(?P<figures>(?:(?:,?\s++)?{_WITH_SETTING}){{2,}})\s*+$",
+    re.IGNORECASE,
+)
+_EACH_SETTING = re.compile(
+    rf"(?P<setting>{SETTING.pattern})[ :=]{{1,3}}(?P<figure>~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{{0,8}})(?=\W|$)",
+    re.IGNORECASE,
+)
+ASSIGNED_MIN = 3
+"""Of `kernel=6.8 p99=140us iops=11.9k`, the words that are enough. Chosen."""
 
 
 class Entry(NamedTuple):
@@ -183,11 +202,13 @@ def _parts(text: str) -> list[Entry | None]:
         return [one and one._replace(setting=" ".join(led["lead"].split())) for one in _parts(led["rest"])]
     found = _LINE.match(text)
     if found is None:
-        return [*_statistics(text)] or [*_pairs(text)] or [*_alone(text)]
+        return [*_statistics(text)] or [*_pairs(text)] or [*_assigned(text)] or [*_settings(text)] or [*_alone(text)]
     whole = found["label"].strip()
     name = dotted(whole)
     label = name.what if name else whole if " " in whole else whole.replace("_", " ")
     figure = found["figure"].strip()
+    if found["inside"] and len(quantities(both := f"{figure} ({found['inside']})")) > 1:
+        figure = both
     if way := _WAY_WITHIN.fullmatch(figure):
         label, figure = f"{label} {way['way']}", f"{way['number']} {way['unit']}"
     between = _BETWEEN_RUNS if _RUNS.fullmatch(figure) else _AMONG
@@ -207,8 +228,8 @@ def _parts(text: str) -> list[Entry | None]:
         if not any(entries) and len(times) == len(figures):
             return [Entry(of, "all", "time_ns", time, label) for time in times]
     if not any(entries) and None not in figures:
-        return [None if one is None else _time(label, one) for one in figures]
-    return entries if any(entries) else [*_ways(text)] or entries
+        return [None if one is None else time_of(label, one) for one in figures]
+    return entries if any(entries) else [*_ways(text)] or [*_pairs(text)] or entries
 
 
 def _statistics(text: str) -> Iterator[Entry | None]:
@@ -226,6 +247,50 @@ def _statistics(text: str) -> Iterator[Entry | None]:
         said = None if one is None else named(f"{name} {bare}", one)
         is_mean = name.lower() in ("mean", "avg", "average")
         yield None if is_rate and not (is_mean or _EXTREME.match(f"{name} ")) else said
+
+
+def _assigned(text: str) -> list[Entry]:
+    """What a line of nothing but `kernel=6.8 bs=4k p99=140us iops=11.9k` says."""
+    words = [word.partition("=") for word in text.replace(", ", " ").split()]
+    if len(words) < ASSIGNED_MIN or not all(name and value for name, _, value in words):
+        return []
+    setting, cases, found = None, list[str](), list[Entry]()
+    for name, _, value in words:
+        figure = (
+            None if parameter.plain(name) in parameter.AMOUNTS or name.lower() in SETTINGS_OF_CSV else quantity(value)
+        )
+        label = f"lat {name}" if _STATISTIC_ALONE.fullmatch(name) else name
+        if figure is not None and (one := named(label, figure)) is not None:
+            found.append(one)
+        elif name.lower() in SETTINGS_OF_CSV:
+            setting = value
+        else:
+            cases.append(f"{name}={value}")
+    names = {one.name for one in found}
+    return [
+        one._replace(name=f"{one.name if len(names) > 1 else OF_NO_NAME}[{','.join(cases)}]", setting=setting)
+        for one in found
+    ]
+
+
+def _settings(text: str) -> list[Entry]:
+    """What a line says of what was changed, behind what was done: `untar  vanilla 41.2s  patched 38.9s`."""
+    found = _OF_SETTINGS.match(text)
+    parts = list(_EACH_SETTING.finditer(found["figures"])) if found else []
+    known = [(one["setting"], quantity(one["figure"])) for one in parts]
+    if found is None or len({setting for setting, _ in known}) < len(known):
+        return []
+    name, entries = found["name"].strip(" :"), []
+    for setting, one in known:
+        said = (
+            None
+            if one is None
+            else named(name, one) or (one.metric == "ns" and Entry(name, "all", "time_ns", one.value))
+        )
+        if not said:
+            return []
+        entries.append(said._replace(name=name if said.name == OF_NO_NAME else said.name, setting=setting))
+    return entries
 
 
 def _alone(text: str) -> list[Entry]:
@@ -246,7 +311,7 @@ def _pairs(text: str) -> list[Entry]:
     text = _FIO_LATENCIES.sub(_spelled_out, without_markup(text)[0] if "<" in text else text)
     found = _LEAD.match(text)
     lead, pairs = (found["lead"].strip(), found["pairs"]) if found else ("", text.lstrip(" -*•+"))
-    parts = [_PAIR.match(part.strip()) for part in _BETWEEN_PAIRS.split(pairs)]
+    parts = [_PAIR.match(_named_rate(part.strip())) for part in _BETWEEN_PAIRS.split(pairs)]
     of_amount = [part for part in parts if part and parameter.plain(part["label"]) in parameter.AMOUNTS]
     parts = [part for part in parts if part not in of_amount]
     figures = [(part["label"].strip(), quantities(part["figure"].strip())) for part in parts if part]
@@ -254,7 +319,7 @@ def _pairs(text: str) -> list[Entry]:
     least = 1 if of_amount or (lead and ":" in pairs) else 2
     if len(parts) < least or len(figures) < len(parts) or any(len(known) != 1 for _, known in figures):
         return _ways(text)
-    of_latency = any(LATENCY.search(label) for label, _ in figures)
+    of_latency = any(LATENCY.search(label) or _PERCENTILE.fullmatch(label) for label, _ in figures)
     said = [
         named(
             f"lat {label}" if of_latency and _STATISTIC_ALONE.fullmatch(label) else _SHORT.get(label.upper(), label),
@@ -281,6 +346,12 @@ def _pairs(text: str) -> list[Entry]:
     return [one._replace(name=f"{one.name}[{case}]") for one in entries] if case else entries
 
 
+def _named_rate(part: str) -> str:
+    """`510 iops` behind pairs, as a pair; any other part as it is."""
+    one = quantity(part)
+    return f"rate {part}" if one is not None and one.metric not in (None, "ns") else part
+
+
 def _ways(text: str) -> list[Entry]:
     """What a line says of reads and of writes: `EVO: read 552 MB/s, write 521 MB/s`."""
     found = _OF_WAYS.match(text)
@@ -292,9 +363,12 @@ def _ways(text: str) -> list[Entry]:
     lead = found["lead"].strip()
     entries = [named(f"{lead if OF_TEST.search(lead) else ''} {way}", one) for way, one in known if one is not None]
     whole = [one for one in entries if one is not None]
-    if len(whole) < len(known) or len({(one.op, one.metric) for one in whole}) < len(whole):
+    if len(whole) < len(known) or len({(one.name, one.op, one.metric) for one in whole}) < len(whole):
         return []
-    return whole if OF_TEST.search(lead) else [one._replace(name=OF_NO_NAME, setting=lead) for one in whole]
+    if OF_TEST.search(lead):
+        return whole
+    are_apart = len({(one.op, one.metric) for one in whole}) < len(whole)
+    return [one._replace(name=one.name if are_apart else OF_NO_NAME, setting=lead) for one in whole]
 
 
 def _spelled_out(found: re.Match[str]) -> str:
@@ -302,7 +376,7 @@ def _spelled_out(found: re.Match[str]) -> str:
     return "".join(f", {what} {name}={found[name]} {found['unit']}s" for name in ("min", "max", "mean", "stddev"))
 
 
-def _time(label: str, one: Quantity) -> Entry | None:
+def time_of(label: str, one: Quantity) -> Entry | None:
     """What took so long, by its label: `per-sector: 12 us`, `copy files: 12.3 s`."""
     is_named = bool(_METRIC_WORDS.sub(" ", label).strip(" -,()"))
     if one.metric != "ns" or not one.value > 0 or not is_named or OF_SETTING.search(label):
@@ -354,6 +428,7 @@ def _parse(source: Source, results: Results) -> None:
     lines = list(source.lines(results.problem))
     changed = _changed(lines)
     repeats = any(map(_OF_REPETITIONS.search, source.text_lines))
+    heads = _heads(lines)
     given = settings_in({one.name: None for line in source.text_lines for one in entries(line)})
     for line in lines:
         found = entries(line.text)
@@ -366,7 +441,7 @@ def _parse(source: Source, results: Results) -> None:
             results.problem("figures of one kind behind a label: left out; if they are rounds, say 'runs'", line.number)
             continue
         if not found:
-            unknown += [line] if _parts(line.text) else []
+            unknown += [line] if _parts(line.text) and line not in heads.values() else []
             continue
         results.lines_read.add(line.number)
         if _alone(line.text):
@@ -384,6 +459,9 @@ def _parse(source: Source, results: Results) -> None:
                 name, stated = OF_NO_NAME, name
             elif re.fullmatch(NUMBERED_ROUND, name):
                 name = OF_NO_NAME
+            if line.number in heads:
+                head = re.sub(r"[*`]", "", heads[line.number].text).strip(" -\u2022+")
+                name = head if name == OF_NO_NAME else f"{head} {name}"
             setting = entry.setting or stated or source.stem_without_round
             known = (row for row in table.rows if (row.setting, row.workload) == (setting, name))
             row = next((row for row in known if (row.key(entry.metric, entry.op), "all") not in row.reported), None)
@@ -441,6 +519,29 @@ def _changed(lines: Sequence[Line]) -> set[int]:
     return set() if again else set(changed)
 
 
+def _heads(lines: Sequence[Line]) -> dict[int, Line]:
+    """By line of a figure, the line that says what was done, where the same figures come again: less indented, without
+    a colon at its end, right above them, and each time another."""
+    heads: dict[int, Line] = {}
+    said: dict[str, list[Entry]] = {}
+    for above, line in pairwise(lines):
+        found = [one._replace(value=0.0) for one in entries(line.text)]
+        if not found or not above.text.strip():
+            continue
+        if above.number in heads:
+            heads[line.number] = heads[above.number]
+        elif not entries(above.text) and _indent(above) < _indent(line) and above.text.rstrip()[-1] not in ":,.":
+            heads[line.number] = above
+        if line.number in heads:
+            said.setdefault(heads[line.number].text, []).extend(found)
+    is_same = len(said) > 1 and len({tuple(of_one) for of_one in said.values()}) == 1
+    return heads if is_same and len(said) == len({head.number for head in heads.values()}) else {}
+
+
+def _indent(line: Line) -> int:
+    return len(line.text) - len(line.text.lstrip())
+
+
 def _quoted(text: str) -> str:
     """The line, less the begin of a long one: its figure stands at the end."""
     return text if len(text) <= LINE_QUOTED_MAX else f"...{text[-LINE_QUOTED_MAX:]}"
@@ -448,7 +549,9 @@ def _quoted(text: str) -> str:
 
 def _recognises(source: Source) -> bool:
     lines = source.text_lines
-    return sum(map(bool, map(entries, lines))) >= LINES_MIN and not any(map(_OF_FIO.match, lines))
+    said = [{(one.op, one.metric) for one in entries(line)} for line in lines]
+    is_list = sum(map(bool, said)) >= LINES_MIN or max(map(len, said), default=0) >= METRICS_MIN
+    return is_list and not any(map(_OF_FIO.match, lines))
 
 
 FORMAT = Format(

@@ -41,16 +41,13 @@ def _slots(dashes: str) -> list[tuple[int, int]]:
     return [found.span() for found in re.finditer(r"-+", dashes)]
 
 
-def _names(heading: Sequence[str], slots: Sequence[tuple[int, int]]) -> list[str]:
-    """The names of the columns: each word of the heading belongs to the column that it begins in, or ends in."""
-    lines = []
-    for text in heading:
-        cells = [""] * len(slots)
-        for word in re.finditer(r"\S+", text):
-            place = next((place for place, (_, end) in enumerate(slots) if word.start() < end), len(slots) - 1)
-            cells[place] = f"{cells[place]} {word[0]}".strip()
-        lines.append(cells)
-    return of_cells(lines)
+def _cells(text: str, slots: Sequence[tuple[int, int]]) -> list[str]:
+    """Each word belongs to the column that it begins in, or ends in."""
+    cells = [""] * len(slots)
+    for word in re.finditer(r"\S+", text):
+        place = next((place for place, (_, end) in enumerate(slots) if word.start() < end), len(slots) - 1)
+        cells[place] = f"{cells[place]} {word[0]}".strip()
+    return cells
 
 
 def _parse(source: Source, results: Results) -> None:
@@ -64,7 +61,7 @@ def _parse(source: Source, results: Results) -> None:
             section, table = _Section(found["what"].replace("*", ""), found["unit"], []), None
         elif section is not None and _RULE.match(text):
             slots = _slots(text)
-            names = _names(section.heading[-HEADING_LINES_MAX:], slots)
+            names = of_cells([_cells(line, slots) for line in section.heading[-HEADING_LINES_MAX:]])
             table = results.table(line.number, caption=section.what)
         elif section is not None and table is not None:
             if not _add(table, section, names, slots, text):
@@ -74,7 +71,7 @@ def _parse(source: Source, results: Results) -> None:
 
 
 def _add(table: Table, section: _Section, names: list[str], slots: list[tuple[int, int]], text: str) -> bool:
-    cells = [text[start:end].strip() for start, end in slots]
+    cells = _cells(text, slots)
     figures = [_FIGURE.fullmatch(cell) for cell in cells]
     if not cells[0] or not any(figures[NAMES:]):
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from iolab.base.plain_text import counted
 from iolab.files.importer.columns import MEASURED, OF_RESULT, RATIO, is_amount, stated_in, unit_in
@@ -17,7 +17,7 @@ from iolab.files.importer.source import Line, Source
 from iolab.files.importer.text_table import STATISTIC, add
 
 _RULE = re.compile(
-    r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)++(?:\s*+:?-{2,}+:?\s*+)?$"
+    r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)++(?:\s*+:?-{2,}+:?)?\s*+$"
     r"|\s*+-{3,}+\s*+(?:\|\s*+-{3,}+ ++-{3,}+\s*+)++$"
 )
 """`|---|---|`; `------ | --- ---- | --- ----` as YABS has it."""
@@ -132,6 +132,7 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
                 before = cells
                 continue
             header = (_names_in(heading) if len(heading) > 1 else None) or before
+            header += [""] * (len(_cells(line.text)) - len(header))
             what, has_rules = _stated(over), is_framed
             above, is_whole = heading[-1] if heading else "", len(heading) > 1
             rows, is_parted, table = [], False, results.table(line.number, caption=header[0] or None)
@@ -228,12 +229,17 @@ def _below(above: str, header: list[str], text: str) -> list[str] | None:
     """The names that a line right below the rule makes of a header: it has no figures, and a name for each column that
     shares its name with another, or has none. None for any other line."""
     cells = _cells(text)
-    if len(cells) < 3 or any(map(quantities, cells)) or not all(map(_is_filled, cells[1:])):
+    cells += [""] * (len(header) - len(cells))
+    are_names = all(cell or not name for cell, name in zip_longest(cells[1:], header[1:], fillvalue=""))
+    if len(cells) < 3 or any(map(quantities, cells)) or not are_names or sum(map(_is_filled, cells[1:])) < 2:
         return None
     if len(cells) > len(header) > 1:
         return of_bars(_drawn(above), _drawn(text))
     are_groups = not all(header[1:]) or len(set(header[1:])) < len(header[1:])
-    return of_cells([header, cells]) if len(cells) == len(header) and are_groups else None
+    names = of_cells([header, cells]) if len(cells) == len(header) and are_groups else None
+    return names and [
+        name if cell or not place else "" for place, (name, cell) in enumerate(zip(names, cells, strict=True))
+    ]
 
 
 def _are_shares(cells: Sequence[str]) -> bool:
@@ -262,7 +268,8 @@ def _cells(text: str) -> list[str]:
 
 def _recognises(source: Source) -> bool:
     return any(
-        len(cells := _cells(above)) > 1 and _ends_heading(line, cells) for above, line in pairwise(source.text_lines)
+        len(cells := _cells(above)) > 1 and _ends_heading(line, cells) and bool(_cells(below))
+        for above, line, below in zip(source.text_lines, source.text_lines[1:], source.text_lines[2:], strict=False)
     )
 
 

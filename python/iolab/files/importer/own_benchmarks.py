@@ -1,4 +1,5 @@
-"""Reports of benchmarks that are written for a program, with Go's testing package and criterion.rs."""
+"""Reports of benchmarks that are written for a program, with Go's testing package, criterion.rs and JMH, and SQLite's
+speedtest1."""
 
 from __future__ import annotations
 
@@ -58,4 +59,40 @@ CRITERION = figures_format(
         rule(rf"thrpt:\s++{_middle('things', '[KMG]?', 'elem/s')}", things=of("operations_per_s")),
     ],
 )
-FORMATS = (GO, CRITERION)
+
+_JMH_LINE = (
+    r"(?P<workload>[A-Za-z]\w*+(?:\.\w++)++(?::\S++)?(?:\s++[^\s±]++){0,5}?)\s++(?:thrpt|avgt|sample|ss)(?:\s++\d++)?"
+)
+JMH = figures_format(
+    "jmh",
+    "the table of the Java Microbenchmark Harness: scores that are rates or times",
+    recognised_by=r"Benchmark\s.{0,120}?\bMode\s++Cnt\s++Score\s",
+    words=("Benchmark", "Mode", "Cnt", "Score", "Error", "Units"),
+    titled=True,
+    rules=[
+        *(
+            rule(
+                rf"{_JMH_LINE}\s++(?P<rate>{NUMBER})(?: ±\s*+{NUMBER})?\s++ops/{per}\s*+$",
+                rate=of("operations_per_s", scale),
+            )
+            for per, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6))
+        ),
+        rule(
+            rf"{_JMH_LINE}\s++(?P<time>{NUMBER})(?: ±\s*+{NUMBER})?\s++(?P<time_unit>[num]?s)/op\s*+$",
+            time=of("latency_ns_mean"),
+        ),
+    ],
+)
+
+SPEEDTEST1 = figures_format(
+    "speedtest1",
+    "SQLite's speedtest1: the time of each test, and of all",
+    recognised_by=r"-- Speedtest1 for SQLite|\d{3,4} - .{1,80}?\.{3,}\s++\d++\.\d++s\s*+$",
+    words=("Speedtest1 for SQLite", "TOTAL..."),
+    titled=True,
+    rules=[
+        rule(r"-- Speedtest1 for SQLite", begins=True),
+        rule(rf"(?P<workload>\d{{3,4}} - .{{1,80}}?|TOTAL)\.{{3,}}\s++(?P<time>{NUMBER})s\s*+$", time=of("elapsed_s")),
+    ],
+)
+FORMATS = (GO, CRITERION, JMH, SPEEDTEST1)

@@ -20,7 +20,7 @@ _CODE_ENDS = re.compile(r"(?<=\w)`\s*+$")
 """Where code begins in one line, and ends in another."""
 _TAGS = re.compile(r"\[/?(?:code|icode|quote|pre|spoiler)(?:=[^\[\]\n]{0,40})?\]|<br ?/?>\s*+$", re.IGNORECASE)
 """Tags of forums around output, and line ends of HTML."""
-_LINK = re.compile(r"\[([^\[\]\n]{1,160})\]\(https?://[^()\s]{1,400}\)")
+_LINK = re.compile(r"\[([^\[\]\n]{1,160})\]\((?:https?://|#|\.{0,2}/)[^()\s]{1,400}\)")
 _MARKS_OF_CODE = re.compile(r"_?\*\*_?|`")
 _QUOTED_LINE = re.compile(r"^\s{0,3}>", re.MULTILINE)
 _ENCODING = re.compile(r"Content-Transfer-Encoding:\s*+(?P<name>[\w-]{1,40}+)\s*+$", re.IGNORECASE)

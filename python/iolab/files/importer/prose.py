@@ -1,5 +1,5 @@
-"""Sentences that state a change: `bandwidth is improved from 466KB/s to 477KB/s`, `4K randread: 235k -> 251k IOPS`;
-and figures under several conditions.
+"""Sentences that state a change: `bandwidth is improved from 466KB/s to 477KB/s`, `4K randread: 235k -> 251k IOPS`,
+`randread 312k IOPS vs 287k IOPS before`; and figures under several conditions.
 
 What stands before a change says what was measured; its settings are *before* and *after*."""
 
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from iolab.base.plain_text import counted
 from iolab.files.importer.columns import MEASURED, OF_TEST
-from iolab.files.importer.conditions import Stated, stated_in
+from iolab.files.importer.conditions import EXPECTED, Stated, stated_in
 from iolab.files.importer.format import Format
-from iolab.files.importer.listed import OF_NO_NAME, OF_SETTING, Entry, named
+from iolab.files.importer.listed import OF_NO_NAME, OF_SETTING, Entry, named, time_of
 from iolab.files.importer.quantity_cell import Quantity, quantity
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
@@ -30,10 +30,21 @@ _FIGURE = (
     r"(?:[a-zA-Zµ]{0,5}(?:/s(?:ec)?\b)|[a-zA-Zµ]{1,5}\b)?"
 )
 _CHANGE = re.compile(
-    rf"(?P<what>[^.;!?]{{3,160}}?)\s(?:(?P<verb>{_VERB})\b(?P<object>[^.;:\d]{{0,40}}?)\bfrom\s+(?P<before>{_FIGURE})\s+to\s+"
+    rf"(?P<what>(?:[^.;!?]|\.(?=\d)){{1,160}}?)\s(?:(?P<verb>{_VERB})\b(?P<object>[^.;:\d]{{0,40}}?)\bfrom\s+(?P<before>{_FIGURE})\s+to\s+"
     rf"|(?P<first>{_FIGURE})\s*(?:-{{1,2}}>|=>|→)\s*)(?P<after>{_FIGURE})",
     re.IGNORECASE,
 )
+_PATCH = r"(?:(?:the|this|my|these|that) )?(?:patch(?:es|set)?|series|change|commits?|fix)"
+_VERSUS = re.compile(
+    rf"(?P<what>(?:[^.;!?]|\.(?=\d)){{1,160}}?)(?P<verb>)(?P<object>)(?P<first>)\s(?P<after>{_FIGURE})"
+    rf"(?:,? now|,? (?:with|after) {_PATCH})?"
+    r"(?:,? (?P<versus>vs\.?|versus|against|compared (?:to|with))|,? \(?(?:up|down) from|,? \(?(?:was|previously))"
+    rf" (?P<before>(?>{_FIGURE}))(?!\s*(?:slower|faster|higher|lower|better|worse|more|less|below|above|behind)\b)"
+    rf"(?(versus)(?:(?<= )|\s)(?:before|previously|earlier|originally|without)(?: (?:it|{_PATCH}))?"
+    r"(?=\s*(?:[.,;:!?()]|$|(?:and|but|so|on|in|for|at|which|while)\b)))",
+    re.IGNORECASE,
+)
+"""A change whose later figure stands first."""
 _AND = re.compile(
     rf"(?:,?\s+and|,)\s+(?P<what>(?:[^.;:!?]|\.(?=\d)){{3,80}}?)?(?P<verb>)(?P<object>)(?P<first>)\s*\bfrom\s+"
     rf"(?P<before>{_FIGURE})\s+to\s+(?P<after>{_FIGURE})",
@@ -47,12 +58,12 @@ _OF = re.compile(
 )
 """What was measured, behind a change: `from 10 to 12 GB/s for reads`."""
 _VERB_LAST = re.compile(rf"\s+(?:{_VERB})\s*$", re.IGNORECASE)
-_SIGN = re.compile(r"\bfrom\s|->|=>|→", re.IGNORECASE)
+_SIGN = re.compile(r"\bfrom\s|->|=>|→|\b(?:vs|versus|against|compared|was|previously)\b", re.IGNORECASE)
 """Each change has one, and most paragraphs have none, which is found out sooner."""
 _FILLER = re.compile(
     r"\b(?:the|up|down|an?|is|are|was|were|be|been|has|have|can|will|by|in|of|on|for|this|that|it|its|which|and|we|i|see|saw|patch"
     r"|commit|change|with|performance|results?|shows?|showed|about|significantly|slightly|also|now|then|nearly|almost|over"
-    r"|roughly|around)\b|~?\d[\d.]*+ ?%",
+    r"|roughly|around|does|do|get|got|gets|reach\w*|fine|though|here|there|while)\b|~?\d[\d.]*+ ?%",
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"\A\s*(?:[-*+•]+|\d{1,2}[.)])\s+")
@@ -104,18 +115,24 @@ def _read(lines: Iterable[Line]) -> Iterator[_Read]:
     above = ""
     for paragraph in _paragraphs(lines):
         plain = _BULLET.sub("", paragraph.text, count=1)
-        changes, rest, bare = [], plain, plain
+        changes, bare, unread = [], plain, 0
         for match, change in _of_paragraph(plain, above) if _SIGN.search(plain) else ():
             bare = _without(bare, match)
             if change is not None:
                 changes.append(change)
-                rest = _without(rest, match)
+            elif match.re is _VERSUS or _has_units(match):
+                unread += 2
         stated = stated_in(bare)
         if changes or stated:
-            unread = max(len(MEASURED.findall(rest)) - len(stated), 0)
+            unread += max(len(MEASURED.findall(bare)) - len(stated), 0)
             yield _Read(paragraph, changes, stated, unread)
         else:
             above = plain.strip(" :*_`")[-NAME_MAX:]
+
+
+def _has_units(match: re.Match[str]) -> bool:
+    figures = (quantity((match[name] or "").strip()) for name in ("before", "first", "after"))
+    return any(one is not None and one.metric is not None for one in figures)
 
 
 def _without(text: str, match: re.Match[str]) -> str:
@@ -133,7 +150,8 @@ def _of_paragraph(text: str, above: str) -> Iterator[tuple[re.Match[str], _Chang
         # What tells such changes apart stands behind them.
         are_apart = goes_on or any(not other["what"] for other in matches)
         here = f"{label} {of}" if are_apart or (OF_TEST.search(of) and not OF_TEST.search(label)) else label
-        change = _change(match, here, above, unit if goes_on else "")
+        inherits = goes_on or (match.re is _VERSUS and bool(OF_TEST.search(label)))
+        change = _change(match, here, above, unit if inherits else "")
         yield match, change
         if change is not None:
             unit, above = _unit_of(match) or unit, change.before.name if change.before.name != OF_NO_NAME else above
@@ -141,8 +159,8 @@ def _of_paragraph(text: str, above: str) -> Iterator[tuple[re.Match[str], _Chang
 
 def _with_what_follows(text: str) -> Iterator[re.Match[str]]:
     place = 0
-    while (match := _CHANGE.search(text, place)) is not None:
-        following: re.Match[str] | None = match
+    while found := [match for one in (_CHANGE, _VERSUS) if (match := one.search(text, place))]:
+        following: re.Match[str] | None = min(found, key=re.Match.end)
         while following is not None:
             yield following
             place = _end(following)
@@ -153,7 +171,8 @@ def _with_what_follows(text: str) -> Iterator[re.Match[str]]:
 def _end(found: re.Match[str]) -> int:
     """Where the change ends: a word behind a figure may be none of it, `5.5 for writes`."""
     after = found["after"]
-    if quantity(after) is None and quantity(bare := after.rpartition(" ")[0]) is not None:
+    is_last = found.end("after") == found.end()
+    if is_last and quantity(after) is None and quantity(bare := after.rpartition(" ")[0]) is not None:
         return found.start("after") + len(bare)
     return found.end()
 
@@ -170,17 +189,23 @@ def _unit_of(found: re.Match[str]) -> str:
 
 
 def _label(found: re.Match[str]) -> str:
-    what = _VERB_LAST.sub("", found["what"])
+    what = _VERB_LAST.sub("", found["what"]).rstrip()
     label = re.split(r"[,:(]\s", what)[-1] if ":" not in what[-2:] else what
     return f"{label} {(found['object'] or '').strip(' ,')}"
 
 
 def _change(found: re.Match[str], label: str, above: str, unit: str) -> _Change | None:
     """`unit`: that of the change before, for one that states none."""
+    if EXPECTED.search(label):
+        return None
     before, after = (found["before"] or found["first"]).strip(), found["after"].strip()
     whole = f"1 {unit}" if unit else ""
     pair = [_with_unit(before, whole or after), _with_unit(after, whole or before)]
-    entries = [None if one is None else named(label, one, is_result=_is_done(label, one)) for one in pair]
+    plain = " ".join(_FILLER.sub(" ", label).split())
+    entries = [
+        None if one is None else named(label, one, is_result=_is_done(label, one)) or time_of(plain, one)
+        for one in pair
+    ]
     if entries[0] is None or entries[1] is None or entries[0].metric != entries[1].metric:
         return None
     name = " ".join(_FILLER.sub(" ", entries[0].name).strip(" :,-*_`").split())

@@ -52,7 +52,8 @@ _PERCENTILE = re.compile(
 )
 _AMONG = re.compile(r"[,;]\s+")
 _NAMED = re.compile(
-    r"(?P<name>p\d\d(?:[._]\d{1,2})?|avg|mean|median|min|max|c?lat(?:ency)?)\s*+[:=]?\s*+(?P<figure>[~\d].{1,40})",
+    r"(?P<name>p\d\d(?:[._]\d{1,2})?|(?:avg|mean|median|min|max)(?: c?lat(?:ency)?)?|c?lat(?:ency)?)"
+    r"\s*+[:=]?\s*+(?P<figure>[~\d].{1,40})",
     re.IGNORECASE,
 )
 _NAMED_BEHIND = re.compile(
@@ -71,7 +72,9 @@ _STATISTICS = {
 """Words of a latency's name that say that it is no mean."""
 
 
-SPREAD = re.compile(r"(?P<value>[^±]{1,40}?)\s*+(?:±|\+/-)\s*+[\d.,]{1,20}+\s*+(?P<unit>[a-zA-Zµμ%/]{0,8})\Z")
+SPREAD = re.compile(
+    r"(?P<value>[^±]{1,40}?)\s*+(?:±|\+/-)\s*+[\d.,]{1,20}+(?:[kKMG](?=\s))?+\s*+(?P<unit>[a-zA-Zµμ%/]{0,8})\Z"
+)
 """`12.0 ± 3.7 ms`: a figure with its spread."""
 _SPREAD_AMONG = re.compile(r"\s*+(?:±|\+/-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%]{0,8}(?=\s*/)")
 _SPREAD_INSIDE = re.compile(r"(?<=\S)\s*+\((?:±|\+/-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%/]{0,8}\)\s*+$")

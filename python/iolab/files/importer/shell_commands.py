@@ -7,6 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from iolab.files.importer.columns import CHANGES
+
+OF_CHANGE = rf"(?:{CHANGES}|with(?:out)?|old|new)\b[\w ,.()/+-]*+"
+"""What stands behind a hash as a title: `# before`."""
+_OF_CHANGE = re.compile(OF_CHANGE, re.IGNORECASE)
 _PROMPT = re.compile(
     r"\s{0,4}(?:\[[^\]\n]{1,60}\]|[\w.-]{1,40}@[\w.-]{1,60}:? ?[\w~/.-]{0,80})?"
     r"(?:[$%] ?|# |(?:cmd|command)(?: ?line)?: )"
@@ -39,7 +44,9 @@ class CommandNames(NamedTuple):
 def command_of(text: str) -> str | None:
     """The command in a line that shows a shell's prompt; None for any other line."""
     found = _PROMPT.match(text)
-    return " ".join(found["command"].split()) if found else None
+    if found is None or _OF_CHANGE.fullmatch(found["command"]):
+        return None
+    return " ".join(found["command"].split())
 
 
 def sets(command: str) -> bool:
@@ -53,9 +60,11 @@ def commands_apart(given: Mapping[int, Sequence[str]], tables: Sequence[int]) ->
         return None
     last = {table: _measuring(given[table]) for table in tables}
     if len(set(last.values())) == 1:
-        before = {table: _setting(given[table]) for table in tables}
         # What holds is what was set last: a table below nothing new is under the same setting.
-        return CommandNames(before, True) if len(set(before.values())) > 1 and all(before.values()) else None
+        before = {table: _setting(given[table]) for table in tables}
+        first = next(filter(None, before.values()), "")
+        named = {table: setting or f"before {first}"[:NAME_MAX] for table, setting in before.items()}
+        return CommandNames(named, True) if len(set(named.values())) > 1 else None
     if any(_OBSERVES.match(command) for command in last.values()) or _are_numbered(list(dict.fromkeys(last.values()))):
         return None
     words = {command: command.split() for command in last.values()}

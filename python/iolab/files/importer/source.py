@@ -10,7 +10,8 @@ from pathlib import Path
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
-from iolab.files.importer.content import Content, content_of, name_unpacked
+from iolab.files.importer.content import Content, content_of, content_with, name_unpacked
+from iolab.files.importer.html_table import BEGINS, with_bars
 from iolab.files.importer.posted import NumberedLine, Posting, is_quoted, plain
 from iolab.files.importer.wrapped import Wrapping, joined, wrappings_of
 
@@ -68,6 +69,10 @@ class Source:
     """What its setting is called, instead of the file's name."""
     wrapping: Wrapping | None = None
     """How its lines were wrapped, if they are to be joined."""
+    part: str | None = None
+    """The part of the file's text that it is, if it is not all of it."""
+    first_line: int = 1
+    """The number that its first line has in the file."""
 
     @property
     def name(self) -> str:
@@ -88,7 +93,7 @@ class Source:
     @property
     def content(self) -> Content:
         """What the first file holds. Whoever opens its path refers to it until it is closed."""
-        return content_of(self.path)
+        return content_of(self.path) if self.part is None else content_with(self.part)
 
     @property
     def stem_without_round(self) -> str:
@@ -129,6 +134,10 @@ class Source:
     @cached_property
     def _posting(self) -> Posting:
         return Posting(self._raw_lines)
+
+    @cached_property
+    def _has_html(self) -> bool:
+        return any(map(BEGINS.search, self._raw_lines))
 
     def has_line(self, pattern: re.Pattern[str]) -> bool:
         """Whether a line of the head matches from its start."""
@@ -185,6 +194,7 @@ class Source:
 
     def _whole_lines(self, lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
         posted = self._posting.lines(lines)
+        posted = with_bars(posted) if self._has_html else posted
         return posted if self.wrapping is None else joined(posted, self.wrapping)
 
     def joined(self, *, indented: bool) -> list[Source]:
@@ -198,7 +208,7 @@ class Source:
     def _numbered_lines(self, problem: Callable[[str, int], None]) -> Iterator[NumberedLine]:
         number = size = 0
         for path in (self.path, *self.paths):
-            content = content_of(path)
+            content = self.content if path is self.path else content_of(path)
             with content.path.open("rb") as file:
                 while line := file.readline(LINE_BYTES_MAX + 1):
                     number += 1

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from iolab.domain.parameter import SIZE, named_amount
 from iolab.files.importer.columns import CHANGES
-from iolab.files.importer.shell_commands import command_of
+from iolab.files.importer.shell_commands import OF_CHANGE, command_of
 from iolab.files.importer.source import Line
 
 OF_ANY_RUN = re.compile(
@@ -35,7 +35,7 @@ _NOT_BARE = re.compile(r"[:=|{}<>;\"\t]|[.,!?]$|^[^\w#*=~(\[-]|^\d+(?:\.\d+)?\s|
 """Parts of figures, sentences and code."""
 _HEADING = re.compile(
     r"#{2,6}\s++(?P<title>\S.*)|\*\*(?P<bold>[^*]++)\*\*(?: \([^()]*+\))?$|//+ ?(?P<remark>[^/\s].*)"
-    r"|=+ (?P<ruled>[^=]++) =+$"
+    rf"|=+ (?P<ruled>[^=]++) =+$|# ?(?P<change>(?i:{OF_CHANGE}))$"
 )
 _VERSIONED = re.compile(
     r"(?!(?:run|round|test|iter\w*|trial|job)[-_]?\d)[A-Za-z][A-Za-z.+-]{1,20}\d[\w.+-]{0,20}"

@@ -12,7 +12,6 @@ from iolab.files.importer.text import is_number
 from iolab.files.importer.unread_figures import has_unit
 
 LINES_OF_TABLE = 5
-SEPARATORS = ",;\t"
 IF_ROUNDS = "if they are rounds, add 'runs' and leave out their average"
 
 
@@ -110,9 +109,11 @@ UNREAD = tuple(
         ),
         ("a trace of blktrace", r"^\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]\s", TRACE),
         ("arcstat's report", r"^\s*time\s+(?:read|hits)\s.*\bmiss", INTO_CSV),
-        ("redis-benchmark's report", r"^\s*\d+ requests completed in [\d.]+ seconds", "have it write CSV: --csv"),
-        ("Kafka's performance test", r"^\s*\d+ records sent, [\d.]+ records/sec", INTO_CSV),
-        ("HammerDB's response times", r"^TRANSACTION RESPONSE TIMES", "give its lines of 'TEST RESULT'"),
+        (
+            "the progress of Kafka's performance test, without its last line",
+            r"^\s*\d+ records sent, [\d.]+ records/sec",
+            "give the line at its end too, which has percentiles such as '99th'",
+        ),
         (
             "perf sched's delays of tasks",
             r"^\s*Task\s+\|\s+Runtime ms\s+\|",
@@ -156,6 +157,14 @@ UNREAD = tuple(
         ),
         ("ezFio's table", r"^-+\s*Sustained Multi-Threaded|^ezFio test parameters", "give the CSV file that it writes"),
         ("winsat's report", r"^(?:> )?Disk\s+(?:Random|Sequential) [\d.]+ (?:Read|Write)\s", INTO_CSV),
+        (
+            "pv's progress",
+            r"^\s*[\d.]+[KMGT]?i?B \d+:\d\d:\d\d \[",
+            "its rate is that of the last second; have it print the average: pv -a",
+        ),
+        ("blogbench's scores", r"^Final score for (?:re)?writes:", INTO_CSV),
+        ("xdd's report", r"^\s*T\s+Q\s+Bytes\s+Ops\s+Time\s+Rate\s+IOPS\b", INTO_CSV),
+        ("flent's summary of a network", r"^Summary of \w+ test run from", INTO_CSV),
         ("iperf's report", r"^\[ *(?:ID|SUM)\] Interval\s+Transfer", INTO_CSV),
         ("a histogram of Prometheus", r"^\w+_bucket\{[^}]*\ble=\"[^}]*\} \d", TRACE),
         ("a page of Prometheus' metrics", r"^# TYPE \w+ (?:histogram|counter|gauge|summary)\s*$", INTO_CSV),
@@ -305,7 +314,8 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
         rows = [re.split(separator, line.strip().strip("|").strip()) for line in filled]
         if has_names and len(rows) > 1 and len(rows[0]) > 1 and all(_is_row(row, rows[0]) for row in rows[1:]):
             return _Shape(f"a table with {what} between its columns", f"make a CSV file of it: sed -E '{change}'")
-    if ranges := [found[0] for line in lines if (found := RANGE.search(line))]:
+    ranges = [found[0] for line in lines if (found := RANGE.search(line))]
+    if 2 * len(ranges) > sum(map(has_unit, lines)):
         return _Shape(
             f"its figures are ranges, such as {ranges[0][:LINE_MAX]!r}",
             "give the figure of each run, a line each, such as 'before: 4209 IOPS'",
@@ -327,21 +337,6 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
             "write one above them that names each column and its unit, such as setting,round,rate (MB/s); if each row "
             "is an I/O, name the columns with iolab trace FILE --columns",
         )
-    return None
-
-
-def rows_of_csv(lines: Sequence[str]) -> range | None:
-    """The first lines that are a header and two or more rows with as many commas, semicolons or tabs."""
-    cells = [line.strip().split(max(SEPARATORS, key=line.count)) for line in lines]
-    for begin, header in enumerate(cells):
-        if len(header) > 1 and all(header) and not any(is_number(cell.strip()) for cell in header):
-            end = begin + 1
-            while (
-                end < len(cells) and len(cells[end]) == len(header) and any(map(is_number, map(str.strip, cells[end])))
-            ):
-                end += 1
-            if end - begin >= ROWS_MIN:
-                return range(begin, end)
     return None
 
 
