@@ -108,8 +108,8 @@ def _repeatable_rows(report: CostReport) -> list[list[str]]:
     for path in report.paths:
         if path.of_repeatable is not None:
             change, kernel = path.changes[REPEATABLE], path.changes["kernel"]
-            half_width = f"±{change.half_width:,.1f}"
-            rows.append([path.name, f"{change.difference:+,.1f}", half_width, f"{100 * change.base / kernel.base:.0f} %"])
+            changed = f"{change.difference:+,.1f}", f"±{change.half_width:,.1f}"
+            rows.append([path.name, *changed, f"{100 * change.base / kernel.base:.0f} %"])
     return rows
 
 
