@@ -27,7 +27,7 @@ LEGEND = (
     "certain in the functions whose counts repeat from boot to boot."
 )
 MARKS_OF_REPEATABLE = {"more": " (+)", "less": " (-)", None: ""}
-REPEATABLE_HEADING = ("functions that repeat, on path", "change", "95 %", "of all")
+REPEATABLE_HEADING = ["functions that repeat, on path", "change", "95 %", "of all"]
 OTHER_FROM = 0.01
 """The smallest change of another count that is shown, per operation; nor less than `OTHER_SHARE` of it."""
 OTHER_SHARE = 1e-3
