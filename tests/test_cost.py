@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.domain.cost.gate import gate
-from iolab.domain.cost.hits import hits
+from iolab.domain.cost.hits import hits, representatives
 from iolab.domain.cost.measure import MEASURES, Change, paired_change
 from iolab.domain.cost.path_cost import PathCost, path_cost
 from iolab.domain.cost.report import CostReport, KernelVersion, PatchCost, functions_of
@@ -245,6 +245,30 @@ def test_a_path_is_hit_by_the_functions_that_a_file_defines() -> None:
     executed = {"reads": {"submit", "complete.cold"}, "creates": {"create"}}
     defined = {"block/a.c": {"complete", "other"}, "fs/b.c": {"unused"}, "fs/c.c": set[str]()}
     assert hits(executed, defined) == {"reads": {"block/a.c": ["complete"]}}
+
+
+def test_twelve_of_many_paths_run_what_all_do() -> None:
+    """A rare function is run by one path alone, and each path runs more of the common ones than the one before."""
+    common = [f"f{number}" for number in range(40)]
+    found = {f"path-{number:02}": {"block/a.c": common[: number + 1]} for number in range(39)}
+    found["rare"] = {"block/b.c": ["seldom"]}
+    taken = representatives(found, 12)
+    assert taken == [*(f"path-{number}" for number in range(28, 39)), "rare"]
+    assert representatives(found, 40) == sorted(found)
+    assert representatives({}, 12) == []
+
+
+@given(
+    st.dictionaries(st.text("abcdef", min_size=1), st.sets(st.integers(0, 9), min_size=1), max_size=20),
+    st.integers(1, 20),
+)
+def test_paths_that_stand_for_all_are_as_many_as_asked_for(functions: dict[str, set[int]], most: int) -> None:
+    found = {path: {"a.c": [str(one) for one in sorted(own)]} for path, own in functions.items()}
+    taken = representatives(found, most)
+    assert len(taken) == min(most, len(found)) and set(taken) <= set(found)
+    if most >= 10:
+        run = set().union(*(functions[path] for path in taken)) if taken else set()
+        assert run == set().union(*functions.values()), "ten functions need ten paths at most"
 
 
 def report(paths: list[PathCost], **more: Any) -> CostReport:

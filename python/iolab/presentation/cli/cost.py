@@ -60,7 +60,9 @@ def cost(
     ] = None,
     auto: Annotated[
         bool,
-        typer.Option("--auto", help="Count only those of the paths that run functions which the changed files define."),
+        typer.Option(
+            "--auto", help="Count at most twelve paths: of those that run functions which the changed files define."
+        ),
     ] = False,
     rounds: Annotated[int, typer.Option(help="Boots of each kernel on each path.")] = ROUNDS,
     config: Annotated[

@@ -12,7 +12,7 @@ from iolab.base import strict_json
 from iolab.base.bounded_file import MIB, read_bounded
 from iolab.base.durable import write_atomically
 from iolab.base.errors import InputError, MachineError
-from iolab.domain.cost.hits import hits
+from iolab.domain.cost.hits import hits, representatives
 from iolab.domain.executor import Display, Executor
 from iolab.files.store import read
 from iolab.machines.guest import cache, kernel
@@ -23,6 +23,8 @@ from iolab.studies.cost.paths import SuitePath, experiment_of, text_of
 from iolab.studies.cost.suite import executed
 
 FOLDER = "cost"
+PATHS_MAX = 12
+"""As many as a table of one screen has, and as two CPUs count in ten minutes under two kernels, builds included."""
 _FUNCTIONS_MAX_BYTES = 16 * MIB
 CODE = (".c", ".h", ".S", ".inc")
 
@@ -38,8 +40,8 @@ class Selection:
 def selected(
     versions: Versions, paths: Sequence[SuitePath], config: str | None, *, executor: Executor, progress: Display
 ) -> Selection:
-    """The paths of which the base executes a function that a changed file defines. A path's functions are counted in
-    one boot of the base, and kept in the cache.
+    """The paths of which the base executes a function that a changed file defines, at most `PATHS_MAX` that stand for
+    all. A path's functions are counted in one boot of the base, and kept in the cache.
 
     Raises:
         InputError: no tree is given, or no path runs any of that code.
@@ -63,8 +65,11 @@ def selected(
         what = f"no path runs a function of {', '.join(file for file in files if file not in unbuilt)}"
         raise InputError(what, where="--auto", remedy="choose --paths")
     touched = sorted({file for of_path in found.values() for file in of_path})
-    notes.insert(0, f"{len(found)} of {len(paths)} paths run functions of {', '.join(touched)}")
-    return Selection([path for path in paths if path.name in found], notes)
+    taken = representatives(found, PATHS_MAX)
+    note = f"{len(found)} of {len(paths)} paths run functions of {', '.join(touched)}"
+    if left := sorted(set(found) - set(taken)):
+        note += f"; not counted: {', '.join(left)} (choose them with --paths)"
+    return Selection([path for path in paths if path.name in taken], [note, *notes])
 
 
 def _functions(
