@@ -10,7 +10,8 @@ from judge.configuration import BARE, Configuration, Job
 WORKLOAD, SETTING = "load", "asked"
 DIRTYABLE_BYTES = 219_255 * 4096
 """Memory that may be dirty in a guest machine of 1 GiB: five times nr_dirty_threshold of /proc/vmstat with dirty_ratio
-20, read under Debian's 6.1.0-56; 220,760 pages under its 6.12.117."""
+20, read under Debian's 6.1.0-56; 220,760 pages under its 6.12.117. So much there is when dirty_ratio is set, before
+null_blk keeps what files are laid out with."""
 UPSTREAM = {"6.1.0-56-cloud": "6.1.192", "6.12.117+deb12-cloud": "6.12.117", "linux-source-6.1": "6.1.192"}
 """The stable release that a Debian kernel is built from: `uname -v` in the guest."""
 COPY_CALL_NS, PAGE_COPY_NS = 1815, 838
@@ -104,7 +105,7 @@ def machine_file(asked: Configuration) -> str:
     ]
     if asked.buffered or asked.filesystem != "none":
         kept = asked.files_mib << 20 if asked.keeps_data else 0
-        lines += ["[memory]", f"bytes = {DIRTYABLE_BYTES - kept}"]
+        lines += ["[memory]", f"bytes = {DIRTYABLE_BYTES - kept}", f"bytes_when_set = {DIRTYABLE_BYTES}"]
     lines += ["[[drives]]", 'scheduler = { name = "none" }', f"queue = {{ max_sectors_kb = {NULL_BLK_KIB} }}"]
     if asked.filesystem != "none":
         lines.append(f'filesystem = {{ kind = "{asked.filesystem}"{_OWN.get(asked.filesystem, "")} }}')

@@ -1414,6 +1414,7 @@ Kernel = Literal["before", "after"]
 
 class MemorySpec(TypedDict):
     bytes: int
+    bytes_when_set: NotRequired[int | None]
     commit_interval_ns: NotRequired[int | None]
     dirty_background_percent: NotRequired[int | None]
     dirty_expire_ns: NotRequired[int | None]

@@ -81,12 +81,8 @@ impl PageCache {
         if flusher.turn == 0 && flusher.ioend.is_some() {
             return self.end_turn(flusher);
         }
-        if flusher.turn == 0 {
-            let is_background = flusher.purpose == Purpose::Background;
-            if is_background && !self.limits.goes_on(&self.standing(), device) {
-                return self.flushers.ends(flusher.purpose, device);
-            }
-            flusher.turn = self.limits.turn(&self.rules, device);
+        if flusher.turn == 0 && !self.begins_turn(&mut flusher) {
+            return;
         }
         let batch = match flusher.purpose {
             Purpose::Commit => COMMIT_BATCH,
@@ -126,11 +122,24 @@ impl PageCache {
         }
     }
 
-    /// It has written its share of the inode. It looks whether to go on when all of that is in the queue.
+    /// It has written its share of the inode. With ioends it looks whether to go on when all of that is in the queue.
     fn end_turn(&mut self, mut flusher: Flusher) {
         self.submit_ioend(&mut flusher);
         self.return_inode(&mut flusher);
-        self.flushers.go_in_line(flusher);
+        if self.devices.has_ioends(flusher.of) || self.begins_turn(&mut flusher) {
+            self.flushers.go_in_line(flusher);
+        }
+    }
+
+    /// False: enough has been written in the background.
+    fn begins_turn(&mut self, flusher: &mut Flusher) -> bool {
+        let is_background = flusher.purpose == Purpose::Background;
+        if is_background && !self.limits.goes_on(&self.standing(), flusher.of) {
+            self.flushers.ends(flusher.purpose, flusher.of);
+            return false;
+        }
+        flusher.turn = self.limits.turn(&self.rules, flusher.of);
+        true
     }
 
     /// The pages, and all others of their folio that are dirty: how many, and for how many they count. It keeps the folio

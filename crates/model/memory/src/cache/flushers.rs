@@ -205,7 +205,13 @@ impl Flushers {
     }
 
     /// Whether the task has to wait to write to these pages, as a flusher that waits for a request has a folio of them locked.
-    pub(super) fn keeps_for_folio(&mut self, task: TaskId, file: FileId, first: u64, last: u64) -> bool {
+    pub(super) fn keeps_for_folio(
+        &mut self,
+        task: TaskId,
+        file: FileId,
+        first: u64,
+        last: u64,
+    ) -> bool {
         let is_locked = |flusher: &Flusher| {
             let overlaps = |(of, start, end)| of == file && start <= last && first < end;
             flusher.locked.is_some_and(overlaps) && self.blocked.contains(&flusher.task)

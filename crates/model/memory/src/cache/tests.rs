@@ -736,6 +736,22 @@ fn one_page_of_each_large_folio_holds_its_writer_as_all_of_them_do() {
 }
 
 #[test]
+fn who_writes_beyond_a_limit_that_has_fallen_goes_on_until_it_has_followed() {
+    let held_for = |bytes_when_set: Option<u64>| {
+        let mut bench = Bench::new(CacheSpec {
+            bytes_when_set,
+            ..CacheSpec::new(CacheVariant::Linux3_2, MEMORY)
+        });
+        bench.write(1, 0, 0, 21 * PERCENT);
+        assert_eq!(bench.write(1, 0, 21 * PERCENT, 1), Outcome::Wait);
+        bench.wait_until(SECOND);
+        bench.woken == [1]
+    };
+    assert!(!held_for(None), "beyond 20 % nobody may dirty anything");
+    assert!(held_for(Some(2 * MEMORY)));
+}
+
+#[test]
 fn an_ioend_is_what_lies_in_a_row_and_ends_as_a_whole() {
     let submitted = |ioends: bool| {
         let mut bench = Bench::of(CacheVariant::Linux3_2);
