@@ -105,7 +105,7 @@ def machine_file(asked: Configuration) -> str:
     ]
     if asked.buffered or asked.filesystem != "none":
         kept = asked.files_mib << 20 if asked.keeps_data else 0
-        lines += ["[memory]", f"bytes = {DIRTYABLE_BYTES - kept}", f"bytes_when_set = {DIRTYABLE_BYTES}"]
+        lines += ["[memory]", f"bytes = {DIRTYABLE_BYTES - kept}", f"former_bytes = {DIRTYABLE_BYTES}"]
     lines += ["[[drives]]", 'scheduler = { name = "none" }', f"queue = {{ max_sectors_kb = {NULL_BLK_KIB} }}"]
     if asked.filesystem != "none":
         lines.append(f'filesystem = {{ kind = "{asked.filesystem}"{_OWN.get(asked.filesystem, "")} }}')

@@ -1414,12 +1414,12 @@ Kernel = Literal["before", "after"]
 
 class MemorySpec(TypedDict):
     bytes: int
-    bytes_when_set: NotRequired[int | None]
     commit_interval_ns: NotRequired[int | None]
     dirty_background_percent: NotRequired[int | None]
     dirty_expire_ns: NotRequired[int | None]
     dirty_percent: NotRequired[int | None]
     dirty_writeback_interval_ns: NotRequired[int | None]
+    former_bytes: NotRequired[int | None]
     lowmem_bytes: NotRequired[int | None]
 
 

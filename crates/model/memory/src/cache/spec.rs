@@ -23,7 +23,7 @@ pub struct CacheSpec {
     pub lowmem_bytes: Option<u64>,
     /// The memory that there was when the limit of dirty pages was set, of which something has been taken since. None: as
     /// much as now.
-    pub bytes_when_set: Option<u64>,
+    pub former_bytes: Option<u64>,
     /// How it reads ahead. None: as the kernel that was read for the variant.
     pub read_ahead: Option<ReadAhead>,
     /// The largest read-ahead window.
@@ -114,7 +114,7 @@ impl CacheSpec {
             variant,
             memory_bytes,
             lowmem_bytes: None,
-            bytes_when_set: None,
+            former_bytes: None,
             read_ahead: None,
             read_ahead_bytes: None,
             request_bytes: None,
@@ -140,8 +140,8 @@ impl CacheSpec {
         let bytes = self.memory_bytes;
         within("memory_bytes", bytes, MEMORY_BYTES.0, MEMORY_BYTES.1)?;
         within("lowmem_bytes", self.lowmem_bytes.unwrap_or(bytes), 1, bytes)?;
-        let when_set = self.bytes_when_set.unwrap_or(bytes);
-        within("bytes_when_set", when_set, bytes, MEMORY_BYTES.1)?;
+        let when_set = self.former_bytes.unwrap_or(bytes);
+        within("former_bytes", when_set, bytes, MEMORY_BYTES.1)?;
         if self
             .read_ahead_bytes
             .is_some_and(|most| most > self.memory_bytes / 4)
@@ -233,7 +233,7 @@ impl CacheSpec {
             background_stop: 0,
             foreground: 0,
             foreground_when_set: self
-                .bytes_when_set
+                .former_bytes
                 .map(|bytes| bytes / PAGE_BYTES * percentages.foreground / 100),
             ratelimit,
             ratelimit_exceeded: match self.looks_often_beyond_limit {
@@ -294,10 +294,10 @@ mod tests {
         );
         assert_eq!(
             key(CacheSpec {
-                bytes_when_set: Some((1 << 30) - 1),
+                former_bytes: Some((1 << 30) - 1),
                 ..good
             }),
-            "bytes_when_set"
+            "former_bytes"
         );
         assert_eq!(
             key(CacheSpec {

@@ -737,9 +737,9 @@ fn one_page_of_each_large_folio_holds_its_writer_as_all_of_them_do() {
 
 #[test]
 fn who_writes_beyond_a_limit_that_has_fallen_goes_on_until_it_has_followed() {
-    let held_for = |bytes_when_set: Option<u64>| {
+    let held_for = |former_bytes: Option<u64>| {
         let mut bench = Bench::new(CacheSpec {
-            bytes_when_set,
+            former_bytes,
             ..CacheSpec::new(CacheVariant::Linux3_2, MEMORY)
         });
         bench.write(1, 0, 0, 21 * PERCENT);

@@ -20,7 +20,7 @@ pub(super) struct MemorySpec {
     lowmem_bytes: Option<u64>,
     /// What there was when the limits of dirty pages were set: what keeps the data of drives has taken the rest since.
     #[schemars(range(min = MEMORY_BYTES.0, max = MEMORY_BYTES.1))]
-    bytes_when_set: Option<u64>,
+    former_bytes: Option<u64>,
     #[schemars(range(max = DIRTY_PERCENT.1))]
     dirty_background_percent: Option<u8>,
     #[schemars(range(min = DIRTY_PERCENT.0, max = DIRTY_PERCENT.1))]
@@ -74,7 +74,7 @@ impl MemorySpec {
         let interval = self.commit_interval_ns.filter(|_| is_journaled);
         CacheSpec {
             lowmem_bytes: self.lowmem_bytes,
-            bytes_when_set: self.bytes_when_set,
+            former_bytes: self.former_bytes,
             read_ahead: Some(kernel.read_ahead()),
             read_ahead_bytes: drives
                 .first()
