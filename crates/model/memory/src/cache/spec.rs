@@ -140,8 +140,8 @@ impl CacheSpec {
         let bytes = self.memory_bytes;
         within("memory_bytes", bytes, MEMORY_BYTES.0, MEMORY_BYTES.1)?;
         within("lowmem_bytes", self.lowmem_bytes.unwrap_or(bytes), 1, bytes)?;
-        let when_set = self.former_bytes.unwrap_or(bytes);
-        within("former_bytes", when_set, bytes, MEMORY_BYTES.1)?;
+        let former = self.former_bytes.unwrap_or(bytes);
+        within("former_bytes", former, MEMORY_BYTES.0, MEMORY_BYTES.1)?;
         if self
             .read_ahead_bytes
             .is_some_and(|most| most > self.memory_bytes / 4)
@@ -294,7 +294,7 @@ mod tests {
         );
         assert_eq!(
             key(CacheSpec {
-                former_bytes: Some((1 << 30) - 1),
+                former_bytes: Some(0),
                 ..good
             }),
             "former_bytes"
