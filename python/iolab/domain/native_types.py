@@ -1419,6 +1419,7 @@ class MemorySpec(TypedDict):
     dirty_expire_ns: NotRequired[int | None]
     dirty_percent: NotRequired[int | None]
     dirty_writeback_interval_ns: NotRequired[int | None]
+    former_bytes: NotRequired[int | None]
     lowmem_bytes: NotRequired[int | None]
 
 

@@ -143,6 +143,12 @@ impl Kernel {
         is_xfs && self.version >= [6, 6, 0]
     }
 
+    /// Whether what is written back of a file in a row ends as a whole: XFS has ioends (6.1 and 6.12 were read; that earlier
+    /// kernels are alike is inferred). What ext4 writes back ends bio by bio.
+    pub fn writes_ioends(&self, is_xfs: bool) -> bool {
+        is_xfs
+    }
+
     /// For how long an fsync keeps others from writing to its file. In 2.4 and 2.5 `sys_fsync` takes `i_sem` before it writes the
     /// data, from 2.6.10 on (the first that was read; inferred) around `f_op->fsync` only. From 3.1 on that takes `i_mutex`
     /// itself (02c24a82187d): XFS does not, ext4 does until 3.10 (92e6222dfb85; ext3 is taken as the same).

@@ -160,6 +160,7 @@ impl KeyReader {
                 &[
                     "cpus.write_call_ns",
                     "cpus.page_write_ns",
+                    "memory.former_bytes",
                     "memory.dirty_background_percent",
                     "memory.dirty_percent",
                     "memory.dirty_expire_ns",

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use crate::cache::FileId;
 use crate::cache::device::DeviceId;
 use crate::cache::dirty_order::DirtyOrder;
+use crate::cache::folios::Folios;
 use crate::cache::pages::Pages;
 use crate::cache::spec::CacheVariant;
 use events::station::Violation;
@@ -15,6 +16,27 @@ use events::time::Time;
 
 /// Consecutive pages of a file: the first, and how many.
 pub(super) type Piece = (FileId, u64, u64);
+
+/// What is in memory.
+#[derive(Clone, Copy)]
+pub(super) struct Memory<'a> {
+    pub(super) pages: &'a Pages,
+    pub(super) folios: &'a Folios,
+}
+
+impl Memory<'_> {
+    /// The next consecutive pages of the file that can be written back, of one folio or of none: of a folio nothing is
+    /// while a part of it is being written (`folio_prepare_writeback`).
+    fn run(self, file: FileId, mut from: u64, most: u64) -> Option<(u64, u64)> {
+        loop {
+            let (start, count) = self.pages.waiting_run(file, from, most)?;
+            match self.folios.end_of_written(file, start) {
+                Some(end) => from = end,
+                None => return Some((start, self.folios.room(file, start, count))),
+            }
+        }
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Backlog {
@@ -63,14 +85,15 @@ impl File {
         parts.map(|&(_, file)| pages.waiting_of(file)).sum()
     }
 
-    /// The next in the order of the inode, from the cursor to the end and then from the start on: in which part, from which
-    /// page on, how many.
-    fn next_run(&self, most: u64, pages: &Pages) -> Option<(usize, u64, u64)> {
-        let (at, page) = self.cursor;
-        (0..=self.parts.len()).find_map(|step| {
-            let number = (at + step) % self.parts.len();
+    /// The next in the order of the inode, from the cursor to the end and, if it wraps, then from the start on: in which
+    /// part, from which page on, how many.
+    fn next_run(&self, most: u64, wraps: bool, at: &Memory) -> Option<(usize, u64, u64)> {
+        let (first, page) = self.cursor;
+        let end = if wraps { self.parts.len() } else { 0 };
+        (0..=end).find_map(|step| {
+            let number = (first + step) % self.parts.len();
             let from = if step == 0 { page } else { 0 };
-            let run = pages.waiting_run(self.parts[number].1, from, most)?;
+            let run = at.run(self.parts[number].1, from, most)?;
             Some((number, run.0, run.1))
         })
     }
@@ -155,6 +178,13 @@ impl Backlog {
         }
     }
 
+    /// A write of the file's pages is over: what could not be written meanwhile can be.
+    pub(super) fn queue_what_waits(&mut self, now: Time, file: FileId, pages: &Pages) {
+        if self.variant.writes_in_file_order() && pages.waiting_of(file) > 0 {
+            self.queue(now, file);
+        }
+    }
+
     /// Whether an inode is in the drive's line, and of age if it is to have been dirty since before.
     pub(super) fn has_inode(&self, device: DeviceId, before: Option<Time>) -> bool {
         let is_old = |since| before.is_none_or(|before| since <= before);
@@ -163,15 +193,16 @@ impl Backlog {
     }
 
     /// The next to be written on the drive, of the inode that the flusher has or takes (`sync_sb_inodes`). `before`: only
-    /// what has been dirty since then.
+    /// what has been dirty since then. If it does not wrap and the inode has nothing behind the last, it has come to an end.
     pub(super) fn next(
         &mut self,
         device: DeviceId,
         before: Option<Time>,
         inode: &mut Option<FileId>,
-        most: u64,
-        pages: &Pages,
+        (most, wraps): (u64, bool),
+        at: Memory,
     ) -> Option<Piece> {
+        let pages = at.pages;
         if self.variant == CacheVariant::Linux2_4 {
             let is_old = |since| before.is_none_or(|before| since <= before);
             let is_due = self.order.oldest().is_some_and(is_old);
@@ -191,7 +222,7 @@ impl Backlog {
             *inode = Some(file);
             let of = &mut self.files[file as usize];
             let piece = match self.variant.writes_in_file_order() {
-                true => of.next_run(most, pages).map(|(part, start, count)| {
+                true => of.next_run(most, wraps, &at).map(|(part, start, count)| {
                     of.cursor = (part, start + count);
                     (of.parts[part].1, start, count)
                 }),
@@ -201,6 +232,10 @@ impl Backlog {
             };
             if piece.is_some() {
                 return piece;
+            }
+            if !wraps {
+                of.cursor = (0, 0);
+                return None;
             }
             // Nothing left of this one.
             of.queued = false;

@@ -39,6 +39,8 @@ struct Device {
     writing: u64,
     /// Its journal is told which pages are written to.
     journals_data: bool,
+    /// What is written back of a file in a row ends as a whole.
+    has_ioends: bool,
 }
 
 impl Devices {
@@ -65,6 +67,14 @@ impl Devices {
 
     pub(super) fn journals_data(&self, device: DeviceId) -> bool {
         self.0[device].journals_data
+    }
+
+    pub(super) fn set_ioends(&mut self, device: DeviceId) {
+        self.0[device].has_ioends = true;
+    }
+
+    pub(super) fn has_ioends(&self, device: DeviceId) -> bool {
+        self.0[device].has_ioends
     }
 
     pub(super) fn is_congested(&self, device: DeviceId, direction: Direction) -> bool {

@@ -49,6 +49,8 @@ pub(super) struct Level {
     pub(super) dirty: u64,
     pub(super) background: u64,
     pub(super) limit: u64,
+    /// With as many nobody may dirty anything: the limit, or what it was before and falls from (`hard_dirty_limit`).
+    pub(super) hard_limit: u64,
     /// The part of them on the drive in question, and the limit of that drive.
     pub(super) of_device: u64,
     pub(super) device_limit: u64,
@@ -57,7 +59,7 @@ pub(super) struct Level {
 /// What it is taken to be until something is known: 100 MB/s (`INIT_BW`).
 const FIRST_RATE: u64 = 100 << 8;
 /// Between two updates of the rates (`BANDWIDTH_INTERVAL`).
-const UPDATE_NS: Time = 200 * MILLISECOND;
+pub(super) const UPDATE_NS: Time = 200 * MILLISECOND;
 /// The period of the mean of the write rate: 3 s, as a power of two of ticks.
 const MEAN_NS: u128 = 4_096 * 1_000_000;
 /// Ticks in a second, as Debian and Ubuntu have it (`CONFIG_HZ`).
@@ -79,13 +81,13 @@ impl Level {
     }
 
     fn set_point(&self) -> u64 {
-        (self.free_run() + self.limit) / 2
+        (self.free_run() + self.hard_limit) / 2
     }
 
     /// How much faster or slower than the balanced rate, of `ONE`, with a drive that writes this many pages a second
     /// (`bdi_position_ratio`).
     fn control(&self, write_rate: u64) -> u64 {
-        if self.dirty >= self.limit {
+        if self.dirty >= self.hard_limit {
             return 0;
         }
         self.control_of_drive(self.control_of_all(), write_rate)
@@ -94,7 +96,7 @@ impl Level {
     /// A cubic curve through 1 at the set point and 0 at the limit (the first half of `bdi_position_ratio`).
     fn control_of_all(&self) -> u64 {
         let set_point = self.set_point() as i64;
-        let x = (set_point - self.dirty as i64) * ONE / (self.limit as i64 - set_point + 1);
+        let x = (set_point - self.dirty as i64) * ONE / (self.hard_limit as i64 - set_point + 1);
         let cubed = x * x / ONE * x / ONE;
         (cubed + ONE).clamp(0, 2 * ONE) as u64
     }
@@ -103,10 +105,10 @@ impl Level {
     /// the smaller its part. A drive that would soon have nothing to write is let go faster.
     fn control_of_drive(&self, control: u64, write_rate: u64) -> u64 {
         let device_limit = self.device_limit.min(self.limit);
-        let device_limit = device_limit.max((self.limit - self.dirty) / 8);
+        let device_limit = device_limit.max((self.hard_limit - self.dirty) / 8);
         let part = (device_limit << 16) / (self.limit + 1);
         let set_point = (self.set_point() * part) >> 16;
-        let span = ((self.limit - device_limit + 8 * write_rate) * part) >> 16;
+        let span = ((self.limit + 8 * write_rate).saturating_sub(device_limit) * part) >> 16;
         let end = set_point + span;
         let control = match self.of_device < end - span / 4 {
             true => control * (end - self.of_device) / (span + 1),
@@ -383,6 +385,7 @@ mod tests {
             dirty,
             background: 10_000,
             limit: 20_000,
+            hard_limit: 20_000,
             of_device: dirty,
             device_limit: 20_000,
         }
@@ -441,6 +444,7 @@ mod tests {
             dirty,
             background: 1_000,
             limit: 2_000,
+            hard_limit: 2_000,
             of_device: dirty,
             device_limit: 2_000,
         };

@@ -5,7 +5,7 @@
 //! (2.5.66 and 2.6.18 `mm/page-writeback.c`). A kernel does so after each page, here after each step.
 
 use crate::cache::Effect;
-use crate::cache::backlog::Piece;
+use crate::cache::backlog::{Memory, Piece};
 use crate::cache::device::{DeviceId, FLUSHER, OLD_DATA_FLUSHER, task_of};
 use crate::cache::flushers::{Flusher, Purpose};
 use crate::cache::page_cache::PageCache;
@@ -77,6 +77,13 @@ impl PageCache {
         if std::mem::take(&mut flusher.has_waited) && !self.must_wait(device, task) {
             return self.release(task);
         }
+        flusher.locked = None;
+        if flusher.turn == 0 && flusher.ioend.is_some() {
+            return self.end_turn(flusher);
+        }
+        if flusher.turn == 0 && !self.begins_turn(&mut flusher) {
+            return;
+        }
         let batch = match flusher.purpose {
             Purpose::Commit => COMMIT_BATCH,
             _ => self.rules.step,
@@ -88,31 +95,76 @@ impl PageCache {
                 true => None,
                 false => self.next_piece(&mut flusher, left),
             };
-            let Some((file, page, pages)) = piece else {
-                dry = true;
+            let Some(piece) = piece else {
+                dry = flusher.ioend.is_none() || matches!(flusher.purpose, Purpose::Sync(..));
+                if !dry {
+                    // Behind what it has written of the inode there is no more: it does not begin again at its start.
+                    flusher.turn = 0;
+                }
                 break;
             };
-            let sync = matches!(flusher.purpose, Purpose::Sync(..));
-            let counts = self.submit_write(flusher.task, file, page, pages, sync);
-            flusher.left -= pages;
+            let (pages, counts) = self.write_folio_back(&mut flusher, piece);
+            flusher.left = flusher.left.saturating_sub(pages);
             flusher.turn = flusher.turn.saturating_sub(counts);
-            left -= pages;
+            left = left.saturating_sub(pages);
+            if flusher.locked.is_some() {
+                break;
+            }
         }
         if dry || flusher.left == 0 {
+            self.submit_ioend(&mut flusher);
             self.return_inode(&mut flusher);
             self.finish(flusher, dry);
-        } else if flusher.turn == 0 {
-            self.return_inode(&mut flusher);
-            let is_background = flusher.purpose == Purpose::Background;
-            if is_background && !self.limits.goes_on(&self.standing(), device) {
-                self.flushers.ends(flusher.purpose, device);
-            } else {
-                flusher.turn = self.limits.turn(&self.rules, device);
-                self.flushers.go_in_line(flusher);
-            }
+        } else if flusher.turn == 0 && flusher.locked.is_none() {
+            self.end_turn(flusher);
         } else {
             self.flushers.go_in_line(flusher);
         }
+    }
+
+    /// It has written its share of the inode. With ioends it looks whether to go on when all of that is in the queue.
+    fn end_turn(&mut self, mut flusher: Flusher) {
+        self.submit_ioend(&mut flusher);
+        self.return_inode(&mut flusher);
+        if self.devices.has_ioends(flusher.of) || self.begins_turn(&mut flusher) {
+            self.flushers.go_in_line(flusher);
+        }
+    }
+
+    /// False: enough has been written in the background.
+    fn begins_turn(&mut self, flusher: &mut Flusher) -> bool {
+        let is_background = flusher.purpose == Purpose::Background;
+        if is_background && !self.limits.goes_on(&self.standing(), flusher.of) {
+            self.flushers.ends(flusher.purpose, flusher.of);
+            return false;
+        }
+        flusher.turn = self.limits.turn(&self.rules, flusher.of);
+        true
+    }
+
+    /// The pages, and all others of their folio that are dirty: how many, and for how many they count. It keeps the folio
+    /// locked until what it submits meanwhile is in the queue (`iomap_writepage_map`).
+    fn write_folio_back(&mut self, flusher: &mut Flusher, piece: Piece) -> (u64, u64) {
+        let (file, page, pages) = piece;
+        let submitted = self.effects.len();
+        let (mut all, mut counts) = (pages, self.write_back(flusher, piece));
+        let Some((start, end)) = self.folios.folio_of(file, page) else {
+            return (all, counts);
+        };
+        let mut from = page + pages;
+        while from < end
+            && let Some((at, count)) = self.pages.waiting_run(file, from, end - from)
+            && at < end
+        {
+            let count = count.min(end - at);
+            counts += self.write_back(flusher, (file, at, count));
+            all += count;
+            from = at + count;
+        }
+        if self.effects.len() > submitted {
+            flusher.locked = Some((file, start, end));
+        }
+        (all, counts)
     }
 
     fn must_wait(&self, device: DeviceId, task: TaskId) -> bool {
@@ -176,8 +228,13 @@ impl PageCache {
 
     pub(super) fn next_dirty(&mut self, flusher: &mut Flusher, most: u64) -> Option<Piece> {
         let (device, before) = (flusher.of, flusher.purpose.before());
+        let memory = Memory {
+            pages: &self.pages,
+            folios: &self.folios,
+        };
+        let wraps = flusher.ioend.is_none();
         self.backlog
-            .next(device, before, &mut flusher.inode, most, &self.pages)
+            .next(device, before, &mut flusher.inode, (most, wraps), memory)
     }
 
     pub(super) fn return_inode(&mut self, flusher: &mut Flusher) {

@@ -20,6 +20,8 @@ pub(super) struct Flushers {
     look_at: Option<Time>,
     /// Whose last I/O has found no request: each sleeps by itself.
     blocked: BTreeSet<TaskId>,
+    /// Writers that wait for a folio that one of those has locked.
+    waiting_for_folio: Vec<TaskId>,
     /// By drive: which of its flushers are at work.
     of_drives: Vec<FlusherWork>,
     pdflush: Pdflush,
@@ -42,6 +44,10 @@ pub(super) struct Flusher {
     /// The pages of this turn: then another inode's comes, and background writeback looks at the threshold.
     pub(super) turn: u64,
     pub(super) inode: Option<FileId>,
+    /// The write that it has not submitted yet, as more may follow.
+    pub(super) ioend: Option<u32>,
+    /// The folio that it has locked: of which file, from which page to before which.
+    pub(super) locked: Option<(FileId, u64, u64)>,
     /// It has waited for a queue, and looks first whether it still has to write back.
     pub(super) has_waited: bool,
     /// The drives that pdflush still looks at.
@@ -95,6 +101,7 @@ impl Flushers {
             released: BTreeSet::new(),
             look_at: None,
             blocked: BTreeSet::new(),
+            waiting_for_folio: Vec::new(),
             of_drives: vec![FlusherWork::default(); devices],
             pdflush: Pdflush::default(),
         }
@@ -120,6 +127,8 @@ impl Flushers {
             left,
             turn,
             inode: None,
+            ioend: None,
+            locked: None,
             has_waited: false,
             walk: None,
         });
@@ -193,6 +202,30 @@ impl Flushers {
     /// It has one; whether it was blocked, and has no more to write.
     pub(super) fn unblock(&mut self, task: TaskId) -> bool {
         self.blocked.remove(&task) && self.running.iter().all(|flusher| flusher.task != task)
+    }
+
+    /// Whether the task has to wait to write to these pages, as a flusher that waits for a request has a folio of them locked.
+    pub(super) fn keeps_for_folio(
+        &mut self,
+        task: TaskId,
+        file: FileId,
+        first: u64,
+        last: u64,
+    ) -> bool {
+        let is_locked = |flusher: &Flusher| {
+            let overlaps = |(of, start, end)| of == file && start <= last && first < end;
+            flusher.locked.is_some_and(overlaps) && self.blocked.contains(&flusher.task)
+        };
+        let waits = self.running.iter().any(is_locked);
+        if waits {
+            self.waiting_for_folio.push(task);
+        }
+        waits
+    }
+
+    /// Those that have waited for folios look again.
+    pub(super) fn take_waiting_for_folio(&mut self) -> Vec<TaskId> {
+        std::mem::take(&mut self.waiting_for_folio)
     }
 
     /// When a flusher has something to do.

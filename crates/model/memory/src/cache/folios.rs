@@ -137,6 +137,30 @@ impl Folios {
         each.sum()
     }
 
+    /// Where the folio of the page ends, if it has several and some are being written.
+    pub(super) fn end_of_written(&self, file: FileId, page: u64) -> Option<u64> {
+        let (start, folio) = self.find(file, page)?;
+        (folio.writing > 0).then_some(start + folio.pages)
+    }
+
+    /// The first page of the page's folio and the one behind its last, if it has several.
+    pub(super) fn folio_of(&self, file: FileId, page: u64) -> Option<(u64, u64)> {
+        let (start, folio) = self.find(file, page)?;
+        Some((start, start + folio.pages))
+    }
+
+    /// How many of these pages are of the folio of the first, or of none as it is.
+    pub(super) fn room(&self, file: FileId, first: u64, count: u64) -> u64 {
+        let end = self.folio_of(file, first).map_or_else(
+            || {
+                let mut others = self.folios.range((file, first)..(file, first + count));
+                others.next().map_or(first + count, |(&(_, page), _)| page)
+            },
+            |(_, end)| end,
+        );
+        count.min(end - first)
+    }
+
     /// They are written: for how many that counts.
     pub(super) fn written(&mut self, file: FileId, start: u64, pages: u64) -> u64 {
         let each = (start..start + pages).map(|page| {

@@ -278,6 +278,7 @@ proptest! {
             machine.cache.set_fsync_holds(drive, holds);
         }
         machine.cache.set_large_folios(1);
+        machine.cache.set_ioends(1);
         for file in 0..FILES {
             machine.cache.set_size(file, FILE_PAGES * PAGE_BYTES);
             machine.cache.place(file, file as usize % DRIVES);

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cache::device::{DeviceId, Devices};
-use crate::cache::dirty_rate::{DirtyRate, Level};
+use crate::cache::dirty_rate::{DirtyRate, Level, UPDATE_NS};
 use crate::cache::folios::Folios;
 use crate::cache::pages::Pages;
 use crate::cache::proportions::{Proportions, Share};
@@ -29,6 +29,8 @@ pub(super) struct Limits {
     dirtied_by: BTreeMap<TaskId, Share>,
     /// Writers that are held to a rate, by when they continue.
     sleeping: BTreeSet<(Time, TaskId, DeviceId)>,
+    /// The limit that was, when it was set with more memory: since when it is so much (`dom->dirty_limit`).
+    former: Option<(Time, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -98,6 +100,7 @@ impl Limits {
             dirtiers: rules.lately.filter(|_| !has_rate).map(of_limit),
             dirtied_by: BTreeMap::new(),
             sleeping: BTreeSet::new(),
+            former: rules.foreground_when_set.map(|pages| (0, pages)),
         }
     }
 
@@ -192,6 +195,7 @@ impl Limits {
         task: TaskId,
         pages: u64,
     ) -> Verdict {
+        self.follow_limit(at);
         let level = self.level(at, device);
         let Some(rate) = &mut self.of_drives[device].rate else {
             let must_wait = self.must_wait(at, device, task);
@@ -256,9 +260,32 @@ impl Limits {
             dirty: at.unwritten(),
             background: at.rules.background,
             limit: at.rules.foreground,
+            hard_limit: self.former(at).max(at.rules.foreground),
             of_device: at.unwritten_of(device),
             device_limit: self.of_drive(at, device, at.rules.foreground),
         }
+    }
+
+    fn former(&self, at: &LimitContext) -> u64 {
+        self.former.map_or(at.rules.foreground, |(_, pages)| pages)
+    }
+
+    /// What the limit was follows it: up at once, and down by a thirty-second of the difference in 200 ms in which writers
+    /// are held, but not below what is dirty (`update_dirty_limit`).
+    fn follow_limit(&mut self, at: &LimitContext) {
+        let (dirty, limit) = (at.unwritten(), at.rules.foreground);
+        let Some((since, pages)) = &mut self.former else {
+            return;
+        };
+        if at.now < *since + UPDATE_NS || dirty <= (at.rules.background + limit) / 2 {
+            return;
+        }
+        let target = limit.max(dirty);
+        *pages = match *pages < limit {
+            true => limit,
+            false => *pages - (pages.saturating_sub(target) >> 5),
+        };
+        *since = at.now;
     }
 
     /// Background writeback continues: from 3.2 on also while the drive has more than its part of the threshold.
@@ -277,7 +304,10 @@ impl Limits {
     /// What a flusher writes of an inode before the next has its turn.
     pub(super) fn turn(&self, rules: &Rules, device: DeviceId) -> u64 {
         match &self.of_drives[device].rate {
-            Some(rate) => rate.chunk_pages(rules.foreground),
+            Some(rate) => {
+                let former = self.former.map_or(0, |(_, pages)| pages);
+                rate.chunk_pages(rules.foreground.max(former))
+            }
             None => rules.turn,
         }
     }
@@ -291,6 +321,7 @@ impl Limits {
     pub(super) fn pop_rested(&mut self, at: &LimitContext) -> Option<TaskId> {
         while self.next_event().is_some_and(|until| until <= at.now) {
             let (_, task, device) = self.sleeping.pop_first()?;
+            self.follow_limit(at);
             let level = self.level(at, device);
             let rate = self.of_drives[device].rate.as_mut();
             let Some(pause_ns) = rate.and_then(|rate| rate.holds_on(at.now, task, level)) else {

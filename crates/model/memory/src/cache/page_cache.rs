@@ -1,8 +1,8 @@
 //! The cache as a whole: what is in flight, and what its completion leads to.
 
-use crate::cache::backlog::Backlog;
+use crate::cache::backlog::{Backlog, Piece};
 use crate::cache::device::{Devices, FLUSHER, JOURNAL, OLD_DATA_FLUSHER, journal_task, task_of};
-use crate::cache::flushers::Flushers;
+use crate::cache::flushers::{Flusher, Flushers, Purpose};
 use crate::cache::folios::Folios;
 use crate::cache::inode_lock::InodeLocks;
 use crate::cache::journal::Journals;
@@ -181,6 +181,14 @@ impl PageCache {
         self.folios.are_on(self.devices.counted(drive));
     }
 
+    /// Files on the drive are written back by iomap: pages in a row are an ioend, which is submitted when something else
+    /// follows or the turn is over, and ends as a whole (`iomap_add_to_ioend`, `iomap_finish_ioend`). Not by pdflush.
+    pub fn set_ioends(&mut self, drive: usize) {
+        if !self.rules.variant.has_pdflush() {
+            self.devices.set_ioends(self.devices.counted(drive));
+        }
+    }
+
     /// A journal gets the data of files on the drive: it is told which pages are written to.
     pub fn set_journals_data(&mut self, drive: usize) {
         let device = self.devices.counted(drive);
@@ -254,6 +262,8 @@ impl PageCache {
         if self.flushers.unblock(task) {
             self.effects.push(Effect::Unplug);
         }
+        let waiting = self.flushers.take_waiting_for_folio();
+        self.effects.extend(waiting.into_iter().map(Effect::Wake));
     }
 
     /// Whether the task is kept because too much is dirty.
@@ -337,37 +347,52 @@ impl PageCache {
         }));
     }
 
-    /// For how many pages that counts.
-    pub(super) fn submit_write(
-        &mut self,
-        task: TaskId,
-        file: FileId,
-        page: u64,
-        pages: u64,
-        sync: bool,
-    ) -> u64 {
+    /// The dirty pages are being written from now on: for how many that counts. They are submitted at once, but for an ioend,
+    /// which may go on.
+    pub(super) fn write_back(&mut self, flusher: &mut Flusher, piece: Piece) -> u64 {
+        let (file, page, pages) = piece;
         let device = self.backlog.device_of(file);
         self.pages.start_writing(file, page, pages);
         let counts = self.folios.start_writing(file, page, pages);
         self.devices.start_writing(device, pages);
-        let number = self.writes.start(file, device);
-        let tag = self.put(PageIo {
-            file,
-            page,
-            pages,
-            write: Some(number),
-        });
+        let ioend = flusher.ioend.map(|tag| self.in_flight.id(tag));
+        let follows = |io: &PageIo| (io.file, io.page + io.pages) == (file, page);
+        match ioend.filter(|&id| follows(&self.in_flight[id])) {
+            Some(id) => self.in_flight[id].pages += pages,
+            None => {
+                self.submit_ioend(flusher);
+                let number = self.writes.start(file, device);
+                let write = Some(number);
+                flusher.ioend = Some(self.put(PageIo {
+                    file,
+                    page,
+                    pages,
+                    write,
+                }));
+            }
+        }
+        if !self.devices.has_ioends(device) {
+            self.submit_ioend(flusher);
+        }
+        counts
+    }
+
+    /// What the flusher has kept goes to the device.
+    pub(super) fn submit_ioend(&mut self, flusher: &mut Flusher) {
+        let Some(tag) = flusher.ioend.take() else {
+            return;
+        };
+        let io = self.in_flight[self.in_flight.id(tag)];
         self.effects.push(Effect::Io(Io {
             tag,
-            file,
-            page,
-            pages: pages as u32,
+            file: io.file,
+            page: io.page,
+            pages: io.pages as u32,
             direction: Direction::Write,
-            sync,
+            sync: matches!(flusher.purpose, Purpose::Sync(..)),
             read_ahead: false,
-            task,
+            task: flusher.task,
         }));
-        counts
     }
 
     fn put(&mut self, in_flight: PageIo) -> u32 {
@@ -401,6 +426,8 @@ impl PageCache {
             self.became_dirty(done.file, page);
         }
         self.again = again;
+        self.backlog
+            .queue_what_waits(self.now, done.file, &self.pages);
         self.end_waits();
     }
 }

@@ -47,8 +47,9 @@ impl PageCache {
                 return self.end_round(flusher);
             }
             let most = left.min(self.rules.io_pages_max);
-            if let Some((file, page, pages)) = self.next_dirty(&mut flusher, most) {
-                self.submit_write(flusher.task, file, page, pages, false);
+            if let Some(piece) = self.next_dirty(&mut flusher, most) {
+                let (.., pages) = piece;
+                self.write_back(&mut flusher, piece);
                 flusher.turn -= pages;
                 left -= pages;
             }

@@ -21,6 +21,9 @@ pub struct CacheSpec {
     pub memory_bytes: u64,
     /// The part of memory that the kernel addresses directly: up to 896 MiB on a 32-bit machine. Left out: all of it.
     pub lowmem_bytes: Option<u64>,
+    /// The memory that there was when the limit of dirty pages was set, of which something has been taken since. None: as
+    /// much as now.
+    pub former_bytes: Option<u64>,
     /// How it reads ahead. None: as the kernel that was read for the variant.
     pub read_ahead: Option<ReadAhead>,
     /// The largest read-ahead window.
@@ -74,6 +77,8 @@ pub(super) struct Rules {
     /// Background writeback continues until fewer are dirty.
     pub(super) background_stop: u64,
     pub(super) foreground: u64,
+    /// What it was when it was set.
+    pub(super) foreground_when_set: Option<u64>,
     /// Between two looks at how much is dirty; the second while the limit is exceeded.
     pub(super) ratelimit: u64,
     pub(super) ratelimit_exceeded: u64,
@@ -109,6 +114,7 @@ impl CacheSpec {
             variant,
             memory_bytes,
             lowmem_bytes: None,
+            former_bytes: None,
             read_ahead: None,
             read_ahead_bytes: None,
             request_bytes: None,
@@ -134,6 +140,8 @@ impl CacheSpec {
         let bytes = self.memory_bytes;
         within("memory_bytes", bytes, MEMORY_BYTES.0, MEMORY_BYTES.1)?;
         within("lowmem_bytes", self.lowmem_bytes.unwrap_or(bytes), 1, bytes)?;
+        let former = self.former_bytes.unwrap_or(bytes);
+        within("former_bytes", former, MEMORY_BYTES.0, MEMORY_BYTES.1)?;
         if self
             .read_ahead_bytes
             .is_some_and(|most| most > self.memory_bytes / 4)
@@ -224,6 +232,9 @@ impl CacheSpec {
             background: 0,
             background_stop: 0,
             foreground: 0,
+            foreground_when_set: self
+                .former_bytes
+                .map(|bytes| bytes / PAGE_BYTES * percentages.foreground / 100),
             ratelimit,
             ratelimit_exceeded: match self.looks_often_beyond_limit {
                 true => 8,
@@ -280,6 +291,13 @@ mod tests {
                 ..good
             }),
             "lowmem_bytes"
+        );
+        assert_eq!(
+            key(CacheSpec {
+                former_bytes: Some(0),
+                ..good
+            }),
+            "former_bytes"
         );
         assert_eq!(
             key(CacheSpec {

@@ -734,3 +734,62 @@ fn one_page_of_each_large_folio_holds_its_writer_as_all_of_them_do() {
         "{pages}"
     );
 }
+
+#[test]
+fn who_writes_beyond_a_limit_that_has_fallen_goes_on_until_it_has_followed() {
+    let held_for = |former_bytes: Option<u64>| {
+        let mut bench = Bench::new(CacheSpec {
+            former_bytes,
+            ..CacheSpec::new(CacheVariant::Linux3_2, MEMORY)
+        });
+        bench.write(1, 0, 0, 21 * PERCENT);
+        assert_eq!(bench.write(1, 0, 21 * PERCENT, 1), Outcome::Wait);
+        bench.wait_until(SECOND);
+        bench.woken == [1]
+    };
+    assert!(!held_for(None), "beyond 20 % nobody may dirty anything");
+    assert!(held_for(Some(2 * MEMORY)));
+}
+
+#[test]
+fn an_ioend_is_what_lies_in_a_row_and_ends_as_a_whole() {
+    let submitted = |ioends: bool| {
+        let mut bench = Bench::of(CacheVariant::Linux3_2);
+        if ioends {
+            bench.cache.set_ioends(0);
+        }
+        bench.write(1, 0, 0, 300);
+        bench.write(1, 0, 400, 100);
+        bench.fsync(1, 0);
+        let submitted = bench.flush();
+        bench.cache.check(bench.now).expect("its owners agree");
+        bench.complete_all();
+        assert_eq!(bench.fsync(1, 0), Outcome::Done);
+        places(&submitted)
+    };
+    assert_eq!(submitted(true), [(0, 0, 300), (0, 400, 100)]);
+    let pieces = [(0, 0, 256), (0, 256, 44), (0, 400, 100)];
+    assert_eq!(submitted(false), pieces);
+}
+
+#[test]
+fn of_a_large_folio_nothing_is_written_while_a_part_of_it_is() {
+    let mut bench = Bench::of(CacheVariant::Linux3_2);
+    bench.cache.set_large_folios(0);
+    bench.cache.set_ioends(0);
+    bench.write(1, 0, 0, 256);
+    while bench.fsync(1, 0) == Outcome::Wait {
+        bench.flush();
+        bench.complete_all();
+    }
+    bench.write(1, 0, 3, 1);
+    bench.write(1, 0, 10, 1);
+    let of_folio = bench.wait_until(36 * SECOND);
+    assert_eq!(places(&of_folio), [(0, 3, 1), (0, 10, 1)]);
+    bench.write(1, 0, 20, 1);
+    assert_eq!(bench.wait_until(72 * SECOND), []);
+    bench.complete_all();
+    bench.cache.check(bench.now).expect("its owners agree");
+    let rest = bench.wait_until(108 * SECOND);
+    assert_eq!(places(&rest), [(0, 20, 1)]);
+}

@@ -30,11 +30,13 @@ impl PageCache {
         if bytes == 0 {
             return Outcome::Done;
         }
-        if self.inode_locks.keeps(task, file) {
-            return Outcome::Wait;
-        }
         let end = offset + bytes;
         let (first, last) = (offset / PAGE_BYTES, (end - 1) / PAGE_BYTES);
+        if self.inode_locks.keeps(task, file)
+            || self.flushers.keeps_for_folio(task, file, first, last)
+        {
+            return Outcome::Wait;
+        }
         if self.reads_first(task, file, offset, end) {
             return Outcome::Wait;
         }

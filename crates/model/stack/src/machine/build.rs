@@ -95,6 +95,9 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
             if machine.kernel.writes_large_folios(drive.xfs.is_some()) {
                 world = world.with_large_folios(number);
             }
+            if machine.kernel.writes_ioends(drive.xfs.is_some()) {
+                world = world.with_ioends(number);
+            }
         }
         if let Some(xfs) = &drive.xfs {
             let mounted = mounted(machine, number, xfs)

@@ -18,6 +18,9 @@ pub(super) struct MemorySpec {
     /// Of it, what the kernel addresses directly; a 32-bit machine has up to 896 MiB.
     #[schemars(range(min = 1))]
     lowmem_bytes: Option<u64>,
+    /// What there was when the limits of dirty pages were set: what keeps the data of drives has taken the rest since.
+    #[schemars(range(min = MEMORY_BYTES.0, max = MEMORY_BYTES.1))]
+    former_bytes: Option<u64>,
     #[schemars(range(max = DIRTY_PERCENT.1))]
     dirty_background_percent: Option<u8>,
     #[schemars(range(min = DIRTY_PERCENT.0, max = DIRTY_PERCENT.1))]
@@ -71,6 +74,7 @@ impl MemorySpec {
         let interval = self.commit_interval_ns.filter(|_| is_journaled);
         CacheSpec {
             lowmem_bytes: self.lowmem_bytes,
+            former_bytes: self.former_bytes,
             read_ahead: Some(kernel.read_ahead()),
             read_ahead_bytes: drives
                 .first()

@@ -28,6 +28,14 @@ impl World {
         self
     }
 
+    /// The same if what is written back of the drive's files in a row ends as a whole.
+    pub fn with_ioends(mut self, drive: usize) -> World {
+        if let Some(cache) = self.vfs.cache_mut() {
+            cache.set_ioends(drive);
+        }
+        self
+    }
+
     /// The same if a journal gets the data of files on the drive.
     pub fn with_journaled_data(mut self, drive: usize) -> World {
         if let Some(cache) = self.vfs.cache_mut() {
