@@ -13,6 +13,7 @@ import csv
 import json
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -207,10 +208,13 @@ def score(commits: Sequence[Commit], answers: Path) -> str:
     of_path = [[one for one in of if one[1].is_of_path] for of in signed]
     right = [[sum(is_right(*one) for one in of) for of in found] for found in (signed, of_path)]
     counts = [[len(of) for of in found] for found in (lists, signed, of_path)]
-    lines = [
+    total = (
         f"Of {len(commits)} commits {len(shown)} were counted, {len(refused)} could not be, and "
         f"{len(commits) - len(found)} were not asked. Of {len(neutral)} commits that cannot matter "
-        f"{sum(not is_right(*one) for one in neutral)} were flagged.",
+        f"{sum(not is_right(*one) for one in neutral)} were flagged."
+    )
+    lines = [
+        *textwrap.wrap(total, 100),
         "",
         f"| | {' | '.join(f'{name} list' for name in LISTS)} |",
         f"|---|{'--:|' * len(LISTS)}",
