@@ -10,6 +10,7 @@ from iolab.base.plain_text import whole_number
 from iolab.domain.comparison import compare_csv
 from iolab.files.importer import results, source
 from iolab.files.importer.formats import FORMATS, formats_of
+from iolab.files.importer.html_table import ROW_CHARS_MAX, with_bars
 from iolab.files.importer.results import Results
 from iolab.files.importer.run_import import open_run
 from iolab.files.importer.source import Source
@@ -222,6 +223,15 @@ def test_files_take_linear_time(name: str, make: Callable[[int], str], size: int
         return lambda: parsed(path, name)
 
     assert_linear(of_size, 4 * size)
+
+
+@pytest.mark.parametrize("part", ["<td ", "<td>", "<tr ", "</tr", "<table ", "<td colspan=9"])
+def test_rows_of_html_take_linear_time(part: str) -> None:
+    def of_size(size: int) -> Callable[[], object]:
+        row = "<tr>" + part * (size // len(part))
+        return lambda: [*with_bars(enumerate([row] * 20, 1))]
+
+    assert_linear(of_size, ROW_CHARS_MAX - KIB)
 
 
 def table_of(settings: int, workloads: int, rounds: int = 2) -> str:

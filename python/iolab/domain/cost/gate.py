@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from iolab.base.errors import InputError, unknown
 from iolab.domain.cost.measure import MEASURES, ON_REQUEST
-from iolab.domain.cost.path_cost import REPEATABLE, PathCost
+from iolab.domain.cost.path_cost import PathCost
+from iolab.domain.cost.repeatable import REPEATABLE
 
 _FORM = re.compile(
     r"\s*(?P<measure>[a-z_]+)\s*(?P<sign>[<>])\s*(?P<number>[+-]?\d+(?:\.\d+)?)\s*(?P<percent>%?)\s*", re.ASCII

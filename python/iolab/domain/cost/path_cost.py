@@ -8,15 +8,13 @@ from typing import Literal
 
 from iolab.base.strict_json import JsonObject
 from iolab.domain.cost.measure import MEASURES, Change, change_of
-from iolab.domain.cost.repeatable import CERTAIN_FROM, repeatable_change
+from iolab.domain.cost.repeatable import CERTAIN_FROM, REPEATABLE, repeatable_change
 from iolab.domain.cost.unseen import Circumstances, unseen
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.symbol_changes import compared
 from iolab.domain.symbols import USER, Difference, floor_of
 
 Outcome = Literal["more", "less", "same", "unclear", "not measured"]
-REPEATABLE = "repeatable"
-"""The name of the measure of `repeatable_change`."""
 SAME_WITHIN = 1e-3
 """A path is the same if the whole interval lies within this share of the base: a tenth of a percent."""
 

@@ -13,6 +13,8 @@ from iolab.domain.cost.measure import Change, paired_change
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.symbols import USER, Key, calls_per_operation, per_operation
 
+REPEATABLE = "repeatable"
+"""The measure's name."""
 CALLED_FROM = 0.5
 """Calls per operation from which on a function counts as run by each: timers and daemons stay below."""
 REPEATS_WITHIN = 0.3

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from iolab.base.plain_text import counted
 from iolab.base.strict_json import JsonObject
 from iolab.domain.cost.measure import CONFIDENCE
-from iolab.domain.cost.path_cost import REPEATABLE, PathCost
+from iolab.domain.cost.path_cost import PathCost
+from iolab.domain.cost.repeatable import REPEATABLE
 from iolab.domain.cost.unseen import ALWAYS
 
 FORMAT = 1

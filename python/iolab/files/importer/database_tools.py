@@ -13,6 +13,7 @@ from iolab.files.importer.figures import (
     Rule,
     amount,
     figures_format,
+    latencies,
     of,
     positive,
     rule,
@@ -78,11 +79,11 @@ HAMMERDB = figures_format(
             rf"CALLS: {amount('count')}\s++MIN: {amount('min')}ms\s++AVG: {amount('mean')}ms\s++"
             rf"MAX: {amount('max')}ms",
             count=of("ops"),
-            **{name: of(f"latency_ns_{name}", MS) for name in ("min", "mean", "max")},
+            **latencies(MS, "min", "mean", "max"),
         ),
         rule(
             r"\s++".join(f"{name.upper()}: {amount(name)}ms" for name in ("p99", "p95", "p50")),
-            **{name: of(f"latency_ns_{name}", MS) for name in ("p99", "p95", "p50")},
+            **latencies(MS, "p99", "p95", "p50"),
         ),
         # The same as JSON.
         rule(rf"\"calls\": \"?{amount('count')}\"?,?\s*+$", count=of("ops")),
@@ -113,7 +114,8 @@ BENCHMARKSQL = figures_format(
     ],
 )
 
-_COCKROACH_LATENCIES = {name: of(f"latency_ns_{name}", MS) for name in ("mean", "p50", "p90", "p95", "p99", "max")}
+_COCKROACH = ("mean", "p50", "p95", "p99", "max")
+_COCKROACH_TPCC = ("mean", "p50", "p90", "p95", "p99", "max")
 
 COCKROACH = figures_format(
     "cockroach",
@@ -125,26 +127,24 @@ COCKROACH = figures_format(
     rules=[
         rule(
             rf"[\d.]++s\s++\d++\s++{amount('count')}\s++{amount('rate')}\s++"
-            + r"\s++".join(map(amount, ("mean", "p50", "p95", "p99", "max")))
+            + r"\s++".join(map(amount, _COCKROACH))
             + r"(?:\s++(?P<phase>[\w-]++))?\s*+$",
             count=of("ops"),
             rate=of("operations_per_s"),
-            **{name: _COCKROACH_LATENCIES[name] for name in ("mean", "p50", "p95", "p99", "max")},
+            **latencies(MS, *_COCKROACH),
         ),
         # Of pebble's bench, which states amplifications behind.
         rule(
             r"[\d.]++s\s++(?P<rate>\d++\.\d++)\s++"
-            + r"\s++".join(map(amount, ("mean", "p50", "p95", "p99", "max")))
+            + r"\s++".join(map(amount, _COCKROACH))
             + r"(?:\s++[\d.]++){0,3}\s*+$",
             rate=of("operations_per_s"),
-            **{name: _COCKROACH_LATENCIES[name] for name in ("mean", "p50", "p95", "p99", "max")},
+            **latencies(MS, *_COCKROACH),
         ),
         rule(
-            rf"[\d.]++s\s++{amount('orders')}\s++[\d.]++%\s++"
-            + r"\s++".join(map(amount, _COCKROACH_LATENCIES))
-            + r"\s*+$",
+            rf"[\d.]++s\s++{amount('orders')}\s++[\d.]++%\s++" + r"\s++".join(map(amount, _COCKROACH_TPCC)) + r"\s*+$",
             orders=of("new_orders_per_min", phase="tpcc"),
-            **{name: of_all._replace(phase="tpcc") for name, of_all in _COCKROACH_LATENCIES.items()},
+            **latencies(MS, *_COCKROACH_TPCC, phase="tpcc"),
         ),
     ],
 )
@@ -231,7 +231,7 @@ MONGO_PERF = figures_format(
 )
 
 
-def _memtier(*latencies: str) -> list[Rule]:
+def _memtier(*columns: str) -> list[Rule]:
     """The rules of its table with these columns of latencies, in ms. It divides bytes by 1,024."""
     return [
         rule(r"(?P<workload>BEST RUN|WORST RUN|AGGREGATED AVERAGE) RESULTS", begins=True),
@@ -239,12 +239,12 @@ def _memtier(*latencies: str) -> list[Rule]:
         *(
             rule(
                 rf"{which}\s++{amount('ops')}(?:\s++(?:[\d.]++|---)){{2}}\s++"
-                + r"\s++".join(map(positive, latencies))
+                + r"\s++".join(map(positive, columns))
                 + rf"\s++(?:{amount('rate')}|---)\s*+$",
                 absent="none of them was done",
                 ops=of("operations_per_s"),
                 rate=of("rate_bytes_per_s", KIB),
-                **{name: of(f"latency_ns_{name}", MS) for name in latencies},
+                **latencies(MS, *columns),
             )
             for which in ("(?P<phase>Sets|Gets|Waits)", "Totals")
         ),
@@ -291,7 +291,7 @@ REDIS = figures_format(
         rule(
             r"\s++".join(map(positive, ("mean", "min", "p50", "p95", "p99", "max"))) + r"\s*+$",
             absent=TOO_SHORT,
-            **{name: of(f"latency_ns_{name}", MS) for name in ("mean", "min", "p50", "p95", "p99", "max")},
+            **latencies(MS, "mean", "min", "p50", "p95", "p99", "max"),
         ),
     ],
 )
@@ -337,7 +337,7 @@ KAFKA = figures_format(
             count=of("ops"),
             records=of("operations_per_s"),
             rate=of("rate_bytes_per_s", MIB),
-            **{name: of(f"latency_ns_{name}", MS) for name in ("mean", "max", "p50", "p95", "p99", "p999")},
+            **latencies(MS, "mean", "max", "p50", "p95", "p99", "p999"),
         ),
     ],
 )

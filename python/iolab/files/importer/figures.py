@@ -67,6 +67,11 @@ class Figure(NamedTuple):
 of = Figure
 
 
+def latencies(scale: float, *names: str, phase: str | None = None) -> dict[str, Figure]:
+    """The figures of groups that are called as latencies are, such as `mean` and `p99`; their unit as a scale to ns."""
+    return {name: Figure(f"latency_ns_{name}", scale, phase=phase) for name in names}
+
+
 @dataclass(frozen=True)
 class Rule:
     """A kind of line, and what its groups are."""

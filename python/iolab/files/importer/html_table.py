@@ -11,8 +11,8 @@ from iolab.files.importer.posted import NumberedLine
 ROW_CHARS_MAX = 1 << 13
 BEGINS = re.compile(r"<t(?:able|r)\b", re.IGNORECASE)
 _TABLE = re.compile(r"<table\b", re.IGNORECASE)
-_ROW = re.compile(r"<tr\b[^>]*>(?P<cells>.*?)(?:</tr\s*>|(?=<tr\b)|(?=</table))", re.IGNORECASE)
-_CELL = re.compile(r"<t[hd]\b(?P<more>[^>]*)>(?P<text>.*?)(?=<t[hd]\b|$)", re.IGNORECASE)
+_ROW = re.compile(r"<tr\b[^<>]*+>(?P<cells>.*?)(?:</tr\s*>|(?=<tr\b)|(?=</table))", re.IGNORECASE)
+_CELL = re.compile(r"<t[hd]\b(?P<more>[^<>]*+)>(?P<text>.*?)(?=<t[hd]\b|$)", re.IGNORECASE)
 _SPAN = re.compile(r"colspan\s*=\s*[\"']?(?P<columns>\d{1,2})", re.IGNORECASE)
 _ENDS = re.compile(r"</?t(?:r|able)\b", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from iolab.files.importer.figures import KIB, MB, MIB, MS, NUMBER, US, Rule, amount, figures_format, of, rule
+from iolab.files.importer.figures import KIB, MB, MIB, MS, NUMBER, US, Rule, amount, figures_format, latencies, of, rule
 
 TOO_SHORT = "too short to measure, which bonnie++ marks with plus signs"
 
@@ -431,7 +431,7 @@ IOPING = figures_format(
         ),
         rule(
             rf"min/avg/max/mdev = {amount('min')}/{amount('mean')}/{amount('max')}/{amount('stddev')} ms",
-            **{name: of(f"latency_ns_{name}", MS) for name in ("min", "mean", "max", "stddev")},
+            **latencies(MS, "min", "mean", "max", "stddev"),
         ),
         rule(
             "min/avg/max/mdev = "

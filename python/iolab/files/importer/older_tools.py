@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from iolab.files.importer.figures import GIB, KIB, MIB, MS, Rule, figures_format, of, rule
+from iolab.files.importer.figures import GIB, KIB, MIB, MS, Rule, figures_format, latencies, of, rule
 
 NUMBER = r"[\d.]{1,40}+"
 SIZES = (("GB", GIB), ("MB", MIB), ("KB", KIB), ("B", 1.0))
@@ -33,7 +33,7 @@ def _ffsb_rules() -> Iterator[Rule]:
     for call in SYSTEM_CALLS:
         yield rule(
             rf"\[ *{call}\]\s++{_figure('min')}\s++{_figure('mean')}\s++{_figure('max')}\s++{_figure('count')}",
-            **{name: of(f"latency_ns_{name}", MS, phase=f"{call}_call") for name in ("min", "mean", "max")},
+            **latencies(MS, "min", "mean", "max", phase=f"{call}_call"),
             count=of("ops", phase=f"{call}_call"),
         )
     yield rule(rf"{_figure('percent')}% CPU Utilization", percent=of("cpu_percent"))

@@ -19,6 +19,7 @@ from iolab.files.importer.figures import (
     Rule,
     amount,
     figures_format,
+    latencies,
     of,
     positive,
     rule,
@@ -163,7 +164,7 @@ _SPDK = rf":\s++{amount('iops')}\s++{amount('rate')}\s++{amount('mean')}\s++{amo
 _SPDK_FIGURES = {
     "iops": of("iops"),
     "rate": of("rate_bytes_per_s", MIB),
-    **{name: of(f"latency_ns_{name}", US) for name in ("mean", "min", "max")},
+    **latencies(US, "mean", "min", "max"),
 }
 SPDK_PERF = figures_format(
     "spdk-perf",
@@ -222,7 +223,7 @@ WARP = figures_format(
         rule(
             rf"\* (?:Reqs: )?Avg: (?P<mean>{_SPAN}), 50%: (?P<p50>{_SPAN}), 90%: (?P<p90>{_SPAN}), "
             rf"99%: (?P<p99>{_SPAN}), Fastest: (?P<min>{_SPAN}), Slowest: (?P<max>{_SPAN})",
-            **{name: of(f"latency_ns_{name}", 1e9) for name in ("mean", "p50", "p90", "p99", "min", "max")},
+            **latencies(1e9, "mean", "p50", "p90", "p99", "min", "max"),
         ),
     ],
 )
@@ -258,7 +259,7 @@ BENCH_SH = figures_format(
         ),
         rule(
             rf"min/avg/max/mdev = {_NENCH_TIMES}",
-            **{name: of(f"latency_ns_{name}", phase="seek") for name in ("min", "mean", "max", "stddev")},
+            **latencies(1.0, "min", "mean", "max", "stddev", phase="seek"),
         ),
         rule(
             rf"generated {NUMBER} (?:k )?requests in {NUMBER} s, {NUMBER} [KMGT]iB, "
@@ -376,7 +377,7 @@ REQUESTS = figures_format(
         ),
         rule(
             rf"Latency\s++{_span('mean')}\s++{_span('stddev')}\s++{_span('max')}\s++[\d.]++%",
-            **{name: of(f"latency_ns_{name}") for name in ("mean", "stddev", "max")},
+            **latencies(1.0, "mean", "stddev", "max"),
         ),
         *(rule(rf"{percent}%\s++{_span('at')}$", at=of(f"latency_ns_p{percent}")) for percent in (50, 75, 90, 99)),
         rule(rf"\d++ requests in {amount('time')}s, ", time=of("elapsed_s")),
@@ -405,7 +406,7 @@ IOLATPCTS = figures_format(
             + _span("p50")
             + "".join(rf"(?:\s++{name}={_span(name)})?" for name in _PERCENTILES[1:])
             + r"(?:\s|$)",
-            **{name: of(f"latency_ns_{name}") for name in _PERCENTILES},
+            **latencies(1.0, *_PERCENTILES),
         ),
     ],
 )

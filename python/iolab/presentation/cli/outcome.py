@@ -130,7 +130,9 @@ def _replayed(data: RunData) -> list[str]:
     for workload, setting in seen.select("workload", "setting").unique().sort("workload", "setting").iter_rows():
         own = seen.filter((seen["workload"] == workload) & (seen["setting"] == setting))
         of = {name: own.filter(own["metric"] == name)["value"].drop_nulls() for name in REPLAY_MEASURES}
-        late, full, p99, rate, depth, refused = (of[name] for name in REPLAY_MEASURES)
+        late, full = of["arrivals_late_percent"], of["arrivals_late_queue_full_percent"]
+        p99, rate, depth = of["lateness_ns_p99"], of["arrival_rate_share"], of["queue_depth_distance"]
+        refused = of["refused_discards"]
         if late.is_empty():
             continue
         worst = float(late.max())  # type: ignore[arg-type]

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from iolab.base.plain_text import counted, one_line
 from iolab.base.version import VERSION
 from iolab.domain.cost.measure import MEASURES, Change
-from iolab.domain.cost.path_cost import REPEATABLE, PathCost
+from iolab.domain.cost.path_cost import PathCost
+from iolab.domain.cost.repeatable import REPEATABLE
 from iolab.domain.cost.report import CostReport, FunctionChange, KernelVersion, functions_of, unseen_of
 from iolab.domain.cost.unseen import ALWAYS
 from iolab.presentation.table.probe_observations import columns
