@@ -142,6 +142,12 @@ impl CacheSpec {
         within("lowmem_bytes", self.lowmem_bytes.unwrap_or(bytes), 1, bytes)?;
         let former = self.former_bytes.unwrap_or(bytes);
         within("former_bytes", former, MEMORY_BYTES.0, MEMORY_BYTES.1)?;
+        if self.former_bytes.is_some() && self.variant != CacheVariant::Linux3_2 {
+            return wrong(
+                "former_bytes",
+                "this kernel's limit changes at once; leave it out: it falls slowly from 3.2 on",
+            );
+        }
         if self
             .read_ahead_bytes
             .is_some_and(|most| most > self.memory_bytes / 4)
@@ -296,6 +302,18 @@ mod tests {
             key(CacheSpec {
                 former_bytes: Some(0),
                 ..good
+            }),
+            "former_bytes"
+        );
+        let falls_slowly = CacheSpec {
+            former_bytes: Some(2 << 30),
+            ..CacheSpec::new(CacheVariant::Linux3_2, 1 << 30)
+        };
+        assert_eq!(falls_slowly.check(), Ok(()));
+        assert_eq!(
+            key(CacheSpec {
+                variant: CacheVariant::Linux2_4,
+                ..falls_slowly
             }),
             "former_bytes"
         );
