@@ -6,6 +6,7 @@ import math
 import re
 import shlex
 import tomllib
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, cast
 
@@ -144,6 +145,19 @@ def test_a_function_that_may_be_in_one_that_varies_makes_no_statement() -> None:
     regained = [counts(workers=workers, lookup=35) for workers in (51_100, 49_800)]
     base = [counts(workers=workers, inlined=40, lookup=0) for workers in (50_000, 51_000)]
     assert cost_of(base, regained).of_repeatable == "less"
+
+
+def test_where_a_freed_object_lies_is_no_change_of_the_function() -> None:
+    base = [counts(kmem_cache_free=60.0, submit_bio=5000.0) for _ in range(3)]
+    for observation in base:
+        observation["calls"][0] = 3 * OPERATIONS
+    elsewhere, patched = deepcopy(base), deepcopy(base)
+    for moved, longer in zip(elsewhere, patched, strict=True):
+        moved["instructions"][0] += 1500
+        longer["instructions"][0] += 3000
+    assert cost_of(base, elsewhere).functions == [] and cost_of(base, elsewhere).of_repeatable is None
+    assert [one.symbol for one in cost_of(base, patched).functions] == ["kmem_cache_free"]
+    assert cost_of(base, patched).changes["repeatable"].difference == pytest.approx(3.0)
 
 
 def test_a_change_that_layout_makes_is_none() -> None:

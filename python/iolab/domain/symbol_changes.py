@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from iolab.domain import chains
 from iolab.domain.phase_record import InstructionsObservation
@@ -10,6 +11,7 @@ from iolab.domain.symbols import (
     Difference,
     calls_per_operation,
     differences,
+    is_of_places,
     means,
     per_operation,
     with_inlined,
@@ -23,4 +25,8 @@ def compared(before: Sequence[InstructionsObservation], after: Sequence[Instruct
     rounds = [[per_operation(round) for round in side] for side in (before, after)]
     calls = [means([calls_per_operation(round) for round in side]) for side in (before, after)]
     called_by = [chains.callers(chains.means([chains.per_operation(one) for one in side])) for side in (before, after)]
-    return with_inlined(with_renamed(differences(*rounds), *calls), *called_by)
+    found = [
+        replace(one, is_named=one.is_named and not is_of_places((one.symbol, one.module), one.change, *calls))
+        for one in differences(*rounds)
+    ]
+    return with_inlined(with_renamed(found, *calls), *called_by)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from iolab.domain.cost.measure import Change, paired_change
 from iolab.domain.phase_record import InstructionsObservation
-from iolab.domain.symbols import USER, Key, calls_per_operation, per_operation
+from iolab.domain.symbols import USER, Key, calls_per_operation, is_of_places, means, per_operation
 
 REPEATABLE = "repeatable"
 """The measure's name."""
@@ -28,23 +28,23 @@ def repeatable_change(base: Sequence[InstructionsObservation], tip: Sequence[Ins
     """Instructions per operation of all functions that repeat. None: most of the change is that of functions which one
     kernel lacks; the compiler may have inlined them into functions that do not repeat."""
     sides = [[per_operation(one) for one in side] for side in (base, tip)]
-    calls = [calls_per_operation(one) for side in (base, tip) for one in side]
+    calls = [means([calls_per_operation(one) for one in side]) for side in (base, tip)]
+    before, after = (means(side) for side in sides)
     found = {
         key
-        for key in set().union(*(one for side in sides for one in side))
+        for key in before.keys() | after.keys()
         if key[0] != USER
         and max(one.get(key, 0.0) for one in calls) >= CALLED_FROM
         and all(_spread(side, key) <= REPEATS_WITHIN for side in sides)
+        and not is_of_places(key, after.get(key, 0.0) - before.get(key, 0.0), *calls)
     }
     change = paired_change(*([math.fsum(one.get(key, 0.0) for key in found) for one in side] for side in sides))
-    in_one = math.fsum(max(means) for key in found if not min(means := [_mean(side, key) for side in sides]))
+    in_one = math.fsum(
+        before.get(key, 0.0) + after.get(key, 0.0) for key in found if key not in before or key not in after
+    )
     return None if in_one and abs(change.difference) > in_one / 2 else change
 
 
 def _spread(side: Sequence[Mapping[Key, float]], key: Key) -> float:
     amounts = [one.get(key, 0.0) for one in side]
     return max(amounts) - min(amounts)
-
-
-def _mean(side: Sequence[Mapping[Key, float]], key: Key) -> float:
-    return math.fsum(one.get(key, 0.0) for one in side) / len(side)

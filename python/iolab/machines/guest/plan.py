@@ -49,6 +49,8 @@ _MIB = 1 << 20
 _NEEDING_MEMORY = {"cache_size", "discard"}
 """The options of null_blk that have an effect only with memory."""
 _CONFIGFS = "/sys/kernel/config/nullb"
+_BEAT_NS = 100_000_000
+"""Where time is instructions: more than most steps take, and free, as nobody waits for time in which nothing runs."""
 
 
 def make(trial: Trial, modules: Modules) -> Plan:
@@ -61,6 +63,8 @@ def make(trial: Trial, modules: Modules) -> Plan:
     machine, target = trial.guest, trial.target
     assert machine is not None and isinstance(target, ScratchTarget), "an experiment with another target is refused"
     plan = Plan(trial.seed, machine.virtual_time_limit_ns)
+    if machine.accelerator == "tcg" and machine.cpus == 1:
+        plan.beat_ns = _BEAT_NS
     own = {name.replace("-", "_"): dict(given) for name, given in machine.module_parameters.items()}
     if machine.drive == "null_blk":
         own["null_blk"] = {"nr_devices": "0", **own.get("null_blk", {})}
