@@ -534,6 +534,7 @@ impl RequestQueue {
     }
 
     fn allocate(&mut self, now: Time, bio: &Bio) -> bool {
+        let has_tags = self.has_tags();
         let class = self.class_of(bio.direction, bio.sync, bio.cpu);
         let pool = &mut self.pools[class];
         if bio.behind_flush {
@@ -543,11 +544,14 @@ impl RequestQueue {
             pool.wait(bio.task, bio.workers);
             return false;
         }
+        if !has_tags {
+            return pool.allocate_below(now, bio.task, u32::MAX, bio.workers)
+                || self.scheduler.may_exceed_pool(bio) && pool.allocate_beyond();
+        }
         let counts = pool.tags();
         if !self.scheduler.limits_vary() {
             let most = self.scheduler.tags_allowed(bio, counts);
-            return pool.allocate_below(now, bio.task, most, bio.workers)
-                || self.scheduler.may_exceed_pool(bio) && pool.allocate_beyond();
+            return pool.allocate_below(now, bio.task, most, bio.workers);
         }
         let waiting = (bio.task, bio.tag, bio.start);
         let before = self.limits_of_waiting.get(&waiting).copied();
