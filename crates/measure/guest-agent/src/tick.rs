@@ -61,27 +61,3 @@ fn read(clock: libc::clockid_t) -> libc::timespec {
     unsafe { libc::clock_gettime(clock, &mut time) };
     time
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn now_ns() -> i64 {
-        let now = read(libc::CLOCK_MONOTONIC);
-        now.tv_sec * NS_PER_S + now.tv_nsec
-    }
-
-    #[test]
-    fn a_beat_ends_each_wait() {
-        let beat = 5_000_000;
-        set_beat(beat);
-        for _ in 0..3 {
-            let before = now_ns();
-            wait_for_beat();
-            assert!(
-                now_ns() / beat > before / beat,
-                "a multiple lies between the two"
-            );
-        }
-    }
-}
