@@ -16,9 +16,11 @@ import sys
 import textwrap
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from iolab.presentation.table.cost import OTHER_FROM, OTHER_SHARE
 
 HERE = Path(__file__).parent
 LIST = HERE / "commit_costs.csv"
@@ -140,7 +142,8 @@ def _git(tree: Path, *arguments: str) -> str:
 @dataclass(frozen=True)
 class Shown:
     """What `iolab cost` states of a commit on one path. `difference`, `share`: of the path's measure, or of functions
-    whose counts repeat if nothing is certain of the path; `statement`: more, less, or none of both."""
+    whose counts repeat if nothing is certain of the path; `statement`: more, less, or none of both; `is_unchanged`: no
+    function whose count repeats changed, on any path."""
 
     path: str
     rounds: int
@@ -149,6 +152,7 @@ class Shown:
     is_certain: bool
     statement: str
     is_of_path: bool = True
+    is_unchanged: bool = False
 
     @property
     def has_sign(self) -> bool:
@@ -162,7 +166,8 @@ class Shown:
     def __str__(self) -> str:
         certain = "" if self.is_certain or not self.difference else ", not certain"
         of = "" if self.is_of_path else " in functions that repeat"
-        return f"{self.difference:+.2f} ({100 * self.share:+.2f} %) on {self.path}{of}{certain}: {self.statement}"
+        why = ", no function whose count repeats changed" if self.is_unchanged else ""
+        return f"{self.difference:+.2f} ({100 * self.share:+.2f} %) on {self.path}{of}{certain}: {self.statement}{why}"
 
 
 def judged(commit: Commit, answer: dict[str, Any]) -> Shown:
@@ -170,21 +175,28 @@ def judged(commit: Commit, answer: dict[str, Any]) -> Shown:
     paths = [_shown(commit.measure, one) for one in answer["paths"] if commit.measure in one["per_operation"]]
     if not paths:
         return Shown("no path", 0, 0.0, 0.0, is_certain=False, statement="not measured")
-    return max(paths, key=lambda one: (one.has_sign, abs(one.share)))
+    repeatable = [one["per_operation"].get("repeatable") for one in answer["paths"]]
+    is_unchanged = all(one is not None and one["base"] == one["tip"] == 0 for one in repeatable)
+    largest = max(paths, key=lambda one: (one.has_sign, abs(one.share)))
+    return replace(largest, is_unchanged=is_unchanged and not largest.has_sign)
 
 
 def _shown(measure: str, path: dict[str, Any]) -> Shown:
-    change, of_repeatable = path["per_operation"][measure], path["of_repeatable"] if measure == "kernel" else None
-    statement = of_repeatable or (path["outcome"] if measure == "kernel" else _sign(change))
-    base = change["base"]
-    if of_repeatable:
-        change = path["per_operation"]["repeatable"]
+    change = path["per_operation"][measure]
+    base, of_kernel = change["base"], measure == "kernel"
+    least = 0.0 if of_kernel else max(OTHER_FROM, OTHER_SHARE * base)
+    statement = path["outcome"] if of_kernel else _sign(change, least)
+    is_of_path = not of_kernel or path["of_repeatable"] not in ("more", "less")
+    if not is_of_path:
+        statement, change = path["of_repeatable"], path["per_operation"]["repeatable"]
     share = change["difference"] / base if base else 0.0
     certain = _sign(change) != "same"
-    return Shown(path["path"], path["rounds"], change["difference"], share, certain, statement, not of_repeatable)
+    return Shown(path["path"], path["rounds"], change["difference"], share, certain, statement, is_of_path)
 
 
-def _sign(change: dict[str, Any]) -> str:
+def _sign(change: dict[str, Any], least: float = 0.0) -> str:
+    if abs(change["difference"]) < least:
+        return "same"
     return "more" if change["low"] > 0 else "less" if change["high"] < 0 else "same"
 
 
@@ -208,6 +220,7 @@ def score(commits: Sequence[Commit], answers: Path) -> str:
     of_path = [[one for one in of if one[1].is_of_path] for of in signed]
     right = [[sum(is_right(*one) for one in of) for of in found] for found in (signed, of_path)]
     counts = [[len(of) for of in found] for found in (lists, signed, of_path)]
+    unchanged = [sum(one.is_unchanged for _, one in of) for of in lists]
     total = (
         f"Of {len(commits)} commits {len(shown)} were counted, {len(refused)} could not be, and "
         f"{len(commits) - len(found)} were not asked. Of {len(neutral)} commits that cannot matter "
@@ -221,6 +234,7 @@ def score(commits: Sequence[Commit], answers: Path) -> str:
         _line("claims that were counted", counts[0], counts[0]),
         _line("*more* or *less* is stated", counts[1], counts[0]),
         _line("of these: as the message has it", right[0], counts[1]),
+        _line("no sign, and no function whose count repeats changed", unchanged, counts[0]),
         _line("*more* or *less* is stated of the whole path", counts[2], counts[0]),
         _line("of these: as the message has it", right[1], counts[2]),
     ]

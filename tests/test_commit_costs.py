@@ -1,6 +1,7 @@
 """The list of commits that `iolab cost` is held against, and how an answer is judged."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ def commit(sign: str) -> Commit:
 
 def change(share: float) -> dict[str, Any]:
     """Whose interval has no width."""
-    return {"base": 1000.0, "share": share, **dict.fromkeys(("difference", "low", "high"), 1000 * share)}
+    by = 1000 * share
+    return {"base": 1000.0, "tip": 1000.0 + by, "share": share, **dict.fromkeys(("difference", "low", "high"), by)}
 
 
 def answer(share: float, outcome: str, of_repeatable: str | None = None) -> dict[str, Any]:
@@ -88,3 +90,18 @@ def test_a_path_with_a_statement_goes_before_one_that_varies_more() -> None:
     found = answer(0.05, "unclear")
     found["paths"][0]["outcome"] = "more"
     assert commit_costs.judged(commit("+"), found).path == "null-read"
+
+
+def test_an_answer_says_that_nothing_changed_only_if_it_holds_on_each_path() -> None:
+    found = answer(0.05, "unclear")
+    assert not commit_costs.judged(commit("-"), found).is_unchanged
+    for path in found["paths"]:
+        path["per_operation"]["repeatable"] = {**change(0.0), "base": 0.0, "tip": 0.0}
+    assert str(commit_costs.judged(commit("-"), found)).endswith("unclear, no function whose count repeats changed")
+
+
+@pytest.mark.parametrize(("share", "statement"), [(-0.0009, "same"), (-0.0011, "less")])
+def test_less_than_a_tenth_of_a_percent_of_another_count_is_no_statement(share: float, statement: str) -> None:
+    found = answer(0.0, "same")
+    found["paths"][1]["per_operation"]["locked"] = change(share)
+    assert commit_costs.judged(replace(commit("-"), measure="locked"), found).statement == statement

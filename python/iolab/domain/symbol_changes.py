@@ -26,7 +26,9 @@ def compared(before: Sequence[InstructionsObservation], after: Sequence[Instruct
     calls = [means([calls_per_operation(round) for round in side]) for side in (before, after)]
     called_by = [chains.callers(chains.means([chains.per_operation(one) for one in side])) for side in (before, after)]
     found = [
-        replace(one, is_named=one.is_named and not is_of_places((one.symbol, one.module), one.change, *calls))
+        replace(one, is_named=False)
+        if is_of_places(one.symbol, one.change, *(side.get((one.symbol, one.module), 0.0) for side in calls))
+        else one
         for one in differences(*rounds)
     ]
     return with_inlined(with_renamed(found, *calls), *called_by)

@@ -187,7 +187,7 @@ def _is_renamed(old: Key, new: Key) -> bool:
 _FREES = frozenset({"kmem_cache_free", "kfree"})
 
 
-def is_of_places(key: Key, change: float, before: Mapping[Key, float], after: Mapping[Key, float]) -> bool:
+def is_of_places(symbol: str, change: float, before: float, after: float) -> bool:
     """Whether a function changed by where the objects lie that it frees: of a slab of several pages, one in the first
     takes three instructions less (virt_to_head_page in include/linux/mm.h, Linux 6.1). A patch of the function itself
     changes each call of it.
@@ -195,8 +195,7 @@ def is_of_places(key: Key, change: float, before: Mapping[Key, float], after: Ma
     Args:
         change: in instructions per operation, with the calls per operation `before` and `after` it.
     """
-    calls = min(before.get(key, 0.0), after.get(key, 0.0))
-    return key[0] in _FREES and abs(change) < calls and _alike(before[key], after[key])
+    return symbol in _FREES and abs(change) < min(before, after) and _alike(before, after)
 
 
 CALLS_ALIKE = 0.05

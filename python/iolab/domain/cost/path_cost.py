@@ -49,11 +49,13 @@ class PathCost:
         return "same" if -margin <= of_kernel.low and of_kernel.high <= margin else "unclear"
 
     @property
-    def of_repeatable(self) -> Literal["more", "less"] | None:
-        """What is certain of the functions whose counts repeat, if nothing is of the path."""
+    def of_repeatable(self) -> Literal["more", "less", "same"] | None:
+        """What is certain of the functions whose counts repeat, if nothing is of the path. The same: none changed."""
         change = self.changes.get(REPEATABLE)
         if change is None or self.outcome not in ("same", "unclear"):
             return None
+        if self.outcome == "unclear" and change.base == change.tip == 0:
+            return "same"
         if not change.differs or abs(change.difference) < CERTAIN_FROM:
             return None
         return "more" if change.difference > 0 else "less"

@@ -84,6 +84,8 @@ class CostReport:
                     f"Functions whose counts repeat have {words} on {len(found)} of these "
                     f"({change:+,.1f} on {extreme.name}, the largest change)."
                 )
+        if found := [path for path in self.paths if path.of_repeatable == "same"]:
+            yield f"No function whose count repeats changed on {len(found)} of these."
 
     def as_dict(self) -> JsonObject:
         """As JSON has it."""

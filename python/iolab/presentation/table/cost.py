@@ -25,10 +25,10 @@ LEGEND = (
     "Instructions of the kernel per operation, means over the rounds; 95 %: half the width of the interval of the "
     "change; user: the change in user mode. + and -: more and fewer for certain, with a function that changed; ?: "
     "neither a change nor its absence is certain; no mark: the same within 0.1 %; (+) and (-): more and fewer for "
-    "certain in the functions whose counts repeat from boot to boot."
+    "certain in the functions whose counts repeat from boot to boot; (=): none of them changed."
 )
-MARKS_OF_REPEATABLE = {"more": " (+)", "less": " (-)", None: ""}
-REPEATABLE_HEADING = ["functions that repeat, on path", "change", "95 %", "of all"]
+MARKS_OF_REPEATABLE = {"more": " (+)", "less": " (-)", "same": " (=)", None: ""}
+REPEATABLE_HEADING = ["functions that repeat, on path", "change", "95 %"]
 OTHER_FROM = 0.01
 """The smallest change of another count that is shown, per operation; nor less than `OTHER_SHARE` of it."""
 OTHER_SHARE = 1e-3
@@ -107,10 +107,9 @@ def _repeatable_rows(report: CostReport) -> list[list[str]]:
     """What is certain of functions whose counts repeat."""
     rows = []
     for path in report.paths:
-        if path.of_repeatable is not None:
-            change, kernel = path.changes[REPEATABLE], path.changes["kernel"]
-            changed = f"{change.difference:+,.1f}", f"±{change.half_width:,.1f}"
-            rows.append([path.name, *changed, f"{100 * change.base / kernel.base:.0f} %"])
+        if path.of_repeatable in ("more", "less"):
+            change = path.changes[REPEATABLE]
+            rows.append([path.name, f"{change.difference:+,.1f}", f"±{change.half_width:,.1f}"])
     return rows
 
 
