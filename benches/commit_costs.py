@@ -32,7 +32,7 @@ FLAGGED_FROM = 1e-3
 ROUNDS = 2
 ROUNDS_IF_UNCERTAIN = 6
 SEED = 1
-LISTS = ("first", "second")
+LISTS = ("first", "second", "third")
 """The second was made when the rule of what repeats had been chosen with the first one's answers in sight."""
 START = "<!-- counted -->"
 
