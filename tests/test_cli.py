@@ -266,6 +266,19 @@ def test_a_csv_option_says_which_way_is_better(tmp_path: Path, capsys: pytest.Ca
         assert json.loads(capsys.readouterr().out)["comparisons"][0]["verdict"] == verdict
 
 
+def test_a_csv_option_leaves_the_other_columns_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        f"{arm},{turn},{case},{value + turn / 1000}"
+        for turn in range(9)
+        for case in ("scan", "load")
+        for arm, value in (("a", 1.0), ("b", 2.0))
+    ]
+    (tmp_path / "numbers.csv").write_text("\n".join(["version,round,benchmark,score", *rows]))
+    assert invoke(["compare", str(tmp_path / "numbers.csv"), "--lower-is-better", "score", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["comparisons"]
+    assert [(one["workload"], one["verdict"]) for one in found] == [("scan", "worse"), ("load", "worse")]
+
+
 DOUBLED = {
     "read.iops": "faster",
     "latency_ns_p99": "slower",

@@ -680,3 +680,39 @@ def test_what_is_called_the_earlier_is_the_baseline(tmp_path: Path, given: tuple
     for name in given:
         (tmp_path / name).write_text("iops\n100\n")
     assert [group.name for group in groups_of([tmp_path / name for name in given]).groups] == order
+
+
+TESTS = "setting,round,{0}1_ms,{0}2_ms\n" + "".join(
+    f"{name},{turn},10,{value}\n" for turn in (1, 2, 3) for name, value in (("old", 20), ("new", 40))
+)
+
+
+@pytest.mark.parametrize("called", ["test", "run", "q"])
+def test_numbered_columns_beside_one_of_rounds_are_metrics(tmp_path: Path, called: str) -> None:
+    run = opened(tmp_path / "tests.csv", TESTS.format(called))
+    assert [value(run, name, *run.workloads, f"{called}2_ms") for name in ("old", "new")] == [20, 40]
+
+
+@pytest.mark.parametrize("mean", ["", ",average"])
+def test_numbered_tests_are_rounds_of_what_somebody_made_a_mean_of(tmp_path: Path, mean: str) -> None:
+    of_rows = [
+        f"{name},{one},{one + 2}{',' + str(one + 1) if mean else ''}" for name, one in (("old", 10), ("new", 20))
+    ]
+    run = opened(tmp_path / "tests.csv", "\n".join([f"setting,test1,test2{mean}", *of_rows, ""]))
+    assert run.trials.height == (4 if mean else 2)
+
+
+def _loop(of: str, seconds: tuple[float, ...]) -> list[str]:
+    return [
+        f"# for i in 1 2 3; do dd if=/dev/zero of={of} bs=1M count=4096 oflag=direct; done",
+        *(f"4294967296 bytes (4.3 GB, 4.0 GiB) copied, {one} s, {4294.967296 / one:.0f} MB/s" for one in seconds),
+    ]
+
+
+def test_rounds_are_paired_only_if_they_were_taken_in_turns(tmp_path: Path) -> None:
+    loops = _loop("/mnt/a/t", (10.0, 10.5, 11.0)), _loop("/mnt/b/t", (10.5, 11.0, 11.6))
+    run = opened(tmp_path / "loops.txt", "\n".join((*loops[0], *loops[1], "")))
+    assert len(run.settings) == 2 and run.pairing(*run.settings) == "none"
+    in_turns = [line for turn in range(3) for loop in loops for line in (loop[0], loop[1 + turn])]
+    run = opened(tmp_path / "turns.txt", "\n".join((*in_turns, "")))
+    assert len(run.settings) == 2 and run.pairing(*run.settings) == "round"

@@ -62,6 +62,24 @@ def test_the_nature_of_a_column_is_told_by_its_words(column: str, nature: str) -
     assert describe(column).nature == nature
 
 
+@pytest.mark.parametrize(
+    ("column", "unit"),
+    [
+        *(("throughput_mb_s", "mb/s"), ("MB_s", "MB/s"), ("bw_mib_s", "mib/s"), ("mb_per_s", "mb/s")),
+        *(("ops_s", "1/s"), ("reads_s", "1/s"), ("iops_s", "1/s"), ("requests_sec", "1/s")),
+    ],
+)
+def test_what_is_counted_in_a_second_is_a_rate_with_or_without_per(column: str, unit: str) -> None:
+    found = describe(column)
+    assert (found.nature, found.unit) == ("rate", unit)
+
+
+@pytest.mark.parametrize("column", ["q1_s", "gc_pauses_s", "p99_lat_s", "mount_s"])
+def test_any_other_name_that_ends_with_a_second_is_a_time(column: str) -> None:
+    found = describe(column)
+    assert (found.nature, found.unit) == ("time", "s")
+
+
 def op(*latencies_ns: int, block: int = 4096) -> dict[str, Any]:
     """An operation's record, each latency in a bucket of its own width."""
     n = len(latencies_ns)

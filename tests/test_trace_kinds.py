@@ -565,3 +565,35 @@ def test_a_report_that_is_no_trace_is_called_by_its_name(tmp_path: Path) -> None
     )
     with pytest.raises(InputError, match="results in the format biotop, and no trace"):
         study(trace_of([path]))
+
+
+def _biosnoop(lat_ms: float) -> str:
+    rows = (
+        f"{turn / 1000:.6f} postgres 2001 sda R {8 * turn} 8192 {lat_ms + turn % 7 / 100:.3f}\n" for turn in range(1500)
+    )
+    return BIOSNOOP + "".join(rows)
+
+
+def _blkparse(lat_ms: float) -> str:
+    lines = "  8,0 1 {} {:.9f} 1200 D R {} + 8 [a]\n", "  8,0 1 {} {:.9f} 0 C R {} + 8 [0]\n"
+    at = (
+        (place, turn / 1000 + place * (lat_ms + turn % 7 / 100) / 1000, turn)
+        for turn in range(1500)
+        for place in (0, 1)
+    )
+    events = sorted(at, key=lambda event: event[1])
+    return "".join(lines[place].format(number, time, 8 * turn) for number, (place, time, turn) in enumerate(events, 1))
+
+
+@pytest.mark.parametrize("text_of", [_biosnoop, _blkparse])
+def test_texts_of_traces_are_compared_and_explained_as_traces(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text_of: Callable[[float], str]
+) -> None:
+    paths = [tmp_path / name for name in ("good", "bad")]
+    for path, lat_ms in zip(paths, (0.3, 0.6), strict=True):
+        path.write_text(text_of(lat_ms))
+    assert invoke(["compare", *map(str, paths)]) == 0
+    first = capsys.readouterr().out
+    assert first.startswith("The second trace is slower in device mean (+90.")
+    assert invoke(["explain", *map(str, paths)]) == 0
+    assert "100 % in the device" in " ".join(capsys.readouterr().out.split())

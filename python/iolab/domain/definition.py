@@ -114,9 +114,12 @@ def describe_by_name(key: str) -> MetricDescription:
 
 
 def _nature(name: str) -> Nature:
-    if re.search(r"(/|per_?)s(ec)?(ond)?\b", name):
+    if re.search(r"(/|per_?)s(ec)?(ond)?\b", name) or _IN_A_SECOND.search(name):
         return "rate"
     words = set(re.split(r"[^a-z0-9]+", name))
+    if words & _WORDS["rate"] and words & _WORDS["time"] == {"s"}:
+        # `iops_s`: no time but the second.
+        return "rate"
     # What is used or goes wrong before times: CPU time is no time that anybody waits for.
     for nature, meant in _WORDS.items():
         if meant & words:
@@ -133,11 +136,18 @@ _WORDS: dict[Nature, set[str]] = {
     "rate": {"iops", "rate", "throughput", "bandwidth", "bw", "kbps", "mbps", "gbps", "tps", "qps"},
 }
 
-BYTE_RATE = re.compile(r"(?:(?:^|[ _])[(\[]?|[(\[])(?P<unit>[kKMGT]i?[Bb])_per_s(?:ec)?[)\]]?$")
+_COUNTED = (
+    "bytes|(?:io|rd|wr|tx|rx)?ops|ios?|iops|reads|writes|creates|unlinks|lookups|commits|f?syncs|files|inodes|rows|records|keys"
+    "|inserts|updates|deletes|queries|statements|req(?:uest)?s?|tx(?:n|ns)?|trans(?:action)?s|events|messages|msgs|packets|pkts"
+)
+"""What is counted in a second, where a name ends with `_s`."""
+BYTE_RATE = re.compile(r"(?:(?:^|[ _])[(\[]?|[(\[])(?P<unit>[kKmMgGtT]i?[Bb])_(?:per_)?s(?:ec)?[)\]]?$")
 """How a column's name ends whose figures are in a unit of its own, such as `bw (MB/s)`."""
+_IN_A_SECOND = re.compile(rf"(?:^|_)(?:[kmgt]i?b|{_COUNTED})_s(?:ec)?$")
 _UNITS = [
     (re.compile(pattern), unit)
     for pattern, unit in (
+        (_IN_A_SECOND.pattern, "1/s"),
         (r"bytes_per_s(_|$)", "bytes/s"),
         (r"_ns(_|$)", "ns"),
         (r"_per_s$", "1/s"),

@@ -14,7 +14,7 @@ from iolab.base.errors import InputError
 from iolab.domain.metric import METRICS
 from iolab.files.importer.columns import OF_RESULT, OF_TEST, unit_in
 from iolab.files.importer.csv_file import metric_of
-from iolab.files.importer.csv_layout import METRIC_COLUMN, SETTING, WORKLOAD, head_rows
+from iolab.files.importer.csv_layout import METRIC_COLUMN, ROUND, SETTING, WORKLOAD, head_rows
 from iolab.files.importer.format import Format
 from iolab.files.importer.quantity_cell import LATENCY, quantities_below, ways_in, without_unit
 from iolab.files.importer.results import Results
@@ -23,12 +23,14 @@ from iolab.files.importer.text import QUOTED_MAX
 
 OF_NO_NAME = "value"
 _ROUND = re.compile(
-    r"(?:(?P<before>.{1,60}?)[ _.:-]{1,3})?(?:round|run|iteration|iter|repeat|rep|trial|test|r|#)[ _.-]?"
+    r"(?:(?P<before>.{1,60}?)[ _.:-]{1,3})?(?:round|run|iteration|iter|repeat|rep|trial|(?P<test>test)|r|#)[ _.-]?"
     r"(?P<number>\d{1,4})(?:[ _.:-]{1,3}(?P<after>.{1,60}))?",
     re.IGNORECASE,
 )
 _OF_METRIC = re.compile(r"(?P<before>.{1,60}?)[ _.-](?P<number>\d{1,4})", re.IGNORECASE)
 """`iops_1`: of a metric, which may be followed by a number of another kind elsewhere."""
+_OF_ALL = re.compile(r"\b(?:avg|average|mean|median|std\w*)\b", re.IGNORECASE)
+"""What a column is called that sums up those beside it."""
 
 
 class _Rounds(NamedTuple):
@@ -43,8 +45,8 @@ class _Rounds(NamedTuple):
     left_out: list[str]
 
 
-def _round_of(name: str) -> tuple[int, str] | None:
-    if found := _ROUND.fullmatch(name):
+def _round_of(name: str, *, may_be_test: bool) -> tuple[int, str] | None:
+    if (found := _ROUND.fullmatch(name)) and (may_be_test or not found["test"]):
         return int(found["number"]), (found["before"] or found["after"] or "").strip()
     found = _OF_METRIC.fullmatch(name)
     return (int(found["number"]), found["before"]) if found and OF_RESULT.search(found["before"]) else None
@@ -57,7 +59,11 @@ def _layout(source: Source) -> _Rounds | None:
         return None
     names = [name.strip() for name in header]
     rows = [row for row in body if len(row) == len(names)]
-    rounds = {place: found for place, name in enumerate(names) if (found := _round_of(name))}
+    if any(name.lower() in ROUND for name in names):
+        return None
+    # Tests are of one thing if somebody made a mean of them.
+    of_one = any(map(_OF_ALL.search, names))
+    rounds = {place: found for place, name in enumerate(names) if (found := _round_of(name, may_be_test=of_one))}
     by_metric: dict[str, list[int]] = {}
     for number, metric in rounds.values():
         by_metric.setdefault(metric, []).append(number)

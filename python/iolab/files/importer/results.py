@@ -173,6 +173,8 @@ class ImportedTrial:
     setting: str
     source: int = 0
     """The place of its file among all that were read."""
+    line: int = 0
+    """Where the table starts in it that this round is of."""
     started_unix_ns: int = 0
     rows: list[TableRow] = field(default_factory=list)
     faulty: bool = False
@@ -216,8 +218,8 @@ class Results:
         self._by_place: dict[tuple[str, str, int], ImportedTrial] = {}
         self._rounds: dict[tuple[str, str, str, str], int] = {}
         """How often each metric of a setting and workload was measured: (setting, workload, key, job)."""
-        self._measured: list[tuple[Row, str, int]] = []
-        """The rows of all sources that are closed, each with its source's name and number."""
+        self._measured: list[tuple[Row, str, tuple[int, int]]] = []
+        """The rows of all sources that are closed, each with its source's name and number, and its table's line."""
         self._variants: dict[ResultKey, tuple[str, int]] = {}
         self._contents: dict[tuple[Any, ...], int] = {}
         self._left_out = 0
@@ -276,9 +278,9 @@ class Results:
         """The trials, in the order in which their first rows came."""
         self._close()
         self._part_by_amount()
-        for row, source, number in self._measured:
+        for row, source, place in self._measured:
             self.source = source
-            self._take(row, number)
+            self._take(row, *place)
         self._measured = []
         if self._left_out:
             self.problems.append(f"and {self._left_out} more of this kind")
@@ -303,14 +305,14 @@ class Results:
             if not self._is_repetition(table):
                 if table.repeats == "variants":
                     self._name_variants(table)
-                self._measured += [(row, self.source, self._source_number) for row in table.rows]
+                self._measured += [(row, self.source, (self._source_number, table.line)) for row in table.rows]
         self._tables = []
 
     def _part_by_amount(self) -> None:
         """What was done in other amounts under one setting is not the same measurement, and no round of it: each amount
         is a workload of its own. Two files of one amount each are compared, and it is stated."""
         by_workload: dict[str, dict[tuple[str, str], dict[str, int]]] = {}
-        for row, _, source in self._measured:
+        for row, _, (source, _) in self._measured:
             if row.amount:
                 of_place = by_workload.setdefault(row.workload, {}).setdefault((row.setting, row.phase), {})
                 of_place.setdefault(row.amount, source)
@@ -472,7 +474,7 @@ class Results:
         for row in table.rows:
             self._variants[row.place] = here
 
-    def _take(self, row: Row, source: int) -> None:
+    def _take(self, row: Row, source: int, line: int) -> None:
         if not row.rows:
             return
         if row.bound_percentiles():
@@ -485,7 +487,7 @@ class Results:
         place = (row.setting, row.workload, number)
         trial = self._by_place.get(place)
         if trial is None:
-            trial = ImportedTrial(len(self.trials), number, row.workload, row.setting, source)
+            trial = ImportedTrial(len(self.trials), number, row.workload, row.setting, source, line)
             trial.started_unix_ns = row.started_unix_ns
             self._by_place[place] = trial
             self.trials.append(trial)

@@ -139,7 +139,7 @@ def _machine(results: Results, sources: Sequence[tuple[str, str]]) -> JsonObject
 
 def _finished(trial: ImportedTrial, origin: Path, stored: TrialFileDigest) -> TrialFinished:
     event = describe_finished(_record(trial, origin), stored, attempt=1, duration_ns=None)
-    return {**event, "source": trial.source}
+    return {**event, "source": trial.source, "line": trial.line}
 
 
 def _record(trial: ImportedTrial, origin: Path) -> Record:

@@ -147,23 +147,27 @@ class RunData:
         return self.state.started is not None and "question" in self.state.started
 
     def pairing(self, baseline: str, candidate: str) -> Pairing:
-        """See `iolab.domain.measured_run`. Imported numbers have rounds in common if one file holds both settings,
-        or if the clock shows that they were measured in turns."""
+        """See `iolab.domain.measured_run`. Imported numbers have rounds in common if one file holds both settings, not
+        all rounds of one below those of the other, or if the clock shows that they were measured in turns."""
         if self.is_search:
             return "none"
         if self.machine_name != IMPORTED:
             parts = self.experiment.parts
             return "round" if parts.get(baseline) == parts.get(candidate) else "boot"
         ours, theirs = (self._sources_of(setting) for setting in (baseline, candidate))
-        if ours & theirs or not (ours and theirs) or interleaved(spans(self, baseline), spans(self, candidate)):
+        if not (ours and theirs) or interleaved(spans(self, baseline), spans(self, candidate)):
             return "round"
-        return "none"
+        sources = {source for source, _ in ours} & {source for source, _ in theirs}
+        return "none" if not sources or _are_apart(ours, theirs) else "round"
 
-    def _sources_of(self, setting: str) -> set[int]:
-        """The files that an imported setting's numbers come from, by their place; empty of runs that don't report
-        it."""
-        events = self.found.trials.values()
-        return {event["source"] for event in events if event["setting"] == setting and "source" in event}
+    def _sources_of(self, setting: str) -> dict[tuple[int, str], list[int]]:
+        """Where an imported setting's rounds come from: by file and workload, the lines of their tables; empty of runs
+        that don't report it."""
+        found: dict[tuple[int, str], list[int]] = {}
+        for _, event in sorted(self.found.trials.items()):
+            if event["setting"] == setting and "source" in event:
+                found.setdefault((event["source"], event["workload"]), []).append(event.get("line", 0))
+        return found
 
     @property
     def host_of_round(self) -> dict[int, str]:
@@ -433,6 +437,13 @@ class RunData:
                 yield
         except ValueError as error:
             raise InputError(str(error), where=str(self.path), remedy="read the run again: its files changed") from None
+
+
+def _are_apart(ours: dict[tuple[int, str], list[int]], theirs: dict[tuple[int, str], list[int]]) -> bool:
+    """Whether a file has all rounds of one setting below all of the other's, as two loops leave them, of any workload.
+    `ours`, `theirs`: by file and workload, the lines of the rounds' tables."""
+    both = [(ours[place], theirs[place]) for place in ours.keys() & theirs.keys()]
+    return any(len({*x, *y}) > 2 and (max(x) < min(y) or max(y) < min(x)) for x, y in both)
 
 
 def _schema(columns: tuple[str, ...]) -> TableSchema:

@@ -102,12 +102,15 @@ def compare(
         from iolab.domain.comparison import compare_csv
         from iolab.presentation.side_by_side import ComparisonResult
 
+        setting, round_, first, workload = columns.required(runs[0], baseline)
         found = compare_csv(
             runs[0],
-            *columns.required(runs[0], baseline),
+            setting,
+            round_,
+            first,
             metric,
             same_within=0.02 if margin is None else margin,
-            workload_column=workload_column,
+            workload_column=workload,
             better=columns.better,
         )
         _finish(ComparisonResult(found), conditions, None, json=json)

@@ -71,8 +71,8 @@ def explain(
             raise InputError("another file goes without columns named by hand", where=str(runs[1]))
         from iolab.domain.explain.inputs import of_csv
 
-        needed = columns.required(runs[0], baseline)
-        inputs = of_csv(runs[0], *needed, metric or (), workload_column=workload_column, better=columns.better)
+        setting, round_, first, of_row = columns.required(runs[0], baseline)
+        inputs = of_csv(runs[0], setting, round_, first, metric or (), workload_column=of_row, better=columns.better)
     else:
         columns.refuse_for(runs[0])
         inputs = _inputs(runs, metric or [], baseline, from_)

@@ -164,20 +164,20 @@ class CsvColumns:
         lower: dict[str, Better] = dict.fromkeys(self.lower_is_better or (), "lower")
         return lower | dict.fromkeys(self.higher_is_better or (), "higher")
 
-    def required(self, path: Path, baseline: str | None) -> tuple[str, str | None, str]:
-        """The columns of setting and round, and the baseline; what is not given is found by the usual names, and the
-        baseline is the first setting. InputError states what can't be found."""
+    def required(self, path: Path, baseline: str | None) -> tuple[str, str | None, str, str | None]:
+        """The columns of setting and round, the baseline, and the column of the workload; what is not given is found by
+        the usual names, and the baseline is the first setting. InputError states what can't be found."""
         from iolab.base.csv_table import first_entry
         from iolab.files.importer.csv_layout import layout_of
         from iolab.files.importer.source import Source
 
-        setting, round_ = self.setting, self.round
+        setting, round_, workload = self.setting, self.round, self.workload
         if setting is None or round_ is None:
             layout = layout_of(Source(path))
             named = (self.setting, self.round, self.workload)
-            setting, round_ = (
-                given or (found if found not in named else None)
-                for given, found in ((setting, layout.setting), (round_, layout.round))
+            found = layout.setting, layout.round, layout.workload
+            setting, round_, workload = (
+                given or (usual if usual not in named else None) for given, usual in zip(named, found, strict=True)
             )
         if not setting:
             raise InputError(
@@ -185,7 +185,7 @@ class CsvColumns:
                 where=str(path),
                 remedy="give --setting-column; see iolab compare --help",
             )
-        return setting, round_, first_entry(path, setting) if baseline is None else baseline
+        return setting, round_, first_entry(path, setting) if baseline is None else baseline, workload
 
     def refuse_for(self, path: Path) -> None:
         """InputError if any is given for what is no CSV file."""

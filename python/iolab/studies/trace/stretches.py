@@ -11,6 +11,7 @@ import numpy as np
 from iolab.base.errors import InputError
 from iolab.base.trace_files import Trace
 from iolab.domain.verdict.unpaired_samples import judge_unpaired
+from iolab.files.importer.unread import TRACE, UNREAD
 from iolab.studies.trace.export import frames
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ ONE_EACH = (
     "One trace each is not an experiment: the verdicts are about these two stretches of time. Whatever else differed "
     "between them (the load, the hour, the state of the device) is in the difference."
 )
+_LOOKED_AT, _LINES_LOOKED_AT = 4096, 3
+"""Bytes, and lines, of which the first may say that it is tracing."""
 _MAGICS = (b"\x17\x08\x44tracing", b"PERFILE2", b"\x07tae", b"\x08tae", b"# tracer:", b"fio version ")
 
 
@@ -44,11 +47,15 @@ class TraceComparison:
 
 
 def is_trace(path: Path) -> bool:
-    """Whether a file is a trace beyond doubt; a table of I/Os may be anything, and is compared as one."""
+    """Whether a file is a trace beyond doubt; any other table of I/Os may be anything, and is compared as one."""
     if not path.is_file():
         return not path.exists() and Path(f"{path}.blktrace.0").is_file()
     with path.open("rb") as file:
-        return file.read(16).startswith(_MAGICS)
+        begin = file.read(_LOOKED_AT)
+    lines = begin.decode(errors="replace").splitlines()[:_LINES_LOOKED_AT]
+    return begin.startswith(_MAGICS) or any(
+        one.line.search(line) for one in UNREAD if one.remedy == TRACE for line in lines
+    )
 
 
 def compare_traces(baseline: Trace, candidate: Trace, same_within: float = 0.02) -> list[TraceComparison]:
