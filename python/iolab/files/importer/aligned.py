@@ -4,7 +4,7 @@ was done, and go on with figures alone. What is measured stands in the names, or
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,9 +22,10 @@ from iolab.files.importer.columns import (
 from iolab.files.importer.durations import seconds
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_lines
-from iolab.files.importer.quantity_cell import NAME_OF_SPREAD, quantities, quantity, several, without_spread
+from iolab.files.importer.quantity_cell import NAME_OF_SPREAD, SPACED_NUMBER, quantities, quantity, several, without_spread
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
+from iolab.files.importer.stated_units import StatedUnits
 from iolab.files.importer.text import ABSENT, QUOTED_MAX
 from iolab.files.importer.text_table import add
 
@@ -33,6 +34,7 @@ HEADING_LINES_MAX = 2
 """From the first line of a heading to the second, with a rule between."""
 ROWS_MIN = 2
 COLUMNS_MIN = 2
+_SPACED = re.compile(rf"(?<!\S){SPACED_NUMBER}")
 _GAP = re.compile(r"\s{2,}+|\t+")
 _RULE = re.compile(r"[-=+\s]+$")
 _CHANGE = re.compile(r"(?<=\S)\s++[(\[]?[-+~]?\d[\d.]*+ ?%[)\]]?$")
@@ -117,6 +119,8 @@ class _Found:
         if not self.rows and not COLUMNS_MIN <= len(cells) == len(self.header):
             self.are_words = len(words) == len(heading) == len(set(heading)) > COLUMNS_MIN
             self.header = heading if self.are_words else self.header
+        if not self.rows and not self.are_words and len(words) == len(heading) and _SPACED.search(text):
+            return False  # Thousands with a space, or figures of two columns.
         cells = words if self.are_words else cells
         names = next((place for place, cell in enumerate(cells) if _figures([cell])), 0)
         if not names and cells and (is_amount(self.header[0], cells[:1]) or self._counts(cells[0])):
@@ -155,7 +159,15 @@ def _figures(cells: list[str]) -> bool:
     )
 
 
-def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
+def _tables(lines: Iterable[Line]) -> Iterator[_Found]:
+    lines = list(lines)
+    units = StatedUnits(lines)
+    for found in _parted(lines):
+        found.context.append(units.below(found.last))
+        yield found
+
+
+def _parted(lines: Iterable[Line]) -> Iterator[_Found]:
     above: list[str] = []
     found: _Found | None = None
     for line in lines:

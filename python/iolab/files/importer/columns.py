@@ -15,7 +15,7 @@ OF_RESULT = re.compile(
     re.IGNORECASE,
 )
 """A metric of I/O, or its unit."""
-MEASURED = re.compile(rf"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|(?:[kKMG] ?)?{THINGS}s?/s(?:ec)?)\b")
+MEASURED = re.compile(rf"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|[kKMG]/s|(?:[kKMG] ?)?{THINGS}s?/s(?:ec)?)\b")
 """A rate or a latency; seconds stand in many a sentence."""
 OF_TEST = re.compile(
     rf"seq|rand|rnd|{WAY}|\bmixed\b|^total$|\b\d+ ?[km]i?b?(?:qd\d+)?\b"

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import NamedTuple
 
 from iolab.base.plain_text import counted
 from iolab.domain import parameter
-from iolab.files.importer.columns import CHANGES, OF_RESULT, OF_TEST, SETTINGS
+from iolab.domain.metric import ALL
+from iolab.files.importer.columns import CHANGES, OF_RESULT, OF_TEST, SETTINGS, is_case
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import SETTING as SETTINGS_OF_CSV
 from iolab.files.importer.dotted import dotted, settings_in
@@ -33,7 +33,7 @@ from iolab.files.importer.quantity_cell import (
 )
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.titles import NUMBERED_ROUND, without_markup
+from iolab.files.importer.titles import NUMBERED_ROUND, may_name, title_of, without_markup
 from iolab.files.importer.unread import RANGE
 
 LINES_MIN, METRICS_MIN = 2, 3
@@ -142,6 +142,10 @@ _AMONG = re.compile(r",\s+| and ")
 _RUNS = re.compile(r"~?\d[\d.,]*+ ?(?P<unit>[A-Za-z\u00b5/]{1,8})(?:\s+~?\d[\d.,]*+ ?(?P=unit)(?![A-Za-z/]))+")
 _BETWEEN_RUNS = re.compile(r"(?<=[A-Za-z])\s+(?=~?\d)")
 """`52.8s 52.8s`."""
+_MARKS = re.compile(r"[*`]")
+_BULLET = re.compile(r"\s*(?:[-*\u2022+]|\d{1,2}[.)])\s+(?=\S)")
+_BULLET_OF_PAGE = re.compile(r"^(\s+)[o\u25e6\u25aa\u2023\u00b7\u2013](?= +\S)")
+"""Of a list within a list, as browsers copy it."""
 _BARE = re.compile(r"\d[\d.]*+(?:[kKM](?![A-Za-z]))?")
 _OF_REPETITIONS = re.compile(
     r"\b(?:runs?|rounds?|times|iterations?|trials|tries|attempts|repeats|repetitions)\b", re.IGNORECASE
@@ -170,6 +174,22 @@ ASSIGNED_MIN = 3
 """Of `kernel=6.8 p99=140us iops=11.9k`, the words that are enough. Chosen."""
 
 
+_BESIDE_TEST = re.compile(
+    rf"(?P<first>{SETTING.pattern})[ ,:/-]+(?P<rest>\S.*)"
+    rf"|(?P<before>\S.*?)(?:[ ,:/-]+|\s*[(\[])(?P<last>{SETTING.pattern})[)\]]?",
+    re.IGNORECASE,
+)
+"""`ext4 randread`, `randread (bfq)`."""
+
+
+class _Place(NamedTuple):
+    """What the lines say that a line is indented below."""
+
+    setting: str | None
+    name: str
+    """The beginning of its workload's."""
+
+
 class Entry(NamedTuple):
     """What a label and its figure say."""
 
@@ -194,7 +214,7 @@ def is_labelled(text: str) -> bool:
 
 def _parts(text: str) -> list[Entry | None]:
     """Each figure of a line, None for one that means nothing beside its label."""
-    text = in_seconds(text)
+    text = _BULLET_OF_PAGE.sub(r"\1-", in_seconds(text))
     if (behind := _NAME_BEHIND.match(text)) and OF_TEST.search(behind["name"]):
         said = _parts(f"{behind['name']}: {behind['figure']}")
         return [one and one._replace(setting=behind["lead"] or one.setting) for one in said]
@@ -294,10 +314,10 @@ def _settings(text: str) -> list[Entry]:
 
 
 def _alone(text: str) -> list[Entry]:
-    """The rate that a line holds alone."""
+    """The rate that a line holds alone, or the latency with its name."""
     found = _FIGURE_ALONE.match(text)
-    one = quantity(found["figure"]) if found else None
-    return [] if one is None or one.metric in (None, "ns") else [Entry(OF_NO_NAME, "all", one.metric, one.value)]
+    known = quantities(found["figure"]) if found else []
+    return [Entry(OF_NO_NAME, "all", one.metric, one.value) for one in known if one.metric not in (None, "ns")]
 
 
 def with_unit_of_last(parts: list[str]) -> list[str]:
@@ -428,8 +448,9 @@ def _parse(source: Source, results: Results) -> None:
     lines = list(source.lines(results.problem))
     changed = _changed(lines)
     repeats = any(map(_OF_REPETITIONS.search, source.text_lines))
-    heads = _heads(lines)
-    given = settings_in({one.name: None for line in source.text_lines for one in entries(line)})
+    places = _outline(lines)
+    names = dict.fromkeys(one.name for line in source.text_lines for one in entries(line) if one.setting is None)
+    given = {**_settings_in(names), **settings_in(names)}
     for line in lines:
         found = entries(line.text)
         if (
@@ -441,7 +462,7 @@ def _parse(source: Source, results: Results) -> None:
             results.problem("figures of one kind behind a label: left out; if they are rounds, say 'runs'", line.number)
             continue
         if not found:
-            unknown += [line] if _parts(line.text) and line not in heads.values() else []
+            unknown += [line] if _parts(line.text) else []
             continue
         results.lines_read.add(line.number)
         if _alone(line.text):
@@ -455,18 +476,21 @@ def _parse(source: Source, results: Results) -> None:
         last = line.number
         for entry in found:
             name, stated = given.get(entry.name, (entry.name, None))
-            if line.number in changed:
+            if line.number in changed and line.number not in places:
                 name, stated = OF_NO_NAME, name
             elif re.fullmatch(NUMBERED_ROUND, name):
                 name = OF_NO_NAME
-            if line.number in heads:
-                head = re.sub(r"[*`]", "", heads[line.number].text).strip(" -\u2022+")
-                name = head if name == OF_NO_NAME else f"{head} {name}"
+            place = places.get(line.number)
+            if place is not None:
+                is_setting = place.setting == name
+                name = place.name or OF_NO_NAME if is_setting or name == OF_NO_NAME else f"{place.name} {name}".strip()
+                stated = stated or place.setting
             setting = entry.setting or stated or source.stem_without_round
             known = (row for row in table.rows if (row.setting, row.workload) == (setting, name))
             row = next((row for row in known if (row.key(entry.metric, entry.op), "all") not in row.reported), None)
             row = row or table.row(setting, name)
-            row.add(entry.metric, entry.value, op=entry.op)
+            ways = ways_in(name) if entry.op == ALL and place else []
+            row.add(entry.metric, entry.value, op=ways[0] if len(ways) == 1 else entry.op)
     results.lines_read |= {line.number for line in unknown}
     ranges = [line for line in unknown if RANGE.search(line.text)]
     unknown = [line for line in unknown if line not in ranges]
@@ -476,6 +500,16 @@ def _parse(source: Source, results: Results) -> None:
     if unknown:
         of = counted(len(unknown), "line has a figure", "lines have figures")
         results.problem(f"{of} of no metric that iolab knows: left out, {_quoted(unknown[0].text.strip())!r} first")
+
+
+def _settings_in(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Names that say what was changed beside what was done: each in two, where one was done under several."""
+    parts = {name: found for name in names if (found := _BESIDE_TEST.fullmatch(name))}
+    split = {name: (one["rest"] or one["before"], one["first"] or one["last"]) for name, one in parts.items()}
+    settings: dict[str, set[str]] = {}
+    for rest, setting in split.values():
+        settings.setdefault(rest, set()).add(setting.lower())
+    return {name: one for name, one in split.items() if len(settings[one[0]]) > 1}
 
 
 def _are_runs(text: str, entries: Sequence[Entry]) -> bool:
@@ -519,27 +553,72 @@ def _changed(lines: Sequence[Line]) -> set[int]:
     return set() if again else set(changed)
 
 
-def _heads(lines: Sequence[Line]) -> dict[int, Line]:
-    """By line of a figure, the line that says what was done, where the same figures come again: less indented, without
-    a colon at its end, right above them, and each time another."""
-    heads: dict[int, Line] = {}
-    said: dict[str, list[Entry]] = {}
-    for above, line in pairwise(lines):
-        found = [one._replace(value=0.0) for one in entries(line.text)]
-        if not found or not above.text.strip():
+def _outline(lines: Sequence[Line]) -> dict[int, _Place]:
+    """By line of a figure, what the lines above say that it is indented below, where they differ.
+
+    One of the levels, or the figures' own labels, names settings: what was changed, else whatever is no test and has
+    the same figures below each of its names."""
+    above: list[tuple[int, str]] = []
+    paths: dict[int, tuple[str, ...]] = {}
+    said: dict[int, list[Entry]] = {}
+    for line in lines:
+        if not line.text.strip():
             continue
-        if above.number in heads:
-            heads[line.number] = heads[above.number]
-        elif not entries(above.text) and _indent(above) < _indent(line) and above.text.rstrip()[-1] not in ":,.":
-            heads[line.number] = above
-        if line.number in heads:
-            said.setdefault(heads[line.number].text, []).extend(found)
-    is_same = len(said) > 1 and len({tuple(of_one) for of_one in said.values()}) == 1
-    return heads if is_same and len(said) == len({head.number for head in heads.values()}) else {}
+        text = _BULLET_OF_PAGE.sub(r"\1-", line.text)
+        bullet = _BULLET.match(text)
+        depth = bullet.end() if bullet else len(text) - len(text.lstrip())
+        while above and above[-1][0] >= depth:
+            above.pop()
+        text = text[depth:]
+        if found := entries(line.text):
+            paths[line.number] = tuple(name for _, name in above)
+            said[line.number] = found
+            text = text.partition(":")[0]
+        if name := _head(text, is_item=bool(bullet)):
+            above.append((depth, name))
+    while paths and all(paths.values()) and len({path[0] for path in paths.values()}) == 1:
+        paths = {number: path[1:] for number, path in paths.items()}
+    below: dict[tuple[int, str], set[Entry]] = {}
+    for number, path in paths.items():
+        for level, name in enumerate(path):
+            below.setdefault((level, name), set()).update(one._replace(value=0.0) for one in said[number])
+    nested = {number: path for number, path in paths.items() if path}
+    of_settings, labels = None, {number: said[number][0] for number in nested}
+    if not any(one.setting for one in labels.values()):
+        of_settings = _level_of_settings(below)
+    are_cases = all(_is_test(name) for path in nested.values() for name in path)
+    are_labels = of_settings is None and are_cases and not any(one.setting or _is_test(one.name) for one in labels.values())
+    return {
+        number: _Place(
+            labels[number].name if are_labels else next(iter(path[of_settings:]), None) if of_settings is not None else None,
+            " ".join(name for level, name in enumerate(path) if level != of_settings),
+        )
+        for number, path in nested.items()
+    }
 
 
-def _indent(line: Line) -> int:
-    return len(line.text) - len(line.text.lstrip())
+def _level_of_settings(below: Mapping[tuple[int, str], set[Entry]]) -> int | None:
+    """Which level of lines names what was changed, by what stands below each of its names."""
+    levels = [[name for at, name in below if at == level] for level in range(1 + max((at for at, _ in below), default=-1))]
+    for level, names in enumerate(levels):
+        if len(names) > 1 and all(map(SETTING.fullmatch, names)):
+            return level
+    for level, names in enumerate(levels):
+        kinds = {frozenset(below[level, name]) for name in names}
+        if len(names) > 1 and len(kinds) == 1 and not any(map(_is_test, names)):
+            return level
+    return None
+
+
+def _is_test(name: str) -> bool:
+    return name == OF_NO_NAME or bool(OF_TEST.search(name)) or is_case(name)
+
+
+def _head(text: str, *, is_item: bool) -> str:
+    """The line as what figures below it may belong to; empty if it is a sentence, or a title, which holds further."""
+    short = _MARKS.sub("", text).strip().removesuffix(":" if is_item else "").rstrip()
+    is_name = 0 < len(short) <= LINE_QUOTED_MAX and short[-1] not in ".,;:"
+    return short if is_name and (is_item or (may_name(short) and not title_of(short))) else ""
 
 
 def _quoted(text: str) -> str:

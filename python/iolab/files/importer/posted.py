@@ -6,11 +6,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from iolab.files.importer.bare_rates import spelled_out, thing_of
+
 NumberedLine = tuple[int, str]
 LOG_LINES_MIN = 5
 LOG_LINES_LOOKED_AT = 2000
 ENCODED_LINES_MIN = 3
 
+_THIN_SPACE = re.compile(r"(?<=\d)[\u2009\u202f](?=\d{3}(?!\d))")
+"""Between thousands, and nowhere else in numbers."""
 _QUOTE = re.compile(r"\s{0,3}(?:>(?!=) ?)++")
 _BOLD = re.compile(r"\s{0,3}(?:\*\*|__|`)(?=\w)(?P<figure>[^*`]{1,160}[:=] ?<?[\w.][^*`]{0,160})(?:\*\*|__|`)\s*+$")
 _CODE = re.compile(r"\s*+`(?:.*[=:].*|\d[^`]*)`(?:\*\*)?_?\s*+$")
@@ -62,6 +66,8 @@ def plain(text: str) -> str:
     """The line without quoting prefix (`> `, `>> `), no-break spaces, NULs and addresses of links, with plain colons;
     not in bold if it has a figure."""
     plain = text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " ").replace("\uff1a", ": ")
+    if not plain.isascii():
+        plain = _THIN_SPACE.sub("", plain)
     if "[" in plain or "<" in plain:
         plain = _LINK.sub(r"\1", _TAGS.sub("", plain))
     quote = _QUOTE.match(plain)
@@ -90,6 +96,7 @@ class Posting:
         # A change that adds remarks has both before each line.
         second = log_prefix([first.sub("", line, count=1) for line in decoded]) if first else None
         self._prefixes = [one for one in (first, second) if one]
+        self._thing = thing_of(decoded)
         self._indent = _MESSAGE_INDENT if _is_message(lines) else ""
         self._has_commits = any(_COMMIT.match(line) and _OF_COMMIT.match(below) for line, below in pairwise(lines))
 
@@ -113,7 +120,7 @@ class Posting:
                 continue
             elif is_change:
                 shown = shown[1:]
-            yield number, shown
+            yield number, spelled_out(shown, self._thing)
 
     def _decoded(self, lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
         """Quoted-printable as text (RFC 2045, section 6.7), in the parts of a mail that say so."""

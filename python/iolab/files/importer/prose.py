@@ -14,7 +14,7 @@ from iolab.files.importer.columns import MEASURED, OF_TEST
 from iolab.files.importer.conditions import EXPECTED, Stated, stated_in
 from iolab.files.importer.format import Format
 from iolab.files.importer.listed import OF_NO_NAME, OF_SETTING, Entry, named, time_of
-from iolab.files.importer.quantity_cell import Quantity, quantity
+from iolab.files.importer.quantity_cell import SPACED_NUMBER, Quantity, quantity
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
 
@@ -26,7 +26,9 @@ _VERB = (
 )
 """A range has none of these: `from 120MB/s to 160MB/s`."""
 _FIGURE = (
-    r"(?:~|about |roughly |around |approximately )?\d[\d.,]{0,20}(?<![.,])(?: ?[kKMG](?= ?IOPS\b|\b))? ?"
+    r"(?:~|about |roughly |around |approximately )?"
+    rf"(?:{SPACED_NUMBER}|\d[\d.,]{{0,20}}(?<![.,]))"
+    r"(?: ?[kKMG](?= ?IOPS\b|\b))? ?"
     r"(?:[a-zA-Zµ]{0,5}(?:/s(?:ec)?\b)|[a-zA-Zµ]{1,5}\b)?"
 )
 _CHANGE = re.compile(

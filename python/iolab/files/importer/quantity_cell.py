@@ -17,6 +17,10 @@ _CELL = re.compile(
     rf"(?P<unit>(?:[kKMG] ?)?{THINGS}s?/s(?:ec)?"
     rf"|[mnuµμ]?s/{THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,5}}+(?i:/s(?:ecs?)?|/seconds?|ps)?)\Z"
 )
+_SPACED = re.compile(r"[-+~]?(?P<digits>\d{1,3}(?:[ '\u2019]\d{3})+)(?![\d'\u2019])")
+SPACED_NUMBER = r"\d{1,3}(?: \d{3})++(?!\d)"
+ALIKE = 2.0
+"""Figures that differ by no more may be runs: `212 209`. Chosen."""
 _TWO = re.compile(
     r"(?P<first>[^()]{1,40}?)\s*+\((?P<inside>[^()]{1,40})\)\Z"
     r"|(?P<before>[^()/]{1,40}(?:/s)?) / (?P<after>[^()]{1,40})\Z"
@@ -178,7 +182,7 @@ def quantity(cell: str) -> Quantity | None:
     """The quantity in a cell; None if it holds something else. `MB` is 10^6 bytes, `MiB` 2^20."""
     if (duration := seconds(cell.strip())) is not None:
         return Quantity(duration * 1e9, "ns")
-    found = _CELL.match(_APART.sub("", _ABOUT.sub("", cell.strip(), count=1)))
+    found = _CELL.match(_APART.sub("", _together(_ABOUT.sub("", cell.strip(), count=1))))
     value = number(found["number"]) if found else None
     if found is None or value is None:
         return None
@@ -206,6 +210,19 @@ def quantity(cell: str) -> Quantity | None:
             # Mbps and Mb/s may be bits.
             return Quantity(value * _BYTES[prefix], "rate_bytes_per_s") if "B" in unit else None
     return None
+
+
+def _together(cell: str) -> str:
+    """`41 712 IOPS` -> `41712 IOPS`, if spaces part thousands and no figures that are alike."""
+    found = _SPACED.match(cell)
+    if found is None:
+        return cell
+    first, *others = re.split(r"\D", found["digits"])
+    are_thousands = " " not in found["digits"] or any(
+        one[0] == "0" or not 1 / ALIKE <= int(one) / max(int(first), 1) <= ALIKE for one in others
+    )
+    bare = "".join((first, *others))
+    return f"{cell[: found.start('digits')]}{bare}{cell[found.end() :]}" if are_thousands else cell
 
 
 def without_spread(cell: str) -> str:

@@ -94,6 +94,7 @@ _SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
 
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     """Adds a table of text: names of columns, and cells below them."""
+    table.columns = header
     kept = [place for place, name in enumerate(header) if not place or name or any(row[place] for row in rows)]
     header, rows = [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
     if header[0].lower() in ROUND and any(_OVER_ROUNDS.fullmatch(row[0]) for row in rows):

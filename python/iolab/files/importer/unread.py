@@ -237,6 +237,11 @@ PARTS = tuple(
             "give the lines at its end too, such as 'readrandom : 12.2 micros/op'",
         ),
         (
+            "a text with rates in M/s (bytes, or operations)",
+            r"\d ?[kKMG]/s\b",
+            "write MB/s or MiB/s if they are bytes, Mops/s if they are operations, and read it again",
+        ),
+        (
             "a text with rates in Mb/s (perhaps bits)",
             r"\d ?[kMG]i?b(?:/s|ps)\b",
             "write MB/s, or an eighth of it, and read it again",

@@ -1,0 +1,44 @@
+"""Lines that say which unit the figures of tables have: `(all in MB/s)`, `Numbers are kIOPS, higher is better.`"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from iolab.files.importer.columns import stated_in
+from iolab.files.importer.source import Line
+
+_BETTER = re.compile(r"\W*\b(?:lower|higher|smaller|bigger|larger|more|less|fewer) (?:is|are) better\b\W*", re.IGNORECASE)
+_STATEMENT = re.compile(
+    r"[\s(\[*_-]*+(?:note:? )?(?:(?:all|the|these|above) )*+"
+    r"(?P<what>(?:numbers?|values?|figures?|units?|results?|cells?|entries|columns|measurements?|data|times?|rates?"
+    r"|(?:p\d\d(?:\.\d+)? |mean |avg |average )?latenc(?:y|ies)|throughputs?|bandwidths?)\b)?"
+    r"(?: (?:here|above|below|in the table))?(?P<are>[,:=]| is| are)?(?: (?:all|given|reported|shown|measured))*+"
+    r"(?P<within> in| as)?:? ?(?P<unit>[A-Za-z\u00b5][A-Za-z\u00b5/ ]{0,24}?)[\s)\].*_]*+$",
+    re.IGNORECASE,
+)
+
+
+class StatedUnits:
+    """Those of a text."""
+
+    def __init__(self, lines: Iterable[Line]) -> None:
+        written = [line for line in lines if line.text.strip()]
+        self._numbers = [line.number for line in written]
+        self._units = {line.number: unit for line in written if (unit := _unit_in(line.text))}
+
+    def below(self, last: int) -> str:
+        """What the line right below a table, by its `last` one, says, or the only such line of the text: as a header
+        has it, `(MB/s)`; empty without one."""
+        units = set(self._units.values())
+        place = bisect_right(self._numbers, last)
+        return units.pop() if len(units) == 1 else self._units.get(next(iter(self._numbers[place : place + 1]), 0), "")
+
+
+def _unit_in(text: str) -> str:
+    found = _STATEMENT.fullmatch(_BETTER.sub("", text))
+    if found is None or not (found["what"] or found["within"] or text.strip()[:1] in "(["):
+        return ""
+    what = found["what"] or ""
+    return stated_in(f"{what} in {found['unit']}") or stated_in(f"{what} ({found['unit']})")
