@@ -20,7 +20,7 @@ GAP_WORDS_MAX = 4
 """Between a figure and the condition right behind it: `95 MB/s of writes with ext4`. Chosen, as the words below are."""
 NAME_MAX = 80
 _UNIT = (
-    r"(?:(?:[kKM] ?)?IOPS|[kKMGT]?i?B(?:/s(?:ec)?|ps)|[nuµm]s(?:ec)?|(?:milli|micro)seconds|(?:ops|files|req)/s(?:ec)?"
+    r"(?:(?:[kKM] ?)?IOPS|[kKMGT]?i?(?:B(?:/s(?:ec)?|ps)|bits?/s)|[nuµm]s(?:ec)?|(?:milli|micro)seconds|(?:ops|files|req)/s(?:ec)?"
     r"|(?:k ?)?[tqr]ps)\b"
 )
 _NUMBER = rf"(?P<number>{SPACED_NUMBER}|\d++(?:[.,]\d++)*+)"
@@ -29,7 +29,8 @@ _LONG = re.compile(rf"(?<![\w.-])~?{_NUMBER} ?(?P<unit>s(?:ec(?:ond)?s?)?|min(?:
 _TOOK = re.compile(r"\b(?:took|takes?|needed|needs|finish\w*|complet\w*)\b", re.IGNORECASE)
 """Before a time that something lasted."""
 _BARE_BEFORE = re.compile(
-    rf"(?:\b(?:vs\.?|versus|against|and|but|or)|,)\s+(?:only |just |about )?{_NUMBER}(?P<prefix>[kM]?)\s+$", re.IGNORECASE
+    rf"(?:\b(?:vs\.?|versus|against|and|but|or)|,)\s+(?:only |just |about )?{_NUMBER}(?P<prefix>[kM]?)\s+$",
+    re.IGNORECASE,
 )
 """A figure without a unit, right before a condition."""
 _BARE = re.compile(
@@ -41,7 +42,7 @@ _BARE = re.compile(
 _ENDS = (
     r"(?=\s*(?:[,;:!?()]|\.(?!\d)|$)|\s+(?:it|it's|that's|is|was|are|were|we|i|you|they|this|that|the|dd|fio|gives?|gets?|got|yields?"
     r"|reach\w*|does|did|do|has|have|had|and|or|with|without|using|under|on|in|for|vs|versus|but|while|whereas|compared|than|to|at|against|from|only|about"
-    r"|around|roughly)\b|\s+~?\d[\d.,]* ?" + _UNIT + ")"
+    r"|around|roughly)\b|\s+~?\d[\d.,]*(?=(?: ?" + _UNIT + r")|\s*(?:[.,;!?)]|$|and\b)))"
 )
 _NAME = r"[\w+/=-]+(?:\.[\w+/=-]+)*"
 _CONDITION = re.compile(
@@ -56,7 +57,9 @@ _OF_WAY = re.compile(
     re.I,
 )
 """What was measured, and no condition."""
-_SENTENCE = re.compile(r"(?<=[^\d\s][.!?])(?<!\bvs\.)(?<!\bca\.)(?<!\bavg\.)(?<!\bapprox\.)\s+(?=[^a-z\s])|(?<=\d[.!?])\s+(?=[A-Z])")
+_SENTENCE = re.compile(
+    r"(?<=[^\d\s][.!?])(?<!\bvs\.)(?<!\bca\.)(?<!\bavg\.)(?<!\bapprox\.)\s+(?=[^a-z\s])|(?<=\d[.!?])\s+(?=[A-Z])"
+)
 _APART = re.compile(r"[,;:]|[.!?](?=\s|$)|\b(?:and|but|while|whereas|vs|versus|or)\b", re.IGNORECASE)
 _LABEL = re.compile(r"\s*(?P<name>[^\s:.][^:.]{0,30}):\s*")
 """What stands alone before a sentence's figures."""

@@ -21,7 +21,7 @@ from iolab.files.importer.unread_figures import has_unit
 
 SETTING = (
     *("setting", "kernel", "variant", "config", "configuration", "scheduler", "identifier", "version", "label"),
-    "command",
+    *("command", "algorithm", "codec", "compressor", "filesystem", "file system", "fs"),
 )
 WORKLOAD = ("workload", "benchmark", "test", "job", "case", "stage", "item", "operation", "function", "query")
 ROUND = (

@@ -76,6 +76,7 @@ from iolab.files.importer.tiobench import FORMAT as TIOBENCH
 from iolab.files.importer.unread import (
     IF_ROUNDS,
     INPUTS,
+    OPTION,
     PARTS,
     UNREAD,
     UnreadFormat,
@@ -197,7 +198,8 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if tables and not (tables[0] in (PROSE, ALIGNED) and CSV_FILE.resembles(source)):
         return tables
     _refuse(PARTS, source)
-    if not any((has_unit(line) or unit_in(line)) and not command_of(line) for line in source.text_lines):
+    given = (line for line in source.text_lines if not command_of(line) and not OPTION.fullmatch(line))
+    if not any(has_unit(line) or unit_in(line) for line in given):
         _refuse(INPUTS, source)
     if shape := shape_of(source.text_lines):
         raise InputError(f"unrecognised format: {shape.what}", where=source.name, remedy=shape.remedy)
@@ -221,8 +223,15 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
 
 def _refuse_nameless(source: Source) -> None:
     if found := without_metric(source):
+        first, last, are_changes = found
+        if are_changes:
+            raise InputError(
+                f"unrecognised format: the table in lines {first} to {last} has changes in percent alone",
+                where=source.name,
+                remedy="give the figures that they were computed of",
+            )
         raise InputError(
-            f"unrecognised format: nothing states what the figures of the table in lines {found[0]} to {found[1]} are",
+            f"unrecognised format: nothing states what the figures of the table in lines {first} to {last} are",
             where=source.name,
             remedy="write it right above the table, such as 'IOPS:', 'TPS:', 'latency in ms:' or 'time in s:'",
         )

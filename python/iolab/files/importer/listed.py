@@ -39,6 +39,8 @@ from iolab.files.importer.unread import RANGE
 LINES_MIN, METRICS_MIN = 2, 3
 """Lines, or the metrics of a single one, that make a list. Chosen."""
 LINE_QUOTED_MAX = 60
+INDENT_MIN = 2
+"""Of what belongs to the line above; one space more is an oversight. Chosen."""
 ALIKE, ALIKE_MIN = 1.05, 3
 """Figures behind a label that differ by no more, and are so many, are runs. Chosen: conditions differ by more."""
 OF_NO_NAME = "list"
@@ -108,6 +110,10 @@ _FIGURE_ALONE = re.compile(
     r"[.,;]?\s*$"
 )
 """A rate and nothing else; what stands above it says of what."""
+_TEST_ALONE = re.compile(
+    r"\s{0,12}(?:[-*•+] |[a-z\d]{1,2}[.)] )?(?P<label>[A-Za-z\d](?:[\w./-]| (?! )|\([^()]*\)){1,40}?)\s+"
+    r"(?P<figure>~?\d[\d.,]*+ ?[A-Za-z\u00b5/]{2,8})\s*$"
+)
 _OF_FIO = re.compile(r"\s*[sc]?lat\s*\([mun]?sec\)\s*: min=")
 """Latencies; which of the rates above they belong to is not known."""
 _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
@@ -118,7 +124,7 @@ _OF_RATE = r"iops|rps|qps|tps|i/os? per second|bandwidth|bw|throughput|rate|spee
 _RATE_WORDS = re.compile(rf"\b(?:{_OF_RATE})\b|\b[kmg]?i?b/s(?:ec)?\b", re.IGNORECASE)
 """The least and the greatest rate are no rounds of the mean."""
 _METRIC_WORDS = re.compile(
-    rf"\b(?:{_OF_RATE}|latency|lat|clat|max(?:imum)?|min(?:imum)?|median|p\d\d(?:\.\d+)?"
+    rf"\b(?:{_OF_RATE}|(?:(?:completion|response|request) )?latency|lat|clat|max(?:imum)?|min(?:imum)?|median|p\d\d(?:\.\d+)?"
     r"|sd|stdev|std_?dev|(?:standard )?deviation|(?:average|avg|mean|min|max|\d\d(?:\.\d+)?thpercentile)latency"
     r"|\d\d(?:\.\d+)?(?:th)? percentile|[munµ]s)\b",
     re.IGNORECASE,
@@ -143,7 +149,7 @@ _RUNS = re.compile(r"~?\d[\d.,]*+ ?(?P<unit>[A-Za-z\u00b5/]{1,8})(?:\s+~?\d[\d.,
 _BETWEEN_RUNS = re.compile(r"(?<=[A-Za-z])\s+(?=~?\d)")
 """`52.8s 52.8s`."""
 _MARKS = re.compile(r"[*`]")
-_BULLET = re.compile(r"\s*(?:[-*\u2022+]|\d{1,2}[.)])\s+(?=\S)")
+_BULLET = re.compile(r"\s*(?:[-*\u2022+]|(?:\d{1,2}|[a-z])[.)])\s+(?=\S)")
 _BULLET_OF_PAGE = re.compile(r"^(\s+)[o\u25e6\u25aa\u2023\u00b7\u2013](?= +\S)")
 """Of a list within a list, as browsers copy it."""
 _BARE = re.compile(r"\d[\d.]*+(?:[kKM](?![A-Za-z]))?")
@@ -169,6 +175,12 @@ _OF_SETTINGS = re.compile(
 _EACH_SETTING = re.compile(
     rf"(?P<setting>{SETTING.pattern})[ :=]{{1,3}}(?P<figure>~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{{0,8}})(?=\W|$)",
     re.IGNORECASE,
+)
+_EACH_IN_BRACKETS = re.compile(
+    r"(?P<figure>~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{0,8}) \((?P<setting>[A-Za-z][^()]{0,30})\)(?:,? (?:vs\.?|and) |[,;] )?"
+)
+_BEFORE_SETTINGS = re.compile(
+    rf"\s{{0,12}}(?:[-*\u2022+] )?(?P<name>\w[^=|;:]{{1,60}}?):\s+(?P<figures>(?:{_EACH_IN_BRACKETS.pattern.replace('?P<figure>', '?:').replace('?P<setting>', '?:')}){{2,9}})\.?\s*$"
 )
 ASSIGNED_MIN = 3
 """Of `kernel=6.8 p99=140us iops=11.9k`, the words that are enough. Chosen."""
@@ -220,9 +232,12 @@ def _parts(text: str) -> list[Entry | None]:
         return [one and one._replace(setting=behind["lead"] or one.setting) for one in said]
     if (led := _LED.match(text)) and SETTING.fullmatch(" ".join(led["lead"].split())):
         return [one and one._replace(setting=" ".join(led["lead"].split())) for one in _parts(led["rest"])]
+    if _BEFORE_SETTINGS.match(text) and (said := _settings(text)):
+        return [*said]
     found = _LINE.match(text)
     if found is None:
-        return [*_statistics(text)] or [*_pairs(text)] or [*_assigned(text)] or [*_settings(text)] or [*_alone(text)]
+        ways = (_statistics, _pairs, _assigned, _settings, _alone, _plain)
+        return next(filter(None, ([*way(text)] for way in ways)), [])
     whole = found["label"].strip()
     name = dotted(whole)
     label = name.what if name else whole if " " in whole else whole.replace("_", " ")
@@ -294,9 +309,11 @@ def _assigned(text: str) -> list[Entry]:
 
 
 def _settings(text: str) -> list[Entry]:
-    """What a line says of what was changed, behind what was done: `untar  vanilla 41.2s  patched 38.9s`."""
-    found = _OF_SETTINGS.match(text)
-    parts = list(_EACH_SETTING.finditer(found["figures"])) if found else []
+    """What a line says of what was changed, behind what was done: `untar  vanilla 41.2s  patched 38.9s`, or
+    `seq read: 9.1 GB/s (local), 1.8 GB/s (nfs)`."""
+    found = _OF_SETTINGS.match(text) or _BEFORE_SETTINGS.match(text)
+    each = _EACH_SETTING if found and found.re is _OF_SETTINGS else _EACH_IN_BRACKETS
+    parts = list(each.finditer(found["figures"])) if found else []
     known = [(one["setting"], quantity(one["figure"])) for one in parts]
     if found is None or len({setting for setting, _ in known}) < len(known):
         return []
@@ -318,6 +335,14 @@ def _alone(text: str) -> list[Entry]:
     found = _FIGURE_ALONE.match(text)
     known = quantities(found["figure"]) if found else []
     return [Entry(OF_NO_NAME, "all", one.metric, one.value) for one in known if one.metric not in (None, "ns")]
+
+
+def _plain(text: str) -> list[Entry]:
+    """`  read   812 MB/s`: what was done, and its rate."""
+    found = _TEST_ALONE.match(text)
+    one = quantity(found["figure"]) if found else None
+    said = named(found["label"], one) if found and one and OF_TEST.search(found["label"]) else None
+    return [said] if said else []
 
 
 def with_unit_of_last(parts: list[str]) -> list[str]:
@@ -561,20 +586,21 @@ def _outline(lines: Sequence[Line]) -> dict[int, _Place]:
     above: list[tuple[int, str]] = []
     paths: dict[int, tuple[str, ...]] = {}
     said: dict[int, list[Entry]] = {}
-    for line in lines:
+    for line, next_line in zip(lines, [*lines[1:], Line(0, "")], strict=True):
         if not line.text.strip():
             continue
         text = _BULLET_OF_PAGE.sub(r"\1-", line.text)
         bullet = _BULLET.match(text)
         depth = bullet.end() if bullet else len(text) - len(text.lstrip())
-        while above and above[-1][0] >= depth:
+        while above and above[-1][0] + INDENT_MIN > depth:
             above.pop()
         text = text[depth:]
         if found := entries(line.text):
             paths[line.number] = tuple(name for _, name in above)
             said[line.number] = found
             text = text.partition(":")[0]
-        if name := _head(text, is_item=bool(bullet)):
+        is_above = len(next_line.text) - len(next_line.text.lstrip()) >= depth + INDENT_MIN
+        if name := _head(text, is_item=bool(bullet), is_above=is_above):
             above.append((depth, name))
     while paths and all(paths.values()) and len({path[0] for path in paths.values()}) == 1:
         paths = {number: path[1:] for number, path in paths.items()}
@@ -587,10 +613,16 @@ def _outline(lines: Sequence[Line]) -> dict[int, _Place]:
     if not any(one.setting for one in labels.values()):
         of_settings = _level_of_settings(below)
     are_cases = all(_is_test(name) for path in nested.values() for name in path)
-    are_labels = of_settings is None and are_cases and not any(one.setting or _is_test(one.name) for one in labels.values())
+    are_labels = (
+        of_settings is None and are_cases and not any(one.setting or _is_test(one.name) for one in labels.values())
+    )
     return {
         number: _Place(
-            labels[number].name if are_labels else next(iter(path[of_settings:]), None) if of_settings is not None else None,
+            labels[number].name
+            if are_labels
+            else next(iter(path[of_settings:]), None)
+            if of_settings is not None
+            else None,
             " ".join(name for level, name in enumerate(path) if level != of_settings),
         )
         for number, path in nested.items()
@@ -599,7 +631,9 @@ def _outline(lines: Sequence[Line]) -> dict[int, _Place]:
 
 def _level_of_settings(below: Mapping[tuple[int, str], set[Entry]]) -> int | None:
     """Which level of lines names what was changed, by what stands below each of its names."""
-    levels = [[name for at, name in below if at == level] for level in range(1 + max((at for at, _ in below), default=-1))]
+    levels = [
+        [name for at, name in below if at == level] for level in range(1 + max((at for at, _ in below), default=-1))
+    ]
     for level, names in enumerate(levels):
         if len(names) > 1 and all(map(SETTING.fullmatch, names)):
             return level
@@ -614,11 +648,12 @@ def _is_test(name: str) -> bool:
     return name == OF_NO_NAME or bool(OF_TEST.search(name)) or is_case(name)
 
 
-def _head(text: str, *, is_item: bool) -> str:
-    """The line as what figures below it may belong to; empty if it is a sentence, or a title, which holds further."""
+def _head(text: str, *, is_item: bool, is_above: bool) -> str:
+    """The line as what figures below it may belong to, which are indented if it `is_above` them; empty if it is a
+    sentence, or a title, which holds further."""
     short = _MARKS.sub("", text).strip().removesuffix(":" if is_item else "").rstrip()
     is_name = 0 < len(short) <= LINE_QUOTED_MAX and short[-1] not in ".,;:"
-    return short if is_name and (is_item or (may_name(short) and not title_of(short))) else ""
+    return short if is_name and (is_item or ((is_above or may_name(short)) and not title_of(short))) else ""
 
 
 def _quoted(text: str) -> str:

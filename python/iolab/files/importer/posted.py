@@ -13,8 +13,6 @@ LOG_LINES_MIN = 5
 LOG_LINES_LOOKED_AT = 2000
 ENCODED_LINES_MIN = 3
 
-_THIN_SPACE = re.compile(r"(?<=\d)[\u2009\u202f](?=\d{3}(?!\d))")
-"""Between thousands, and nowhere else in numbers."""
 _QUOTE = re.compile(r"\s{0,3}(?:>(?!=) ?)++")
 _BOLD = re.compile(r"\s{0,3}(?:\*\*|__|`)(?=\w)(?P<figure>[^*`]{1,160}[:=] ?<?[\w.][^*`]{0,160})(?:\*\*|__|`)\s*+$")
 _CODE = re.compile(r"\s*+`(?:.*[=:].*|\d[^`]*)`(?:\*\*)?_?\s*+$")
@@ -66,8 +64,6 @@ def plain(text: str) -> str:
     """The line without quoting prefix (`> `, `>> `), no-break spaces, NULs and addresses of links, with plain colons;
     not in bold if it has a figure."""
     plain = text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " ").replace("\uff1a", ": ")
-    if not plain.isascii():
-        plain = _THIN_SPACE.sub("", plain)
     if "[" in plain or "<" in plain:
         plain = _LINK.sub(r"\1", _TAGS.sub("", plain))
     quote = _QUOTE.match(plain)

@@ -129,7 +129,7 @@ def _read(lines: Iterable[Line]) -> Iterator[_Read]:
             unread += max(len(MEASURED.findall(bare)) - len(stated), 0)
             yield _Read(paragraph, changes, stated, unread)
         else:
-            above = plain.strip(" :*_`")[-NAME_MAX:]
+            above = "" if plain.rstrip().endswith(".") else plain.strip(" :*_`")[-NAME_MAX:]
 
 
 def _has_units(match: re.Match[str]) -> bool:
@@ -192,7 +192,10 @@ def _unit_of(found: re.Match[str]) -> str:
 
 def _label(found: re.Match[str]) -> str:
     what = _VERB_LAST.sub("", found["what"]).rstrip()
-    label = re.split(r"[,:(]\s", what)[-1] if ":" not in what[-2:] else what
+    *before, label = re.split(r"[,:(]\s", what) if ":" not in what[-2:] else [what]
+    if not OF_TEST.search(label):
+        # `With random 4k writes, 16 jobs, IOPS went ...`
+        label = f"{next(filter(OF_TEST.search, reversed(before)), '')} {label}".strip()
     return f"{label} {(found['object'] or '').strip(' ,')}"
 
 

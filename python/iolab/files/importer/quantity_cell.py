@@ -15,10 +15,10 @@ THINGS = (
 _CELL = re.compile(
     r"(?P<number>[-+]?[\d.,]{1,40}+(?:e[-+]\d{1,3}+)?+)\s*+"
     rf"(?P<unit>(?:[kKMG] ?)?{THINGS}s?/s(?:ec)?"
-    rf"|[mnuµμ]?s/{THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,5}}+(?i:/s(?:ecs?)?|/seconds?|ps)?)\Z"
+    rf"|[mnuµμ]?s/{THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,6}}+(?i:/s(?:ecs?)?|/seconds?|ps)?)\Z"
 )
-_SPACED = re.compile(r"[-+~]?(?P<digits>\d{1,3}(?:[ '\u2019]\d{3})+)(?![\d'\u2019])")
-SPACED_NUMBER = r"\d{1,3}(?: \d{3})++(?!\d)"
+SPACED = re.compile(r"(?<!\S)[-+~]?(?P<digits>\d{1,3}(?:[ '\u2009\u2019\u202f]\d{3})+)(?![\d'\u2019])")
+SPACED_NUMBER = r"\d{1,3}(?:[ \u2009\u202f]\d{3})++(?!\d)"
 ALIKE = 2.0
 """Figures that differ by no more may be runs: `212 209`. Chosen."""
 _TWO = re.compile(
@@ -28,7 +28,7 @@ _TWO = re.compile(
 _ABOUT = re.compile(r"(?:[~≈]|(?:about|approx(?:imately|\.)?|roughly|around|ca\.?) )\s*+", re.IGNORECASE)
 _OF_HEADER = re.compile(
     r"\s*[(\[](?P<unit>[^()\[\]\d]{1,12})[)\]]\s*:?\s*$"
-    r"|(?:^|[\s,_]|\sin\s)(?P<bare>[kKMGT]?i?B/s(?:ec)?|(?<=\S\s)[mnuµμ]s(?:ec)?|(?<=\sin\s)s)\s*:?\s*$"
+    r"|(?:^|[\s,_]|\sin\s)(?P<bare>[kKMGT]?i?(?:B|bits?)/s(?:ec)?|(?<=\S\s)[mnuµμ]s(?:ec)?|(?<=\sin\s)s)\s*:?\s*$"
 )
 """`Bandwidth (MiB/s)`, `Bandwidth in MiB/s`, `p99 us`."""
 WAY = r"(?:(?<!th)read(?!-?_?ahead)|write(?!-?_?(?:back|through|around|cache)))"
@@ -77,13 +77,13 @@ _STATISTICS = {
 
 
 SPREAD = re.compile(
-    r"(?P<value>[^±]{1,40}?)\s*+(?:±|\+/-)\s*+[\d.,]{1,20}+(?:[kKMG](?=\s))?+\s*+(?P<unit>[a-zA-Zµμ%/]{0,8})\Z"
+    r"(?P<value>[^±]{1,40}?)\s*+(?:±|\+/?-)\s*+[\d.,]{1,20}+(?:[kKMG](?=\s))?+\s*+(?P<unit>[a-zA-Zµμ%/]{0,8})\Z"
 )
 """`12.0 ± 3.7 ms`: a figure with its spread."""
-_SPREAD_AMONG = re.compile(r"\s*+(?:±|\+/-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%]{0,8}(?=\s*/)")
-_SPREAD_INSIDE = re.compile(r"(?<=\S)\s*+\((?:±|\+/-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%/]{0,8}\)\s*+$")
+_SPREAD_AMONG = re.compile(r"\s*+(?:±|\+/?-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%]{0,8}(?=\s*/)")
+_SPREAD_INSIDE = re.compile(r"(?<=\S)\s*+\((?:±|\+/?-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%/]{0,8}\)\s*+$")
 _SPREAD_NAMED = re.compile(
-    r"\s*+(?:±|\+/-)\s*+(?:(?:std|standard)[ ._-]?(?:dev\w*|err\w*)|\w{1,12}|\u03c3)(?:\.)?", re.IGNORECASE
+    r"\s*+(?:±|\+/?-)\s*+(?:(?:std|standard)[ ._-]?(?:dev\w*|err\w*)|\w{1,12}|\u03c3)(?:\.)?", re.IGNORECASE
 )
 NAME_OF_SPREAD = re.compile(
     r"\b(?:(?:std|standard)[._ -]*dev(?:iation)?|stdev|deviation|s\.d|r?sd)(?!\w)\.?", re.IGNORECASE
@@ -204,6 +204,8 @@ def quantity(cell: str) -> Quantity | None:
         return Quantity(value * _PREFIXES[unit[:-4]], "iops")
     if unit.lower()[-3:] in REQUESTS_PER_S and unit[:-3] in _PREFIXES:
         return Quantity(value * _PREFIXES[unit[:-3]], "operations_per_s")
+    if bits := re.fullmatch(r"(?P<prefix>[kKMGT]?i?)bits?/s", unit):
+        return Quantity(value * _BYTES[bits["prefix"].lower()] / 8, "rate_bytes_per_s")
     for end in ("b/s", "bps"):
         prefix = unit.lower().removesuffix(end)
         if unit.lower().endswith(end) and prefix in _BYTES:
@@ -214,7 +216,7 @@ def quantity(cell: str) -> Quantity | None:
 
 def _together(cell: str) -> str:
     """`41 712 IOPS` -> `41712 IOPS`, if spaces part thousands and no figures that are alike."""
-    found = _SPACED.match(cell)
+    found = SPACED.match(cell)
     if found is None:
         return cell
     first, *others = re.split(r"\D", found["digits"])
@@ -223,6 +225,14 @@ def _together(cell: str) -> str:
     )
     bare = "".join((first, *others))
     return f"{cell[: found.start('digits')]}{bare}{cell[found.end() :]}" if are_thousands else cell
+
+
+def with_thousands(rows: list[list[str]]) -> list[list[str]]:
+    """The cells without spaces between thousands, if one is surely such a number: then all are."""
+    found = [cell for row in rows for cell in row if SPACED.fullmatch(cell)]
+    if not any(_together(cell) != cell for cell in found):
+        return rows
+    return [[re.sub(r"(?<=\d)\D(?=\d)", "", cell) if SPACED.fullmatch(cell) else cell for cell in row] for row in rows]
 
 
 def without_spread(cell: str) -> str:

@@ -432,7 +432,12 @@ class Results:
         lines = [table.line for table in tables]
         titles = unnamed.titles()
         captions = {table.line: table.caption for table in tables}
-        ways = [captions, titles.marked(lines), titles.bare(lines, min(map(len, again.values()))), _columns_apart(tables)]
+        ways = [
+            captions,
+            titles.marked(lines),
+            titles.bare(lines, min(map(len, again.values()))),
+            _columns_apart(tables),
+        ]
         names = {place: next((way for way in ways if _are_apart(way, lines)), None) for place, lines in again.items()}
         for table in tables:
             for row in table.rows:

@@ -11,7 +11,7 @@ from pathlib import Path
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
 from iolab.files.importer.content import Content, content_of, content_with, name_unpacked
-from iolab.files.importer.html_table import BEGINS, with_bars
+from iolab.files.importer.html_table import BEGINS, WIKI_BEGINS, wiki_with_bars, with_bars
 from iolab.files.importer.posted import NumberedLine, Posting, is_quoted, plain
 from iolab.files.importer.wrapped import Wrapping, joined, wrappings_of
 
@@ -195,6 +195,7 @@ class Source:
     def _whole_lines(self, lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
         posted = self._posting.lines(lines)
         posted = with_bars(posted) if self._has_html else posted
+        posted = wiki_with_bars(posted) if any(map(WIKI_BEGINS.match, self._raw_lines)) else posted
         return posted if self.wrapping is None else joined(posted, self.wrapping)
 
     def joined(self, *, indented: bool) -> list[Source]:

@@ -9,13 +9,16 @@ from collections.abc import Iterable
 from iolab.files.importer.columns import stated_in
 from iolab.files.importer.source import Line
 
-_BETTER = re.compile(r"\W*\b(?:lower|higher|smaller|bigger|larger|more|less|fewer) (?:is|are) better\b\W*", re.IGNORECASE)
+_BETTER = re.compile(
+    r"\W*\b(?:lower|higher|smaller|bigger|larger|more|less|fewer) (?:is|are) better\b\W*", re.IGNORECASE
+)
+_SENTENCE = re.compile(r"(?<=[.!?)])\s+(?=[A-Z(])")
 _STATEMENT = re.compile(
     r"[\s(\[*_-]*+(?:note:? )?(?:(?:all|the|these|above) )*+"
     r"(?P<what>(?:numbers?|values?|figures?|units?|results?|cells?|entries|columns|measurements?|data|times?|rates?"
     r"|(?:p\d\d(?:\.\d+)? |mean |avg |average )?latenc(?:y|ies)|throughputs?|bandwidths?)\b)?"
     r"(?: (?:here|above|below|in the table))?(?P<are>[,:=]| is| are)?(?: (?:all|given|reported|shown|measured))*+"
-    r"(?P<within> in| as)?:? ?(?P<unit>[A-Za-z\u00b5][A-Za-z\u00b5/ ]{0,24}?)[\s)\].*_]*+$",
+    r"(?P<within> in| as)?:? ?(?P<unit>[A-Za-z\u00b5][A-Za-z\u00b5/ ]{0,40}?)(?:, [^.]{1,40})?[\s)\].:*_]*+$",
     re.IGNORECASE,
 )
 
@@ -26,7 +29,13 @@ class StatedUnits:
     def __init__(self, lines: Iterable[Line]) -> None:
         written = [line for line in lines if line.text.strip()]
         self._numbers = [line.number for line in written]
-        self._units = {line.number: unit for line in written if (unit := _unit_in(line.text))}
+        self._units = {}
+        above = ""
+        for line in written:
+            # A sentence may go on from the line above.
+            if unit := _unit_in(line.text) or _unit_in(f"{above} {line.text}"):
+                self._units[line.number] = unit
+            above = line.text
 
     def below(self, last: int) -> str:
         """What the line right below a table, by its `last` one, says, or the only such line of the text: as a header
@@ -37,8 +46,10 @@ class StatedUnits:
 
 
 def _unit_in(text: str) -> str:
-    found = _STATEMENT.fullmatch(_BETTER.sub("", text))
-    if found is None or not (found["what"] or found["within"] or text.strip()[:1] in "(["):
-        return ""
-    what = found["what"] or ""
-    return stated_in(f"{what} in {found['unit']}") or stated_in(f"{what} ({found['unit']})")
+    for sentence in _SENTENCE.split(_BETTER.sub("", text)):
+        found = _STATEMENT.fullmatch(sentence)
+        is_short = found is not None and (" " not in found["unit"] or sentence.strip()[:1] in "([")
+        if found is not None and (found["what"] or found["within"] or is_short):
+            what = found["what"] or ""
+            return stated_in(f"{what} in {found['unit']}") or stated_in(f"{what} ({found['unit']})")
+    return ""
