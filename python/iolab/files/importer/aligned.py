@@ -18,7 +18,7 @@ from iolab.files.importer.columns import (
     is_change,
     stated_in,
 )
-from iolab.files.importer.csv_layout import SETTING
+from iolab.files.importer.csv_layout import ROUND, SETTING
 from iolab.files.importer.durations import seconds
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_lines
@@ -123,6 +123,7 @@ class _Found:
         cells = words if self.are_words else cells
         names = next((place for place, cell in enumerate(cells) if _figures([cell])), 0)
         is_version = self.header[0].lower() in SETTING and bool(cells and _KERNEL.fullmatch(cells[0]))
+        is_version |= self.header[0].lower() in ROUND and bool(cells) and cells[0].isdecimal()
         if not names and cells and (is_version or is_amount(self.header[0], cells[:1]) or self._counts(cells[0])):
             names = 1
         if not COLUMNS_MIN <= len(cells) == len(self.header) or not names or not _figures(cells[names:]):

@@ -16,7 +16,7 @@ OF_RESULT = re.compile(
 )
 """A metric of I/O, or its unit."""
 MEASURED = re.compile(
-    rf"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?(?:B|bits?)/s(?:ec)?|[nuµm]s|[kKMG]/s|(?:[kKMG] ?)?{THINGS}s?/s(?:ec)?)\b"
+    rf"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?(?:B|bits?)/s(?:ec)?|[nuµm]s|[kKMG]/s|(?:[kKMG] ?)?{THINGS}s?/s(?:ec)?|(?:[kM] ?)?[tqrTQR][pP][sS])\b"
 )
 """A rate or a latency; seconds stand in many a sentence."""
 OF_TEST = re.compile(

@@ -111,7 +111,7 @@ _FIGURE_ALONE = re.compile(
 )
 """A rate and nothing else; what stands above it says of what."""
 _TEST_ALONE = re.compile(
-    r"\s{0,12}(?:[-*•+] |[a-z\d]{1,2}[.)] )?(?P<label>[A-Za-z\d](?:[\w./-]| (?! )|\([^()]*\)){1,40}?)\s+"
+    r"\s{0,12}(?:[-*•+] |[a-z\d]{1,2}[.)] )?(?P<label>[A-Za-z\d](?:[\w./-]| (?! )|\([^()]*\)){1,40}?)(?P<gap>\s+)"
     r"(?P<figure>~?\d[\d.,]*+ ?[A-Za-z\u00b5/]{2,8})\s*$"
 )
 _OF_FIO = re.compile(r"\s*[sc]?lat\s*\([mun]?sec\)\s*: min=")
@@ -176,6 +176,10 @@ _EACH_SETTING = re.compile(
     rf"(?P<setting>{SETTING.pattern})[ :=]{{1,3}}(?P<figure>~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{{0,8}})(?=\W|$)",
     re.IGNORECASE,
 )
+_OF_SETUP = re.compile(
+    r"(?:setup|config(?:uration)?|setting|system|machine|host|variant|kernel|file ?system|scheduler)\b", re.IGNORECASE
+)
+_SETTING_BEHIND = re.compile(rf"\s+[(\[](?P<setting>{SETTING.pattern})[)\]][.,;]?\s*$", re.IGNORECASE)
 _EACH_IN_BRACKETS = re.compile(
     r"(?P<figure>~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{0,8}) \((?P<setting>[A-Za-z][^()]{0,30})\)(?:,? (?:vs\.?|and) |[,;] )?"
 )
@@ -226,6 +230,10 @@ def is_labelled(text: str) -> bool:
 
 def _parts(text: str) -> list[Entry | None]:
     """Each figure of a line, None for one that means nothing beside its label."""
+    if behind := _SETTING_BEHIND.search(text):
+        said = _parts(text[: behind.start()])
+        if all(one and one.setting is None for one in said):
+            return [one and one._replace(setting=behind["setting"]) for one in said]
     text = _BULLET_OF_PAGE.sub(r"\1-", in_seconds(text))
     if (behind := _NAME_BEHIND.match(text)) and OF_TEST.search(behind["name"]):
         said = _parts(f"{behind['name']}: {behind['figure']}")
@@ -341,7 +349,8 @@ def _plain(text: str) -> list[Entry]:
     """`  read   812 MB/s`: what was done, and its rate."""
     found = _TEST_ALONE.match(text)
     one = quantity(found["figure"]) if found else None
-    said = named(found["label"], one) if found and one and OF_TEST.search(found["label"]) else None
+    is_label = found is not None and (len(found["gap"]) > 1 or bool(OF_TEST.search(found["label"])))
+    said = named(found["label"], one, is_result=True) if found and one and is_label else None
     return [said] if said else []
 
 
@@ -635,7 +644,7 @@ def _level_of_settings(below: Mapping[tuple[int, str], set[Entry]]) -> int | Non
         [name for at, name in below if at == level] for level in range(1 + max((at for at, _ in below), default=-1))
     ]
     for level, names in enumerate(levels):
-        if len(names) > 1 and all(map(SETTING.fullmatch, names)):
+        if len(names) > 1 and all(SETTING.fullmatch(name) or _OF_SETUP.match(name) for name in names):
             return level
     for level, names in enumerate(levels):
         kinds = {frozenset(below[level, name]) for name in names}

@@ -22,7 +22,7 @@ PARAGRAPH_MAX = 2000
 NAME_MAX = 80
 _VERB = (
     r"improv\w*|increas\w*|decreas\w*|reduc\w*|drop(?:s|ped)?|rais\w+|ris(?:es|en)|rose|went|goes|grew|fell|falls|jump\w*"
-    r"|chang\w*|boost\w*|sp(?:eed\w*|ed)|lower\w*|cut|up|down|regress\w*|degrad\w*"
+    r"|chang\w*|boost\w*|sp(?:eed(?:s|ed)? up|ed)|lower\w*|cut|up|down|regress\w*|degrad\w*"
 )
 """A range has none of these: `from 120MB/s to 160MB/s`."""
 _FIGURE = (

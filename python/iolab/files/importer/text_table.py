@@ -97,10 +97,11 @@ _SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
 
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     """Adds a table of text: names of columns, and cells below them."""
-    table.columns, header, rows = header, list(map(in_thousands, header)), with_thousands(rows)
+    table.columns = [without_unit(name).strip() for name in header]
+    header, rows = list(map(in_thousands, header)), with_thousands(rows)
     kept = [place for place, name in enumerate(header) if not place or name or any(row[place] for row in rows)]
     header, rows = [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
-    if header[0].lower() in ROUND and any(_OVER_ROUNDS.fullmatch(row[0]) for row in rows):
+    if header[0].lower() in ROUND:
         rows = [[f"#{row[0]}" if row[0].isdecimal() else row[0], *row[1:]] for row in rows]
     rows = _with_durations(header, _without_numbers(rows, results, table.line))
     header, rows = _with_unit_of_corner(*_with_row_of_units(header, rows))

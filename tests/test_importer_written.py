@@ -1,0 +1,273 @@
+"""What people write about their results: lists within lists, units beside tables, thousands parted by spaces, rates
+that say what they count, two settings in a sentence."""
+
+from pathlib import Path
+
+import pytest
+from test_importer_headings import figures, refusal
+
+KIB, MIB = 1024, 1 << 20
+MB, GB = 1e6, 1e9
+MS, US = 1e6, 1e3
+
+LISTS = {
+    "settings above metrics": (
+        "Results on a 4-disk md array:\n\n- mq-deadline\n  - randread: 41.2k IOPS\n  - p99 latency: 3.1 ms\n"
+        "- bfq\n  - randread: 22.8k IOPS\n  - p99 latency: 1.9 ms\n",
+        {
+            ("mq-deadline", "randread", "read.iops"): 41_200,
+            ("mq-deadline", "list", "latency_ns_p99"): 3.1 * MS,
+            ("bfq", "randread", "read.iops"): 22_800,
+        },
+    ),
+    "tests above settings": (
+        "- 4k randread, QD32\n  - before: 210k IOPS\n  - after: 245k IOPS\n"
+        "- 128k seqread, QD8\n  - before: 3100 MB/s\n  - after: 3080 MB/s\n",
+        {
+            ("before", "4k randread, QD32", "read.iops"): 210e3,
+            ("after", "128k seqread, QD8", "read.rate_bytes_per_s"): 3080 * MB,
+        },
+    ),
+    "three levels": (
+        "".join(
+            f"- kernel {kernel}\n  - 4k\n    - read: {rate} MB/s\n    - write: {rate - 20} MB/s\n"
+            f"  - 64k\n    - read: {4 * rate} MB/s\n    - write: {3 * rate} MB/s\n"
+            for kernel, rate in (("6.1", 110), ("6.6", 115))
+        ),
+        {
+            ("kernel 6.1", "4k write", "write.rate_bytes_per_s"): 90 * MB,
+            ("kernel 6.6", "64k read", "read.rate_bytes_per_s"): 460 * MB,
+        },
+    ),
+    "numbered, and figures alone": (
+        "1. Without the patch\n   - 18,204 IOPS\n   - 7.02 ms avg latency\n"
+        "2. With the patch\n   - 23,911 IOPS\n   - 5.34 ms avg latency\n",
+        {
+            ("Without the patch", "list", "iops"): 18_204,
+            ("With the patch", "list", "latency_ns_mean"): 5.34 * MS,
+        },
+    ),
+    "what a browser copied": (
+        "* Samsung 980 Pro:\n   o 4k random read QD1: 14.2k IOPS\n* WD SN850:\n   o 4k random read QD1: 13.1k IOPS\n",
+        {("WD SN850", "4k random read QD1", "read.iops"): 13_100},
+    ),
+    "more of a figure below it": (
+        "- randread: 41k IOPS\n  - p99: 3.1 ms\n- randwrite: 12k IOPS\n  - p99: 9.1 ms\n",
+        {
+            ("posted", "randread", "read.latency_ns_p99"): 3.1 * MS,
+            ("posted", "randwrite", "write.latency_ns_p99"): 9.1 * MS,
+        },
+    ),
+    "lines indented below what was set": (
+        "Setting: threads=1\n  throughput: 5.2k ops/s\n  p99: 410 us\n"
+        "Setting: threads=16\n  throughput: 61.0k ops/s\n  p99: 1.9 ms\n",
+        {
+            ("Setting: threads=1", "list", "operations_per_s"): 5200,
+            ("Setting: threads=16", "list", "latency_ns_p99"): 1.9 * MS,
+        },
+    ),
+    "names and rates without a sign": (
+        "Raid5, chunk 64K:\n   read   812 MB/s\n   write  214 MB/s\n"
+        "Raid5, chunk 512K:\n   read   901 MB/s\n   write  188 MB/s\n",
+        {("Raid5, chunk 512K", "write", "write.rate_bytes_per_s"): 188 * MB},
+    ),
+    "titles between rulers": (
+        "=== bfq ===\nread:  412 MB/s\nwrite: 201 MB/s\n=== none ===\nread:  520 MB/s\nwrite: 260 MB/s\n",
+        {("none", "write", "write.rate_bytes_per_s"): 260 * MB},
+    ),
+    "one space more is no level": (
+        "768GB RAM: throughput: 320,600 TPS\n 64GB RAM: throughput: 326,300 TPS\n",
+        {("64GB RAM", "list", "operations_per_s"): 326_300},
+    ),
+    "settings beside tests": (
+        "ext4 randread: 41k IOPS\next4 randwrite: 22k IOPS\nxfs randread: 43k IOPS\nxfs randwrite: 25k IOPS\n",
+        {("ext4", "randread", "read.iops"): 41e3, ("xfs", "randwrite", "write.iops"): 25e3},
+    ),
+    "settings behind figures": (
+        "- sequential read: 9.1 Gbit/s (nfs), 17.8 Gbit/s (iscsi)\n- sequential write: 6.2 Gbit/s (nfs), 15.1 Gbit/s (iscsi)\n",
+        {("iscsi", "sequential read", "read.rate_bytes_per_s"): 17.8 * GB / 8},
+    ),
+    "settings behind lines": (
+        "4k random read:  p50 = 81 us, p99 = 210 us  (before)\n4k random read:  p50 = 79 us, p99 = 150 us  (after)\n",
+        {("after", "4k random read", "latency_ns_p99"): 150 * US},
+    ),
+}
+TABLES = {
+    "unit below": (
+        "mount       run1   run2   run3\nnoatime     212    209    214\nrelatime    198    201    197\n\n(all in MB/s)\n",
+        {("relatime", "table", "rate_bytes_per_s"): 198 * MB},
+    ),
+    "unit below Markdown": (
+        "| scheduler | randread | randwrite |\n|---|---|---|\n| none | 401 | 212 |\n| bfq | 155 | 98 |\n\n"
+        "Numbers are kIOPS.\n",
+        {("bfq", "table", "write.iops"): 98e3},
+    ),
+    "unit of all tables": (
+        "| fs | seq read | seq write |\n|---|---|---|\n| ext4 | 501 | 402 |\n\n"
+        "| fs | 4k rand read | 4k rand write |\n|---|---|---|\n| ext4 | 41 | 30 |\n\nAll numbers in MB/s.\n",
+        {
+            ("ext4", "table[seq read, seq write]", "read.rate_bytes_per_s"): 501 * MB,
+            ("ext4", "table[4k rand read, 4k rand write]", "write.rate_bytes_per_s"): 30 * MB,
+        },
+    ),
+    "latency below": (
+        "| job | vanilla | patched |\n|---|---|---|\n| randread | 812 | 640 |\n\np99 latency in us\n",
+        {("patched", "randread", "latency_ns_p99"): 640 * US},
+    ),
+    "seconds below": (
+        "            baseline   patched\ncreate        41.2      38.0\nunlink        22.8      20.1\n\n"
+        "(seconds, lower is better)\n",
+        {("patched", "unlink", "time_ns"): 20.1e9},
+    ),
+    "rounds in rows": (
+        "run   mq-deadline   kyber\n 1       30.1       28.9\n 2       30.4       29.3\n\nAll times in seconds.\n",
+        {("kyber", "posted", "time_ns"): 28.9e9},
+    ),
+    "thousands in words, over two lines": (
+        "The numbers are thousands\nof files created per second, higher is better:\n\n"
+        " threads      1       8\n base       18.2    98.7\n patched    18.4   117.5\n",
+        {("patched", "table[8]", "operations_per_s"): 117_500},
+    ),
+    "thousands in brackets": (
+        "Creates per second (thousands):\n\nkernel     tmpfs    ext4\n6.1         412      98\n6.6         440     101\n",
+        {("6.6", "ext4", "operations_per_s"): 101e3},
+    ),
+    "thousands in a name": (
+        "| kernel | IOPS (thousands) |\n|---|---|\n| 6.1 | 412 |\n| 6.6 | 440 |\n",
+        {("6.6", "table", "iops"): 440e3},
+    ),
+    "spreads behind +-": (
+        "jobs    vanilla (kIOPS)      patched (kIOPS)       diff\n1         612 +- 1.1%          655 +- 0.9%        +7.0%\n"
+        "8        3987 +- 2.3%         4120 +- 1.9%        +3.3%\n",
+        {("patched", "table[jobs=8]", "iops"): 4120e3},
+    ),
+    "spaces between thousands": (
+        "| scheduler | IOPS | latency (us) |\n|---|---|---|\n| none | 112 305 | 1 712 |\n| bfq | 41 712 | 3 004 |\n",
+        {("none", "table", "iops"): 112_305, ("bfq", "table", "latency_ns_mean"): 3004 * US},
+    ),
+    "spaces between thousands and columns": (
+        "scheduler      IOPS       lat us\nnone           41 712     1 712\nbfq            22 105     3 004\n",
+        {("bfq", "table", "iops"): 22_105, ("none", "table", "latency_ns_mean"): 1712 * US},
+    ),
+    "org-mode": (
+        "| disks | read (MB/s) | write (MB/s) |\n|-------+-------------+--------------|\n"
+        "|     2 |         812 |          401 |\n|     8 |        2990 |         1488 |\n",
+        {("posted", "table[disks=8]", "write.rate_bytes_per_s"): 1488 * MB},
+    ),
+    "MediaWiki": (
+        '{| class="wikitable"\n|+ Throughput, MB/s\n! File system\n! Read !! Write\n|-\n| [[ext4]]\n| 511\n| 402\n'
+        '|-\n| style="color:red" | [[XFS|xfs]] || 523 || 418\n|}\n',
+        {("ext4", "table", "read.rate_bytes_per_s"): 511 * MB, ("xfs", "table", "write.rate_bytes_per_s"): 418 * MB},
+    ),
+    "bits": (
+        "Device   Read (Gbit/s)   Write (Mbit/s)\nsda             3.2             2100\nsdb            22.8            800\n",
+        {("sdb", "table", "read.rate_bytes_per_s"): 2.85 * GB, ("sda", "table", "write.rate_bytes_per_s"): 262.5 * MB},
+    ),
+    "sizes of I/Os": (
+        "I/O Size    Write          Read\n512 B       21.84 MB/s     24.30 MB/s\n1 MB        931.02 MB/s    970.07 MB/s\n",
+        {("posted", "table[I/O Size=512 B]", "read.rate_bytes_per_s"): 24.3 * MB},
+    ),
+    "rows are settings by their column's name": (
+        "| Codec | Compress (MiB/s) | Decompress (MiB/s) |\n|---|---|---|\n| lz4 | 612 | 3190 |\n| zstd | 431 | 1208 |\n",
+        {("zstd", "Decompress", "rate_bytes_per_s"): 1208 * MIB},
+    ),
+    "IOPS in a heading of two lines": (
+        "          |  randread 4k  |  seqwrite 1M\n  kernel  |     IOPS      |     MB/s\n"
+        "  --------+---------------+--------------\n  6.8     |   312 310     |     2 911\n  6.9     |   413 027     |     2 934\n",
+        {("6.8", "table", "read.iops"): 312_310, ("6.9", "table", "write.rate_bytes_per_s"): 2934 * MB},
+    ),
+    "what a bare rate counts": (
+        "| fs | lookups (M/s) |\n|---|---|\n| ext4 | 1.21 |\n| xfs | 1.45 |\n",
+        {("xfs", "table", "operations_per_s"): 1.45e6},
+    ),
+}
+SENTENCES = {
+    "vs. ends no sentence": (
+        "With 16 threads we see 1.2 GB/s on XFS vs. 870 MB/s on ext4.\n",
+        {("XFS", "list", "rate_bytes_per_s"): 1.2 * GB, ("ext4", "list", "rate_bytes_per_s"): 870 * MB},
+    ),
+    "the second without its unit": (
+        "fio randwrite does 52k IOPS on XFS vs. 47k on ext4, same box.\n",
+        {("XFS", "fio randwrite", "write.iops"): 52e3, ("ext4", "fio randwrite", "write.iops"): 47e3},
+    ),
+    "what is said of both behind the second": (
+        "XFS: 52k IOPS vs ext4: 47k IOPS for 4k randwrite.\n",
+        {("xfs", "4k randwrite", "write.iops"): 52e3, ("ext4", "4k randwrite", "write.iops"): 47e3},
+    ),
+    "how long it took": (
+        "Untarring the kernel took 41 s on XFS vs. 29 s on ext4.\n",
+        {("XFS", "Untarring kernel", "elapsed_s"): 41, ("ext4", "Untarring kernel", "elapsed_s"): 29},
+    ),
+    "minutes": (
+        "The backup finished in 12m40s with lz4 vs. 9m05s with zstd.\n",
+        {("lz4", "backup", "elapsed_s"): 760, ("zstd", "backup", "elapsed_s"): 545},
+    ),
+    "three settings": (
+        "On XFS I get 412 MB/s, on ext4 398 and on btrfs 301.\n",
+        {("ext4", "list", "rate_bytes_per_s"): 398 * MB, ("btrfs", "list", "rate_bytes_per_s"): 301 * MB},
+    ),
+    "spaces between thousands": (
+        "Random writes reach 41 712 IOPS on ext4 and 22 105 IOPS on xfs.\n",
+        {("ext4", "Random writes", "write.iops"): 41_712, ("xfs", "Random writes", "write.iops"): 22_105},
+    ),
+    "the operation stands earlier in the sentence": (
+        "Use the cached value.\n\nWith fio random 4k writes, 16 jobs, IOPS went from 213k to 247k. The 99th percentile\n"
+        "of the completion latency dropped from 1.9 ms to 1.4 ms.\n",
+        {
+            ("after", "fio random 4k writes", "write.iops"): 247e3,
+            ("before", "fio random 4k writes", "latency_ns_p99"): 1.9 * MS,
+        },
+    ),
+    "the text says what M/s is": (
+        "ext4 random read: 1.2 M/s\nxfs random read: 1.5 M/s\n(M/s is million operations per second)\n",
+        {("xfs", "random read", "read.operations_per_s"): 1.5e6},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [one for kind in (LISTS, TABLES, SENTENCES) for one in kind.values()],
+    ids=[*LISTS, *(f"table: {name}" for name in TABLES), *SENTENCES],
+)
+def test_what_is_written(tmp_path: Path, text: str, wanted: dict[tuple[str, str, str], float]) -> None:
+    figures(tmp_path, text, wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "Before the patch:  write 412 M/s\nAfter the patch:   write 530 M/s\n",
+            "write MB/s or MiB/s if they are bytes",
+        ),
+        # Runs, or thousands.
+        ("| fs | IOPS |\n|---|---|\n| ext4 | 212 209 |\n| xfs | 214 211 |\n", "'212 209'"),
+        ("kernel    avg IOPS\n6.1       41 712\n6.6       43 800\n", "unrecognised format"),
+        ("setting,lat_us\na,4.671\nb,170\nc,262\n", "'4.671' may be 4.671 or 4671"),
+        (
+            "The usual set on 3 machines, relative to v6.7:\n\n           Skylake   Rome\nffsb       +4.1%     +6.0%\npostmark   +0.9%     -1.1%\n",
+            "changes in percent alone",
+        ),
+        (
+            "$ btrfs device stats /mnt\n[/dev/sdb].write_io_errs    12\n[/dev/sdb].read_io_errs     0\n",
+            "counters of btrfs",
+        ),
+        ("Sure:\n\nCPU\tAvg_MHz\tBusy%\tIRQ\n-\t412\t13.71\t210334\n0\t204\t6.81\t18210\n", "turbostat's report"),
+        ("NAME    SIZE TYPE  RQ-SIZE\nsda     3.6T disk       64\nnvme0n1 931G disk     1023\n", "a list of devices"),
+        ("[    2.463811] ata1: SATA link up 6.0 Gbps\n[    2.466204] ata1.00: ATA-11: X\n", "a kernel's log"),
+        ("Both in the same slot:\n\n[img]https://i.example.com/a.png[/img]\nFig. 1: A 2TB\n", "in pictures"),
+        ("It is a lot faster.\n---\n 1 file changed, 1 insertion(+)\n", "whose text has no figures"),
+        (
+            "My job file:\n\n[global]\nioengine=libaio\nrate_iops=20000\n[a]\nrw=randread\n",
+            "fio's job file, without results",
+        ),
+    ],
+)
+def test_what_is_refused_says_what_it_is(tmp_path: Path, text: str, said: str) -> None:
+    assert said in refusal(tmp_path, text)
+
+
+def test_a_list_of_devices_above_results_hides_none(tmp_path: Path) -> None:
+    text = "NAME    SIZE TYPE\nsda     3.6T disk\n\nbefore: 41k IOPS\nafter: 52k IOPS\n"
+    figures(tmp_path, text, {("after", "list", "iops"): 52e3})
