@@ -4,6 +4,8 @@ that say what they count, two settings in a sentence."""
 from pathlib import Path
 
 import pytest
+from iolab.files.importer.run_import import open_run
+from test_importer import value
 from test_importer_headings import figures, refusal
 
 KIB, MIB = 1024, 1 << 20
@@ -84,8 +86,40 @@ LISTS = {
         {("ext4", "randread", "read.iops"): 41e3, ("xfs", "randwrite", "write.iops"): 25e3},
     ),
     "settings behind figures": (
-        "- sequential read: 9.1 Gbit/s (nfs), 17.8 Gbit/s (iscsi)\n- sequential write: 6.2 Gbit/s (nfs), 15.1 Gbit/s (iscsi)\n",
+        "- sequential read: 9.1 Gbit/s (nfs), 17.8 Gbit/s (iscsi)\n"
+        "- sequential write: 6.2 Gbit/s (nfs), 15.1 Gbit/s (iscsi)\n",
         {("iscsi", "sequential read", "read.rate_bytes_per_s"): 17.8 * GB / 8},
+    ),
+    "unit above bare figures": (
+        "fsync/s\next4: 312\nxfs: 298\n\np99 latency (us), 4k random read\n  none      210\n  kyber     190\n",
+        {
+            ("xfs", "list", "operations_per_s"): 298,
+            ("none", "list", "latency_ns_p99"): 210 * US,
+        },
+    ),
+    "unit above rounds": (
+        "Measured with fio, 5 runs each (MB/s):\nstock   : 501 498 503\npatched : 533 530 536\n",
+        {("patched", "list", "rate_bytes_per_s"): 533 * MB},
+    ),
+    "versions are names": (
+        "Kernel 6.1: 1.10 GB/s, 1.12 GB/s\nKernel 6.6: 1.31 GB/s, 1.30 GB/s\n(two runs each)\n",
+        {("Kernel 6.1", "list", "rate_bytes_per_s"): 1.1 * GB, ("Kernel 6.6", "list", "rate_bytes_per_s"): 1.31 * GB},
+    ),
+    "tests above settings, one space deeper": (
+        "Test 1 (4k randwrite, sync=1)\n old HBA: 1,204 IOPS\n new HBA: 1,877 IOPS\n"
+        "Test 2 (4k randread)\n old HBA: 14,800 IOPS\n new HBA: 31,200 IOPS\n",
+        {
+            ("old HBA", "Test 1 (4k randwrite, sync=1)", "write.iops"): 1204,
+            ("new HBA", "Test 2 (4k randread)", "read.iops"): 31_200,
+        },
+    ),
+    "reads and writes behind figures": (
+        "ZFS: 18 MB/s (r) / 12 MB/s (w)\next4: 31 MB/s (r) / 28 MB/s (w)\n",
+        {("ext4", "list", "write.rate_bytes_per_s"): 28 * MB},
+    ),
+    "spreads": (
+        "vanilla:  812.3 \u00b1 4.1 MB/s\npatched:  851.9 \u00b1 3.8 MB/s\n",
+        {("patched", "list", "rate_bytes_per_s"): 851.9 * MB},
     ),
     "settings behind lines": (
         "4k random read:  p50 = 81 us, p99 = 210 us  (before)\n4k random read:  p50 = 79 us, p99 = 150 us  (after)\n",
@@ -94,7 +128,8 @@ LISTS = {
 }
 TABLES = {
     "unit below": (
-        "mount       run1   run2   run3\nnoatime     212    209    214\nrelatime    198    201    197\n\n(all in MB/s)\n",
+        "mount       run1   run2   run3\nnoatime     212    209    214\nrelatime    198    201    197\n\n"
+        "(all in MB/s)\n",
         {("relatime", "table", "rate_bytes_per_s"): 198 * MB},
     ),
     "unit below Markdown": (
@@ -129,7 +164,8 @@ TABLES = {
         {("patched", "table[8]", "operations_per_s"): 117_500},
     ),
     "thousands in brackets": (
-        "Creates per second (thousands):\n\nkernel     tmpfs    ext4\n6.1         412      98\n6.6         440     101\n",
+        "Creates per second (thousands):\n\nkernel     tmpfs    ext4\n6.1         412      98\n"
+        "6.6         440     101\n",
         {("6.6", "ext4", "operations_per_s"): 101e3},
     ),
     "thousands in a name": (
@@ -137,13 +173,18 @@ TABLES = {
         {("6.6", "table", "iops"): 440e3},
     ),
     "spreads behind +-": (
-        "jobs    vanilla (kIOPS)      patched (kIOPS)       diff\n1         612 +- 1.1%          655 +- 0.9%        +7.0%\n"
+        "jobs    vanilla (kIOPS)      patched (kIOPS)       diff\n"
+        "1         612 +- 1.1%          655 +- 0.9%        +7.0%\n"
         "8        3987 +- 2.3%         4120 +- 1.9%        +3.3%\n",
         {("patched", "table[jobs=8]", "iops"): 4120e3},
     ),
     "spaces between thousands": (
         "| scheduler | IOPS | latency (us) |\n|---|---|---|\n| none | 112 305 | 1 712 |\n| bfq | 41 712 | 3 004 |\n",
         {("none", "table", "iops"): 112_305, ("bfq", "table", "latency_ns_mean"): 3004 * US},
+    ),
+    "spaces between thousands below a name": (
+        "kernel    avg IOPS\n6.1       41 712\n6.6       43 800\n",
+        {("6.6", "list", "iops"): 43_800},
     ),
     "spaces between thousands and columns": (
         "scheduler      IOPS       lat us\nnone           41 712     1 712\nbfq            22 105     3 004\n",
@@ -160,21 +201,53 @@ TABLES = {
         {("ext4", "table", "read.rate_bytes_per_s"): 511 * MB, ("xfs", "table", "write.rate_bytes_per_s"): 418 * MB},
     ),
     "bits": (
-        "Device   Read (Gbit/s)   Write (Mbit/s)\nsda             3.2             2100\nsdb            22.8            800\n",
+        "Device   Read (Gbit/s)   Write (Mbit/s)\nsda             3.2             2100\n"
+        "sdb            22.8            800\n",
         {("sdb", "table", "read.rate_bytes_per_s"): 2.85 * GB, ("sda", "table", "write.rate_bytes_per_s"): 262.5 * MB},
     ),
     "sizes of I/Os": (
-        "I/O Size    Write          Read\n512 B       21.84 MB/s     24.30 MB/s\n1 MB        931.02 MB/s    970.07 MB/s\n",
+        "I/O Size    Write          Read\n512 B       21.84 MB/s     24.30 MB/s\n"
+        "1 MB        931.02 MB/s    970.07 MB/s\n",
         {("posted", "table[I/O Size=512 B]", "read.rate_bytes_per_s"): 24.3 * MB},
     ),
     "rows are settings by their column's name": (
-        "| Codec | Compress (MiB/s) | Decompress (MiB/s) |\n|---|---|---|\n| lz4 | 612 | 3190 |\n| zstd | 431 | 1208 |\n",
+        "| Codec | Compress (MiB/s) | Decompress (MiB/s) |\n|---|---|---|\n| lz4 | 612 | 3190 |\n"
+        "| zstd | 431 | 1208 |\n",
         {("zstd", "Decompress", "rate_bytes_per_s"): 1208 * MIB},
     ),
     "IOPS in a heading of two lines": (
         "          |  randread 4k  |  seqwrite 1M\n  kernel  |     IOPS      |     MB/s\n"
-        "  --------+---------------+--------------\n  6.8     |   312 310     |     2 911\n  6.9     |   413 027     |     2 934\n",
+        "  --------+---------------+--------------\n  6.8     |   312 310     |     2 911\n"
+        "  6.9     |   413 027     |     2 934\n",
         {("6.8", "table", "read.iops"): 312_310, ("6.9", "table", "write.rate_bytes_per_s"): 2934 * MB},
+    ),
+    "a spread before a rate": (
+        "| k | rate |\n|---|---|\n| a | 812.3 \u00b1 4.1 MB/s |\n| b | 851 \u00b1 3 MB/s |\n",
+        {("a", "table", "rate_bytes_per_s"): 812.3 * MB},
+    ),
+    "sizes of bytes in a heading": (
+        "fs_mark, files/s\n\n       512B     4KiB\nxfs   91234    88120\next4  61002    60551\n",
+        {("xfs", "table[512B]", "operations_per_s"): 91_234},
+    ),
+    "latencies": (
+        "Latencies (usec):\n        avg   p99\nnone     81   210\nkyber    90   190\n",
+        {("kyber", "table", "latency_ns_mean"): 90 * US},
+    ),
+    "names that begin a clause": (
+        "jobs      without          with\n  1      402 KIOPS      431 KIOPS\n  8     2210 KIOPS     2480 KIOPS\n",
+        {("with", "table[jobs=8]", "iops"): 2480e3},
+    ),
+    "depths beside schedulers, and what they are below": (
+        "      | QD1   | QD16\n------+-------+------\nbfq   |  9.8k | 71k\nnone  | 10.2k | 112k\n\nRandom read IOPS.\n",
+        {("none", "table[QD16]", "iops"): 112e3},
+    ),
+    "runs in rows": (
+        "| Run | Before | After |\n|---|---|---|\n| 1 | 412 MB/s | 455 MB/s |\n| 2 | 409 MB/s | 451 MB/s |\n",
+        {("After", "table", "rate_bytes_per_s"): 455 * MB},
+    ),
+    "text below CSV": (
+        "Server;IOPS read;lat read (us)\nold;1712;4671\nnew;187430;170\n\nfio, 4 KiB, 5 min each.\n",
+        {("new", "posted", "read.iops"): 187_430, ("old", "posted", "read.latency_ns_mean"): 4671 * US},
     ),
     "what a bare rate counts": (
         "| fs | lookups (M/s) |\n|---|---|\n| ext4 | 1.21 |\n| xfs | 1.45 |\n",
@@ -206,12 +279,17 @@ SENTENCES = {
         "On XFS I get 412 MB/s, on ext4 398 and on btrfs 301.\n",
         {("ext4", "list", "rate_bytes_per_s"): 398 * MB, ("btrfs", "list", "rate_bytes_per_s"): 301 * MB},
     ),
+    "numbers of versions": (
+        "The upgrade made reads slower: 3.1 GB/s on 22.04, but only 2.4 GB/s on 24.04.\n",
+        {("24.04", "upgrade made reads slower", "read.rate_bytes_per_s"): 2.4 * GB},
+    ),
     "spaces between thousands": (
         "Random writes reach 41 712 IOPS on ext4 and 22 105 IOPS on xfs.\n",
         {("ext4", "Random writes", "write.iops"): 41_712, ("xfs", "Random writes", "write.iops"): 22_105},
     ),
     "the operation stands earlier in the sentence": (
-        "Use the cached value.\n\nWith fio random 4k writes, 16 jobs, IOPS went from 213k to 247k. The 99th percentile\n"
+        "Use the cached value.\n\n"
+        "With fio random 4k writes, 16 jobs, IOPS went from 213k to 247k. The 99th percentile\n"
         "of the completion latency dropped from 1.9 ms to 1.4 ms.\n",
         {
             ("after", "fio random 4k writes", "write.iops"): 247e3,
@@ -234,6 +312,19 @@ def test_what_is_written(tmp_path: Path, text: str, wanted: dict[tuple[str, str,
     figures(tmp_path, text, wanted)
 
 
+def test_numbered_rows_are_rounds_of_one_workload(tmp_path: Path) -> None:
+    text = TABLES["runs in rows"][0]
+    (tmp_path / "posted.txt").write_text(text)
+    run = open_run(tmp_path / "posted.txt")
+    assert run.workloads == ["table"]
+    assert value(run, "After", "table", "rate_bytes_per_s", 1) == 451 * MB
+
+
+def test_a_duration_that_is_not_read_is_counted(tmp_path: Path) -> None:
+    problems = figures(tmp_path, "rsync: 14m 20s\ncp: 9m 5s\nzfs send | zfs recv: 6m 48s\n", {})
+    assert any("1 line with figures is not read" in problem for problem in problems)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -243,10 +334,10 @@ def test_what_is_written(tmp_path: Path, text: str, wanted: dict[tuple[str, str,
         ),
         # Runs, or thousands.
         ("| fs | IOPS |\n|---|---|\n| ext4 | 212 209 |\n| xfs | 214 211 |\n", "'212 209'"),
-        ("kernel    avg IOPS\n6.1       41 712\n6.6       43 800\n", "unrecognised format"),
         ("setting,lat_us\na,4.671\nb,170\nc,262\n", "'4.671' may be 4.671 or 4671"),
         (
-            "The usual set on 3 machines, relative to v6.7:\n\n           Skylake   Rome\nffsb       +4.1%     +6.0%\npostmark   +0.9%     -1.1%\n",
+            "The usual set on 3 machines, relative to v6.7:\n\n           Skylake   Rome\n"
+            "ffsb       +4.1%     +6.0%\npostmark   +0.9%     -1.1%\n",
             "changes in percent alone",
         ),
         (

@@ -44,7 +44,7 @@ _SPREAD = re.compile(r"(?<=[\d%]) \([\d.]++ ?%?\)(?=\s|$)")
 """`1021.3 (12.1)`, where the text says what stands in brackets."""
 _ENTRY = re.compile(r"\s*[-*\u2022] ")
 """Of a list: no line of names."""
-_GOES_ON = re.compile(r"(?:and|or|of|to|with|the)\b")
+_GOES_ON = re.compile(r"(?:and|or|of|to|with|the) \S")
 """A sentence that has two spaces somewhere."""
 _KERNEL = re.compile(r"[2-7]\.\d{1,2}(?:\.\d{1,3})?(?:-\w+)?")
 """A version that is called like a figure, in a line of nothing else."""

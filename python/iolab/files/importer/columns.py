@@ -26,7 +26,7 @@ OF_TEST = re.compile(
 )
 """What only the name of a test has: how it accesses, and how much, or a request."""
 _UNIT = re.compile(
-    r"\(?\[?\b(?P<unit>[kKMGT]?i?(?:B|bits?)/s(?:ec)?|[kM]?IOPS|[kM]?(?:files|ops|obj|reqs?)/s(?:ec)?|[mnuµ]s(?:ec)?)\b\)?\]?"
+    rf"\(?\[?\b(?P<unit>[kKMGT]?i?(?:B|bits?)/s(?:ec)?|[kM]?IOPS|[kM]?{THINGS}s?/s(?:ec)?|[mnuµ]s(?:ec)?)\b\)?\]?"
 )
 _THOUSANDS = re.compile(
     r"\b(?P<unit>IOPS|ops/s|[TQ]PS)\b,? ?[(\[]?(?:in )?(?:(?P<prefix>(?<=[(\[])[kM])|thousands?|[x\u00d7] ?1,?000|1,?000s)\b[)\]]?"
@@ -80,7 +80,7 @@ _RATE = re.compile(
 )
 """Beside it, a time may be how long it ran."""
 _LATENCY_STATED = re.compile(
-    r"(?:\b(p\d\d(?:\.9+)?|max|min|median)\s(?:\w+\s)?)?(?:\b\w+\s)?\b(c?latency|c?lat)\b", re.IGNORECASE
+    r"(?:\b(p\d\d(?:\.9+)?|max|min|median)\s(?:\w+\s)?)?(?:\b\w+\s)?\b(c?latency|latencies|c?lat)\b", re.IGNORECASE
 )
 _WORD_OF_METRIC = re.compile(r"p\d\d(?:\.\d+)?|avg|mean|max|min|\([^()]*\)|\[[^\[\]]*\]", re.IGNORECASE).fullmatch
 _WORD = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|[^\s()\[\]]+")
@@ -146,7 +146,7 @@ def are_counts(names: Sequence[str]) -> bool:
 
 def are_sizes(names: Sequence[str]) -> bool:
     """Whether columns are called by sizes alone: `4k 64k 1M`."""
-    return len(names) > 1 and all(map(parameter.SIZE.fullmatch, names))
+    return len(names) > 1 and all(map(_SIZE.fullmatch, names))
 
 
 def by_count(
@@ -301,6 +301,7 @@ def stated_in(text: str) -> str:
     """What a text states that figures are, as a header has it: `(IOPS)`, `p99 latency (us)`, `time (ms)`; empty if it
     states none."""
     unit = _per_second_in(text)
+    scale = "k" if _IN_THOUSANDS.search(text) else "M" if _IN_MILLIONS.search(text) else ""
     for written, short in _WORDS:
         text = written.sub(short, text)
     unit = unit_in(text) or unit
@@ -308,20 +309,20 @@ def stated_in(text: str) -> str:
         unit = f"({found['unit']})"
     one = unit_of(unit) if unit else None
     if one is None or one[1].metric != "ns":
-        return unit
+        is_count = one is not None and one[1].metric in ("iops", "operations_per_s") and one[1].value == 1
+        return f"({scale}{unit[1:] if OF_RESULT.search(unit) else 'ops/s)'}" if is_count else unit
     latency = _LATENCY_STATED.search(text)
     return f"{' '.join(filter(None, latency.groups())) if latency else 'time'} {unit}"
 
 
 def _per_second_in(text: str) -> str:
-    """`(TPS)` of `TPS:` and of `Transactions per second:`, `(kops/s)` of `thousands of files per second`; empty without
+    """`(TPS)` of `TPS:` and of `Transactions per second:`, `(ops/s)` of `files created per second`; empty without
     one."""
     found = _PER_SECOND.search(text)
     if found is None:
         return ""
-    scale = "k" if _IN_THOUSANDS.search(text) else "M" if _IN_MILLIONS.search(text) else ""
-    if scale or not (found["short"] or found["what"]):
-        return f"({scale}ops/s)"
+    if not (found["short"] or found["what"]):
+        return "(ops/s)"
     return f"({(found['short'] or found['what'][0] + 'ps').upper()})"
 
 

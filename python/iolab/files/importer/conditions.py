@@ -42,7 +42,7 @@ _BARE = re.compile(
 _ENDS = (
     r"(?=\s*(?:[,;:!?()]|\.(?!\d)|$)|\s+(?:it|it's|that's|is|was|are|were|we|i|you|they|this|that|the|dd|fio|gives?|gets?|got|yields?"
     r"|reach\w*|does|did|do|has|have|had|and|or|with|without|using|under|on|in|for|vs|versus|but|while|whereas|compared|than|to|at|against|from|only|about"
-    r"|around|roughly)\b|\s+~?\d[\d.,]*(?=(?: ?" + _UNIT + r")|\s*(?:[.,;!?)]|$|and\b)))"
+    r"|around|roughly)\b|\s+~?\d[\d.,]* ?" + _UNIT + r"|\s+~?\d{2,}+(?=\s*(?:[,;!?)]|\.(?!\d)|$|and\b)))"
 )
 _NAME = r"[\w+/=-]+(?:\.[\w+/=-]+)*"
 _CONDITION = re.compile(
@@ -65,7 +65,7 @@ _LABEL = re.compile(r"\s*(?P<name>[^\s:.][^:.]{0,30}):\s*")
 """What stands alone before a sentence's figures."""
 _FILLER = re.compile(
     r"\b(?:the|an?|is|are|was|were|be|i|we|it's|its|it|get|got|see|saw|with|in|on|of|for|by|my|our|about|around|test(?:ed|s)?|me|this"
-    r"|that|results?|reach\w*|does|do|throughput|bandwidth|speed|performance|gives?|measured|shows?|and|so|now|then|here|have|has)\b",
+    r"|that|results?|reach\w*|does|do|only|but|throughput|bandwidth|speed|performance|gives?|measured|shows?|and|so|now|then|here|have|has)\b",
     re.IGNORECASE,
 )
 

@@ -18,11 +18,13 @@ from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
 from iolab.files.importer.crystaldiskmark import FORMAT as CRYSTALDISKMARK
 from iolab.files.importer.csv_file import FORMAT as CSV_FILE
 from iolab.files.importer.csv_in_text import FORMAT as CSV_IN_TEXT
+from iolab.files.importer.csv_in_text import ends_in_text
 from iolab.files.importer.csv_in_text import tables as tables_of_csv
 from iolab.files.importer.csv_metrics import FORMAT as CSV_METRICS
 from iolab.files.importer.csv_rounds import FORMAT as CSV_ROUNDS
 from iolab.files.importer.database_tools import FORMATS as DATABASE_TOOLS
 from iolab.files.importer.diskspd import FORMAT as DISKSPD
+from iolab.files.importer.durations import in_seconds
 from iolab.files.importer.dstat import FORMAT as DSTAT
 from iolab.files.importer.elbencho_csv import FORMAT as ELBENCHO_CSV
 from iolab.files.importer.fio_hist_log import FORMAT as FIO_HIST_LOG
@@ -180,6 +182,8 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     whole = next((one for one in FORMATS.values() if not one.among_text and one.recognises(source)), None)
     if whole is not None and whole is not CSV_FILE:
         return [whole]
+    if whole is not None and ends_in_text(source) and CSV_IN_TEXT.recognises(source):
+        return [CSV_IN_TEXT]
     # What is regular as a CSV file is one, unless it begins as a table whose columns and units are known.
     searched = replace(source, head_bytes=BEGINNING_BYTES) if whole else source
     tables = [one for one in FORMATS.values() if one.among_text and one.recognises(searched)]
@@ -258,7 +262,13 @@ def state_unread(source: Source, formats: Sequence[Format], results: Results) ->
             return
         # What is surely none of the tool's lines.
         lines = [line for line in lines if is_labelled(line.text)]
-    found = [line for line in lines if MEASURED.search(line.text) and not command_of(line.text)]
+    is_written = all(one in (MARKDOWN, *OF_TEXT) for one in formats)
+    found = [
+        line
+        for line in lines
+        if (MEASURED.search(line.text) or (is_written and in_seconds(line.text) != line.text))
+        and not command_of(line.text)
+    ]
     if found:
         of = counted(len(found), "line with figures is", "lines with figures are")
         such = ", such as" if len(found) > 1 else ":"

@@ -55,10 +55,19 @@ _MATRIX = re.compile(r"\s*+kB\s++reclen\s++write\s++rewrite\b", re.IGNORECASE)
 _REPORT = re.compile(r"\s*+\"(?P<test>[\w -]{4,30}) report\"\s*+$")
 _QUOTED = re.compile(r"\"(\d{1,15})\"")
 _REPORTS = {
-    "writer": "write", "re-writer": "rewrite", "reader": "read", "re-reader": "reread",
-    "random read": "random_read", "random write": "random_write", "backward read": "backward_read",
-    "record rewrite": "record_rewrite", "stride read": "stride_read",
-    "fwrite": "fwrite", "re-fwrite": "frewrite", "fread": "fread", "re-fread": "freread",
+    "writer": "write",
+    "re-writer": "rewrite",
+    "reader": "read",
+    "re-reader": "reread",
+    "random read": "random_read",
+    "random write": "random_write",
+    "backward read": "backward_read",
+    "record rewrite": "record_rewrite",
+    "stride read": "stride_read",
+    "fwrite": "fwrite",
+    "re-fwrite": "frewrite",
+    "fread": "fread",
+    "re-fread": "freread",
 }
 """What the Excel report calls a test -> the phase."""
 _SEEN = re.compile(

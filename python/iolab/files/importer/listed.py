@@ -13,7 +13,7 @@ from typing import NamedTuple
 from iolab.base.plain_text import counted
 from iolab.domain import parameter
 from iolab.domain.metric import ALL
-from iolab.files.importer.columns import CHANGES, OF_RESULT, OF_TEST, SETTINGS, is_case
+from iolab.files.importer.columns import CHANGES, MEASURED, OF_RESULT, OF_TEST, SETTINGS, is_case, stated_in
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import SETTING as SETTINGS_OF_CSV
 from iolab.files.importer.dotted import dotted, settings_in
@@ -29,18 +29,18 @@ from iolab.files.importer.quantity_cell import (
     quantity,
     ways_in,
     with_unit,
+    without_spaces,
+    without_spread,
     without_unit,
 )
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.titles import NUMBERED_ROUND, may_name, title_of, without_markup
+from iolab.files.importer.titles import NUMBERED_ROUND, TITLE_MAX, may_name, title_of, without_markup
 from iolab.files.importer.unread import RANGE
 
 LINES_MIN, METRICS_MIN = 2, 3
 """Lines, or the metrics of a single one, that make a list. Chosen."""
 LINE_QUOTED_MAX = 60
-INDENT_MIN = 2
-"""Of what belongs to the line above; one space more is an oversight. Chosen."""
 ALIKE, ALIKE_MIN = 1.05, 3
 """Figures behind a label that differ by no more, and are so many, are runs. Chosen: conditions differ by more."""
 OF_NO_NAME = "list"
@@ -82,7 +82,7 @@ _OF_WAYS = re.compile(
 _BETWEEN_WAYS = re.compile(r"[,;]\s+|\s+/\s+|\s+and\s+|\s+\|\s+")
 _WAY = r"(?:(?:\d{1,4} ?[kKM]i?B? )?(?:seq\w*|rand\w*) |\d{1,4} ?[kKM]i?B? )?(?:reads?|writes?)"
 _A_WAY = re.compile(
-    rf"(?P<before>{_WAY})?:? ?(?P<figure>~?\d[\d.,]{{0,20}} ?(?:[kM] ?)?[A-Za-z/]{{2,8}})(?: (?P<behind>{_WAY}))?",
+    rf"(?P<before>{_WAY})?:? ?(?P<figure>~?\d[\d.,]{{0,20}} ?(?:[kM] ?)?[A-Za-z/]{{2,8}})(?: \(?(?P<behind>{_WAY}|[rw]\b)\)?)?",
     re.IGNORECASE,
 )
 _NAME_BEHIND = re.compile(
@@ -111,8 +111,8 @@ _FIGURE_ALONE = re.compile(
 )
 """A rate and nothing else; what stands above it says of what."""
 _TEST_ALONE = re.compile(
-    r"\s{0,12}(?:[-*•+] |[a-z\d]{1,2}[.)] )?(?P<label>[A-Za-z\d](?:[\w./-]| (?! )|\([^()]*\)){1,40}?)(?P<gap>\s+)"
-    r"(?P<figure>~?\d[\d.,]*+ ?[A-Za-z\u00b5/]{2,8})\s*$"
+    r"\s{0,12}(?:[-*•+] |[a-z\d]{1,2}[.)] )?(?P<label>[A-Za-z\d](?:[\w./,=+-]| (?! )|\([^()]*\)){1,40}?)(?P<gap>\s+)"
+    r"(?P<figure>~?\d[\d.,]*+ ?[A-Za-z\u00b5/]{1,8})\s*$"
 )
 _OF_FIO = re.compile(r"\s*[sc]?lat\s*\([mun]?sec\)\s*: min=")
 """Latencies; which of the rates above they belong to is not known."""
@@ -150,6 +150,10 @@ _BETWEEN_RUNS = re.compile(r"(?<=[A-Za-z])\s+(?=~?\d)")
 """`52.8s 52.8s`."""
 _MARKS = re.compile(r"[*`]")
 _BULLET = re.compile(r"\s*(?:[-*\u2022+]|(?:\d{1,2}|[a-z])[.)])\s+(?=\S)")
+_BARE_LINE = re.compile(
+    r"(?P<before>\s*(?:[-*\u2022+] )?)(?P<label>[A-Za-z\d](?:[^\s:=|]| (?! )){0,40}?)(?:\s*[:=]|\s)\s+"
+    r"(?:~ ?)?(?P<figures>\d[\d.,]*+[kM]?(?:\s+\d[\d.,]*+[kM]?){0,9})\s*"
+)
 _BULLET_OF_PAGE = re.compile(r"^(\s+)[o\u25e6\u25aa\u2023\u00b7\u2013](?= +\S)")
 """Of a list within a list, as browsers copy it."""
 _BARE = re.compile(r"\d[\d.]*+(?:[kKM](?![A-Za-z]))?")
@@ -249,7 +253,7 @@ def _parts(text: str) -> list[Entry | None]:
     whole = found["label"].strip()
     name = dotted(whole)
     label = name.what if name else whole if " " in whole else whole.replace("_", " ")
-    figure = found["figure"].strip()
+    figure = without_spread(found["figure"].strip())
     if found["inside"] and len(quantities(both := f"{figure} ({found['inside']})")) > 1:
         figure = both
     if way := _WAY_WITHIN.fullmatch(figure):
@@ -272,7 +276,7 @@ def _parts(text: str) -> list[Entry | None]:
             return [Entry(of, "all", "time_ns", time, label) for time in times]
     if not any(entries) and None not in figures:
         return [None if one is None else time_of(label, one) for one in figures]
-    return entries if any(entries) else [*_ways(text)] or [*_pairs(text)] or entries
+    return entries if any(entries) else _ways(text) or _pairs(text) or _plain(text) or entries
 
 
 def _statistics(text: str) -> Iterator[Entry | None]:
@@ -350,7 +354,11 @@ def _plain(text: str) -> list[Entry]:
     found = _TEST_ALONE.match(text)
     one = quantity(found["figure"]) if found else None
     is_label = found is not None and (len(found["gap"]) > 1 or bool(OF_TEST.search(found["label"])))
-    said = named(found["label"], one, is_result=True) if found and one and is_label else None
+    said = (
+        named(found["label"], one, is_result=True) or time_of(found["label"], one)
+        if found and one and is_label
+        else None
+    )
     return [said] if said else []
 
 
@@ -411,7 +419,11 @@ def _ways(text: str) -> list[Entry]:
     found = _OF_WAYS.match(text)
     parts = _BETWEEN_WAYS.split(found["ways"].strip(" .")) if found else []
     ways = [_A_WAY.fullmatch(part.strip()) for part in parts]
-    known = [(one["before"] or one["behind"], quantity(one["figure"])) for one in ways if one]
+    known = [
+        (one["before"] or _SHORT.get((one["behind"] or "").upper(), one["behind"]), quantity(one["figure"]))
+        for one in ways
+        if one
+    ]
     if found is None or len(known) < 2 or len(known) < len(parts):
         return []
     lead = found["lead"].strip()
@@ -475,15 +487,35 @@ def elapsed(label: str, one: Quantity) -> Quantity:
     return replace(one, metric="elapsed_s", value=one.value / 1e9) if is_elapsed else one
 
 
+def _with_units_above(lines: Sequence[Line]) -> list[Line]:
+    """The lines, with what a line right above names with bare figures says that these are: `IOPS of 4k reads` above
+    `ext4: 312` and `xfs: 298`."""
+    made: list[Line] = []
+    what = ""
+    for line in lines:
+        found = _BARE_LINE.fullmatch(line.text) if what else None
+        if found is not None:
+            latency, _, unit = what.rpartition("(")
+            label = f"{found['label']} {latency.removesuffix('time ')}".strip()
+            each = without_spaces(found["figures"]).split()
+            figures = ", ".join(f"{figure} {unit.rstrip(')')}" for figure in each)
+            made.append(Line(line.number, f"{found['before']}{label}: {figures}"))
+            continue
+        made.append(line)
+        is_above = not MEASURED.search(line.text) and len(line.text) <= TITLE_MAX and not entries(line.text)
+        what = (stated_in(line.text) if is_above else "") or (what if not line.text.strip() else "")
+    return made
+
+
 def _parse(source: Source, results: Results) -> None:
     last = None
     table = None
     unknown: list[Line] = []
-    lines = list(source.lines(results.problem))
+    lines = _with_units_above(list(source.lines(results.problem)))
     changed = _changed(lines)
     repeats = any(map(_OF_REPETITIONS.search, source.text_lines))
-    places = _outline(lines)
-    names = dict.fromkeys(one.name for line in source.text_lines for one in entries(line) if one.setting is None)
+    places, heads = _outline(lines)
+    names = dict.fromkeys(one.name for line in lines for one in entries(line.text) if one.setting is None)
     given = {**_settings_in(names), **settings_in(names)}
     for line in lines:
         found = entries(line.text)
@@ -496,7 +528,7 @@ def _parse(source: Source, results: Results) -> None:
             results.problem("figures of one kind behind a label: left out; if they are rounds, say 'runs'", line.number)
             continue
         if not found:
-            unknown += [line] if _parts(line.text) else []
+            unknown += [line] if _parts(line.text) and line.number not in heads else []
             continue
         results.lines_read.add(line.number)
         if _alone(line.text):
@@ -511,7 +543,7 @@ def _parse(source: Source, results: Results) -> None:
         for entry in found:
             name, stated = given.get(entry.name, (entry.name, None))
             if line.number in changed and line.number not in places:
-                name, stated = OF_NO_NAME, name
+                name, stated = OF_NO_NAME, entry.name
             elif re.fullmatch(NUMBERED_ROUND, name):
                 name = OF_NO_NAME
             place = places.get(line.number)
@@ -540,6 +572,7 @@ def _settings_in(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Names that say what was changed beside what was done: each in two, where one was done under several."""
     parts = {name: found for name in names if (found := _BESIDE_TEST.fullmatch(name))}
     split = {name: (one["rest"] or one["before"], one["first"] or one["last"]) for name, one in parts.items()}
+    split = {name: one for name, one in split.items() if OF_TEST.search(one[0]) or is_case(one[0])}
     settings: dict[str, set[str]] = {}
     for rest, setting in split.values():
         settings.setdefault(rest, set()).add(setting.lower())
@@ -587,37 +620,40 @@ def _changed(lines: Sequence[Line]) -> set[int]:
     return set() if again else set(changed)
 
 
-def _outline(lines: Sequence[Line]) -> dict[int, _Place]:
-    """By line of a figure, what the lines above say that it is indented below, where they differ.
+def _outline(lines: Sequence[Line]) -> tuple[dict[int, _Place], set[int]]:
+    """By line of a figure, what the lines above say that it is indented below, where they differ; and these lines.
 
     One of the levels, or the figures' own labels, names settings: what was changed, else whatever is no test and has
     the same figures below each of its names."""
-    above: list[tuple[int, str]] = []
+    above: list[tuple[int, str, int]] = []
+    heads: set[int] = set()
     paths: dict[int, tuple[str, ...]] = {}
     said: dict[int, list[Entry]] = {}
     for line, next_line in zip(lines, [*lines[1:], Line(0, "")], strict=True):
         if not line.text.strip():
             continue
         text = _BULLET_OF_PAGE.sub(r"\1-", line.text)
-        bullet = _BULLET.match(text)
-        depth = bullet.end() if bullet else len(text) - len(text.lstrip())
-        while above and above[-1][0] + INDENT_MIN > depth:
+        bullet, depth = _BULLET.match(text), _depth(text)
+        while above and above[-1][0] >= depth:
             above.pop()
         text = text[depth:]
+        next_depth = _depth(next_line.text)
         if found := entries(line.text):
-            paths[line.number] = tuple(name for _, name in above)
+            paths[line.number] = tuple(name for _, name, _ in above)
+            heads |= {number for *_, number in above}
             said[line.number] = found
-            text = text.partition(":")[0]
-        is_above = len(next_line.text) - len(next_line.text.lstrip()) >= depth + INDENT_MIN
+            # One space more is an oversight.
+            text = text.partition(":")[0] if next_depth > depth + 1 else ""
+        is_above = next_depth > depth
         if name := _head(text, is_item=bool(bullet), is_above=is_above):
-            above.append((depth, name))
-    while paths and all(paths.values()) and len({path[0] for path in paths.values()}) == 1:
-        paths = {number: path[1:] for number, path in paths.items()}
+            above.append((depth, name, line.number))
+    nested = {number: path for number, path in paths.items() if path}
+    while len({path[0] for path in nested.values()}) == 1:
+        nested = {number: path[1:] for number, path in nested.items() if path[1:]}
     below: dict[tuple[int, str], set[Entry]] = {}
-    for number, path in paths.items():
+    for number, path in nested.items():
         for level, name in enumerate(path):
             below.setdefault((level, name), set()).update(one._replace(value=0.0) for one in said[number])
-    nested = {number: path for number, path in paths.items() if path}
     of_settings, labels = None, {number: said[number][0] for number in nested}
     if not any(one.setting for one in labels.values()):
         of_settings = _level_of_settings(below)
@@ -625,17 +661,18 @@ def _outline(lines: Sequence[Line]) -> dict[int, _Place]:
     are_labels = (
         of_settings is None and are_cases and not any(one.setting or _is_test(one.name) for one in labels.values())
     )
-    return {
-        number: _Place(
-            labels[number].name
-            if are_labels
-            else next(iter(path[of_settings:]), None)
-            if of_settings is not None
-            else None,
-            " ".join(name for level, name in enumerate(path) if level != of_settings),
-        )
-        for number, path in nested.items()
-    }
+    places = {}
+    for number, path in nested.items():
+        setting = path[of_settings] if of_settings is not None and of_settings < len(path) else None
+        rest = " ".join(name for level, name in enumerate(path) if level != of_settings)
+        places[number] = _Place(labels[number].name if are_labels else setting, rest)
+    return places, heads
+
+
+def _depth(text: str) -> int:
+    """Where the line begins, behind its bullet."""
+    bullet = _BULLET.match(text)
+    return bullet.end() if bullet else len(text) - len(text.lstrip())
 
 
 def _level_of_settings(below: Mapping[tuple[int, str], set[Entry]]) -> int | None:
@@ -672,7 +709,8 @@ def _quoted(text: str) -> str:
 
 def _recognises(source: Source) -> bool:
     lines = source.text_lines
-    said = [{(one.op, one.metric) for one in entries(line)} for line in lines]
+    whole = _with_units_above([Line(number, text) for number, text in enumerate(lines, 1)])
+    said = [{(one.op, one.metric) for one in entries(line.text)} for line in whole]
     is_list = sum(map(bool, said)) >= LINES_MIN or max(map(len, said), default=0) >= METRICS_MIN
     return is_list and not any(map(_OF_FIO.match, lines))
 

@@ -48,13 +48,13 @@ _TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3, "ms": 1e6, 
 _TIMES |= {f"{word}second{end}": _TIMES[unit] for word, unit in _LONG for end in ("", "s")}
 _EACH = re.compile(rf"(?P<prefix>[kKMG]?) ?{THINGS}s?/s(?:ec)?|(?P<time>[mnuµμ]?s)/{THINGS}")
 """`25.8 files/s`, `38.80 ms/file`."""
-LATENCY = re.compile(r"(?:\b|_)c?lat(?:\b|_)|c?latency(?![a-z])", re.IGNORECASE)
+LATENCY = re.compile(r"(?:\b|_)c?lat(?:\b|_)|c?latenc(?:y|ies)(?![a-z])", re.IGNORECASE)
 _PERCENTILE = re.compile(
     r"(?<![a-z0-9])(?:p(?P<after>\d\d(?:[._]?9{1,2})?)"
     r"|(?P<before>\d\d(?:\.9{1,2})?)(?:(?:th|%)(?:-?ile)?|(?= percentile)))(?![0-9.])",
     re.IGNORECASE,
 )
-_AMONG = re.compile(r"[,;]\s+")
+_AMONG = re.compile(r"[,;]\s+|\s+/\s+")
 _NAMED = re.compile(
     r"(?P<name>p\d\d(?:[._]\d{1,2})?|(?:avg|mean|median|min|max)(?: c?lat(?:ency)?)?|c?lat(?:ency)?)"
     r"\s*+[:=]?\s*+(?P<figure>[~\d].{1,40})",
@@ -80,7 +80,7 @@ SPREAD = re.compile(
     r"(?P<value>[^±]{1,40}?)\s*+(?:±|\+/?-)\s*+[\d.,]{1,20}+(?:[kKMG](?=\s))?+\s*+(?P<unit>[a-zA-Zµμ%/]{0,8})\Z"
 )
 """`12.0 ± 3.7 ms`: a figure with its spread."""
-_SPREAD_AMONG = re.compile(r"\s*+(?:±|\+/?-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%]{0,8}(?=\s*/)")
+_SPREAD_AMONG = re.compile(r"\s*+(?:±|\+/?-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%]{0,8}(?=\s*/\s*[\d.-])")
 _SPREAD_INSIDE = re.compile(r"(?<=\S)\s*+\((?:±|\+/?-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%/]{0,8}\)\s*+$")
 _SPREAD_NAMED = re.compile(
     r"\s*+(?:±|\+/?-)\s*+(?:(?:std|standard)[ ._-]?(?:dev\w*|err\w*)|\w{1,12}|\u03c3)(?:\.)?", re.IGNORECASE
@@ -182,7 +182,7 @@ def quantity(cell: str) -> Quantity | None:
     """The quantity in a cell; None if it holds something else. `MB` is 10^6 bytes, `MiB` 2^20."""
     if (duration := seconds(cell.strip())) is not None:
         return Quantity(duration * 1e9, "ns")
-    found = _CELL.match(_APART.sub("", _together(_ABOUT.sub("", cell.strip(), count=1))))
+    found = _CELL.match(_APART.sub("", without_spaces(_ABOUT.sub("", cell.strip(), count=1))))
     value = number(found["number"]) if found else None
     if found is None or value is None:
         return None
@@ -214,7 +214,7 @@ def quantity(cell: str) -> Quantity | None:
     return None
 
 
-def _together(cell: str) -> str:
+def without_spaces(cell: str) -> str:
     """`41 712 IOPS` -> `41712 IOPS`, if spaces part thousands and no figures that are alike."""
     found = SPACED.match(cell)
     if found is None:
@@ -230,7 +230,7 @@ def _together(cell: str) -> str:
 def with_thousands(rows: list[list[str]]) -> list[list[str]]:
     """The cells without spaces between thousands, if one is surely such a number: then all are."""
     found = [cell for row in rows for cell in row if SPACED.fullmatch(cell)]
-    if not any(_together(cell) != cell for cell in found):
+    if not any(without_spaces(cell) != cell for cell in found):
         return rows
     return [[re.sub(r"(?<=\d)\D(?=\d)", "", cell) if SPACED.fullmatch(cell) else cell for cell in row] for row in rows]
 

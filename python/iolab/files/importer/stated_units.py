@@ -6,12 +6,14 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from iolab.files.importer.columns import stated_in
+from iolab.files.importer.columns import MEASURED, stated_in
 from iolab.files.importer.source import Line
 
 _BETTER = re.compile(
     r"\W*\b(?:lower|higher|smaller|bigger|larger|more|less|fewer) (?:is|are) better\b\W*", re.IGNORECASE
 )
+_CAPTION = re.compile(r"\s*(?:[A-Za-z\d][\w(),/-]{0,20} ){0,5}[\w(),/]{1,10}[.:]?\s*")
+"""`Random read IOPS.`, right below a table."""
 _SENTENCE = re.compile(r"(?<=[.!?)])\s+(?=[A-Z(])")
 _STATEMENT = re.compile(
     r"[\s(\[*_-]*+(?:note:? )?(?:(?:all|the|these|above) )*+"
@@ -29,7 +31,8 @@ class StatedUnits:
     def __init__(self, lines: Iterable[Line]) -> None:
         written = [line for line in lines if line.text.strip()]
         self._numbers = [line.number for line in written]
-        self._units = {}
+        self._units: dict[int, str] = {}
+        self._captions = {line.number: unit for line in written if (unit := _caption_in(line.text))}
         above = ""
         for line in written:
             # A sentence may go on from the line above.
@@ -42,7 +45,12 @@ class StatedUnits:
         has it, `(MB/s)`; empty without one."""
         units = set(self._units.values())
         place = bisect_right(self._numbers, last)
-        return units.pop() if len(units) == 1 else self._units.get(next(iter(self._numbers[place : place + 1]), 0), "")
+        below = next(iter(self._numbers[place : place + 1]), 0)
+        return units.pop() if len(units) == 1 else self._units.get(below) or self._captions.get(below, "")
+
+
+def _caption_in(text: str) -> str:
+    return stated_in(text) if _CAPTION.fullmatch(text) and not MEASURED.search(text) else ""
 
 
 def _unit_in(text: str) -> str:

@@ -92,7 +92,7 @@ _IOPS = re.compile(r"\bIOPS\b")
 _BETWEEN_UNITS = re.compile(r"\s+/\s+")
 _CPU_SHARE = re.compile(r"%? ?CPU? ?%?", re.IGNORECASE)
 _KIB_PER_S = re.compile(r"\bK/s(?:ec)?\b", re.IGNORECASE)
-_SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
+_SIZE = re.compile(r"\d{1,5} ?(?:[KMG]i?B?|B)", re.IGNORECASE)
 
 
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
@@ -120,7 +120,8 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         results.problem(f"{counted(len(nameless), 'column')} of figures without a name: left out", table.line)
     header, rows = _without_text(header, rows, results, table.line)
     whole_header = header
-    header, rows = by_count(header, rows, OF_NO_NAME, are_settings=header[0].lower() in SETTING)
+    are_settings = header[0].lower() in SETTING or (not header[0] and any(_KNOWN.fullmatch(row[0]) for row in rows))
+    header, rows = by_count(header, rows, OF_NO_NAME, are_settings=are_settings)
     names, named_rows = by_case(*with_amounts(header, rows))
     if is_amount(names[0], (amounts := [row[0] for row in named_rows])) and all(map(str.isdecimal, amounts)):
         named_rows = [[_case(names[0], row[0]), *row[1:]] for row in named_rows]
@@ -517,7 +518,7 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
                 workload = OF_NO_NAME if said.name == OF_ALL else said.name
                 one = made.get(workload) or made.setdefault(workload, table.row(setting, workload, phase))
                 if (one.key(said.metric, said.op), "all") in one.reported:
-                    one = table.row(setting, bare, phase)
+                    one = table.row(setting, bare or workload, phase)
                 one.add(said.metric, said.value, op=said.op)
     return left_out
 
