@@ -97,6 +97,10 @@ LISTS = {
             ("none", "list", "latency_ns_p99"): 210 * US,
         },
     ),
+    "unit in a sentence above": (
+        "Every figure below is a latency in ms.\n\n none  4.5\n bfq  7.5\n kyber 3.5\n",
+        {("bfq", "list", "latency_ns_mean"): 7.5 * MS},
+    ),
     "unit above rounds": (
         "Measured with fio, 5 runs each (MB/s):\nstock   : 501 498 503\npatched : 533 530 536\n",
         {("patched", "list", "rate_bytes_per_s"): 533 * MB},

@@ -16,7 +16,8 @@ OF_RESULT = re.compile(
 )
 """A metric of I/O, or its unit."""
 MEASURED = re.compile(
-    rf"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?(?:B|bits?)/s(?:ec)?|[nuµm]s|[kKMG]/s|(?:[kKMG] ?)?{THINGS}s?/s(?:ec)?|(?:[kM] ?)?[tqrTQR][pP][sS])\b"
+    r"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?(?:B|bits?)/s(?:ec)?|[nuµm]s|[kKMG]/s|(?:[kM] ?)?[tqrTQR][pP][sS]"
+    rf"|(?:[kKMG] ?)?{THINGS}s?/s(?:ec)?)\b"
 )
 """A rate or a latency; seconds stand in many a sentence."""
 OF_TEST = re.compile(
@@ -29,7 +30,8 @@ _UNIT = re.compile(
     rf"\(?\[?\b(?P<unit>[kKMGT]?i?(?:B|bits?)/s(?:ec)?|[kM]?IOPS|[kM]?{THINGS}s?/s(?:ec)?|[mnuµ]s(?:ec)?)\b\)?\]?"
 )
 _THOUSANDS = re.compile(
-    r"\b(?P<unit>IOPS|ops/s|[TQ]PS)\b,? ?[(\[]?(?:in )?(?:(?P<prefix>(?<=[(\[])[kM])|thousands?|[x\u00d7] ?1,?000|1,?000s)\b[)\]]?"
+    r"\b(?P<unit>IOPS|ops/s|[TQ]PS)\b,? ?[(\[]?(?:in )?"
+    r"(?:(?P<prefix>(?<=[(\[])[kM])|thousands?|[x\u00d7] ?1,?000|1,?000s)\b[)\]]?"
 )
 _IN_THOUSANDS = re.compile(r"\bthousands?\b", re.IGNORECASE)
 _IN_MILLIONS = re.compile(r"\bmillions?\b", re.IGNORECASE)

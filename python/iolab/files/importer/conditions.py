@@ -20,7 +20,8 @@ GAP_WORDS_MAX = 4
 """Between a figure and the condition right behind it: `95 MB/s of writes with ext4`. Chosen, as the words below are."""
 NAME_MAX = 80
 _UNIT = (
-    r"(?:(?:[kKM] ?)?IOPS|[kKMGT]?i?(?:B(?:/s(?:ec)?|ps)|bits?/s)|[nuµm]s(?:ec)?|(?:milli|micro)seconds|(?:ops|files|req)/s(?:ec)?"
+    r"(?:(?:[kKM] ?)?IOPS|[kKMGT]?i?(?:B(?:/s(?:ec)?|ps)|bits?/s)|[nuµm]s(?:ec)?|(?:milli|micro)seconds"
+    r"|(?:ops|files|req)/s(?:ec)?"
     r"|(?:k ?)?[tqr]ps)\b"
 )
 _NUMBER = rf"(?P<number>{SPACED_NUMBER}|\d++(?:[.,]\d++)*+)"

@@ -24,8 +24,8 @@ from iolab.files.importer.csv_metrics import FORMAT as CSV_METRICS
 from iolab.files.importer.csv_rounds import FORMAT as CSV_ROUNDS
 from iolab.files.importer.database_tools import FORMATS as DATABASE_TOOLS
 from iolab.files.importer.diskspd import FORMAT as DISKSPD
-from iolab.files.importer.durations import in_seconds
 from iolab.files.importer.dstat import FORMAT as DSTAT
+from iolab.files.importer.durations import in_seconds
 from iolab.files.importer.elbencho_csv import FORMAT as ELBENCHO_CSV
 from iolab.files.importer.fio_hist_log import FORMAT as FIO_HIST_LOG
 from iolab.files.importer.fio_json import FORMAT as FIO_JSON
@@ -43,8 +43,8 @@ from iolab.files.importer.iostest import FORMAT as IOSTEST
 from iolab.files.importer.iozone import FORMAT as IOZONE
 from iolab.files.importer.kbench import FORMAT as KBENCH
 from iolab.files.importer.kernels import FORMAT as KERNELS
-from iolab.files.importer.listed import FORMAT as LISTED
 from iolab.files.importer.listed import is_labelled
+from iolab.files.importer.lists import FORMAT as LISTED
 from iolab.files.importer.lkp import FORMAT as LKP
 from iolab.files.importer.lmbench import FORMATS as LMBENCH
 from iolab.files.importer.load_tools import FORMATS as LOAD_TOOLS

@@ -1,7 +1,8 @@
 """iozone's output: the matrix of the default and automatic modes, the throughput mode (-t), CPU utilisation (-+u).
 
 `KB`, `kB` and `Kbytes` are 1024 bytes (iozone.c divides by 1024); with -O the numbers are operations per second, with
--N microseconds per operation. The Excel report of -R repeats the numbers of the matrix, and is read if that is left out.
+-N microseconds per operation. The Excel report of -R repeats the numbers of the matrix, and is read where that is left
+out.
 """
 
 from __future__ import annotations

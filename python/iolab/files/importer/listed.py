@@ -5,20 +5,16 @@ several, behind a name of their own: `Before: IOPS=3227, BW=12.6MB/s`."""
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from iolab.base.plain_text import counted
 from iolab.domain import parameter
-from iolab.domain.metric import ALL
-from iolab.files.importer.columns import CHANGES, MEASURED, OF_RESULT, OF_TEST, SETTINGS, is_case, stated_in
+from iolab.files.importer.columns import CHANGES, OF_RESULT, OF_TEST, SETTINGS
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import SETTING as SETTINGS_OF_CSV
-from iolab.files.importer.dotted import dotted, settings_in
+from iolab.files.importer.dotted import dotted
 from iolab.files.importer.durations import in_seconds
-from iolab.files.importer.format import Format
 from iolab.files.importer.quantity_cell import (
     LATENCY,
     REQUESTS_PER_S,
@@ -29,20 +25,11 @@ from iolab.files.importer.quantity_cell import (
     quantity,
     ways_in,
     with_unit,
-    without_spaces,
     without_spread,
     without_unit,
 )
-from iolab.files.importer.results import Results
-from iolab.files.importer.source import Line, Source
-from iolab.files.importer.titles import NUMBERED_ROUND, TITLE_MAX, may_name, title_of, without_markup
-from iolab.files.importer.unread import RANGE
+from iolab.files.importer.titles import without_markup
 
-LINES_MIN, METRICS_MIN = 2, 3
-"""Lines, or the metrics of a single one, that make a list. Chosen."""
-LINE_QUOTED_MAX = 60
-ALIKE, ALIKE_MIN = 1.05, 3
-"""Figures behind a label that differ by no more, and are so many, are runs. Chosen: conditions differ by more."""
 OF_NO_NAME = "list"
 _LINE = re.compile(
     r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d]"
@@ -66,7 +53,7 @@ _PAIR = re.compile(
     r"(?P<figure>~?\d[^:=;|*_`]{0,30}?)[*_`]{0,2}\.?\s*$"
 )
 """`IOPS=3227`; without a sign, `IOPS 3227`, where the label is that of a metric or of an amount alone."""
-_WITH_STATISTICS = re.compile(
+WITH_STATISTICS = re.compile(
     r"\s{0,12}(?:[-*\u2022+] )?(?P<what>[A-Za-z][\w ()/]{0,60}?)[:=]?"
     rf"(?P<statistics>(?:[ ,]\s*{STATISTIC}[ :=]\s*~?\d[\d.,]*+[kM]?"
     rf"(?: ?(?!{STATISTIC}\b)[A-Za-z\u00b5/]{{1,5}})?){{2,9}})\s*$",
@@ -82,7 +69,8 @@ _OF_WAYS = re.compile(
 _BETWEEN_WAYS = re.compile(r"[,;]\s+|\s+/\s+|\s+and\s+|\s+\|\s+")
 _WAY = r"(?:(?:\d{1,4} ?[kKM]i?B? )?(?:seq\w*|rand\w*) |\d{1,4} ?[kKM]i?B? )?(?:reads?|writes?)"
 _A_WAY = re.compile(
-    rf"(?P<before>{_WAY})?:? ?(?P<figure>~?\d[\d.,]{{0,20}} ?(?:[kM] ?)?[A-Za-z/]{{2,8}})(?: \(?(?P<behind>{_WAY}|[rw]\b)\)?)?",
+    rf"(?P<before>{_WAY})?:? ?(?P<figure>~?\d[\d.,]{{0,20}} ?(?:[kM] ?)?[A-Za-z/]{{2,8}})"
+    rf"(?: \(?(?P<behind>{_WAY}|[rw]\b)\)?)?",
     re.IGNORECASE,
 )
 _NAME_BEHIND = re.compile(
@@ -114,8 +102,6 @@ _TEST_ALONE = re.compile(
     r"\s{0,12}(?:[-*•+] |[a-z\d]{1,2}[.)] )?(?P<label>[A-Za-z\d](?:[\w./,=+-]| (?! )|\([^()]*\)){1,40}?)(?P<gap>\s+)"
     r"(?P<figure>~?\d[\d.,]*+ ?[A-Za-z\u00b5/]{1,8})\s*$"
 )
-_OF_FIO = re.compile(r"\s*[sc]?lat\s*\([mun]?sec\)\s*: min=")
-"""Latencies; which of the rates above they belong to is not known."""
 _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
 _COUNTS_REQUESTS = re.compile(
     rf"(?:\b|(?<=[\dkM]))(?:(?:{'|'.join(REQUESTS_PER_S)})\b|{THINGS}s?/s(?:ec)?\b)", re.IGNORECASE
@@ -124,7 +110,8 @@ _OF_RATE = r"iops|rps|qps|tps|i/os? per second|bandwidth|bw|throughput|rate|spee
 _RATE_WORDS = re.compile(rf"\b(?:{_OF_RATE})\b|\b[kmg]?i?b/s(?:ec)?\b", re.IGNORECASE)
 """The least and the greatest rate are no rounds of the mean."""
 _METRIC_WORDS = re.compile(
-    rf"\b(?:{_OF_RATE}|(?:(?:completion|response|request) )?latency|lat|clat|max(?:imum)?|min(?:imum)?|median|p\d\d(?:\.\d+)?"
+    rf"\b(?:{_OF_RATE}|(?:(?:completion|response|request) )?latency|lat|clat|max(?:imum)?|min(?:imum)?|median"
+    r"|p\d\d(?:\.\d+)?"
     r"|sd|stdev|std_?dev|(?:standard )?deviation|(?:average|avg|mean|min|max|\d\d(?:\.\d+)?thpercentile)latency"
     r"|\d\d(?:\.\d+)?(?:th)? percentile|[munµ]s)\b",
     re.IGNORECASE,
@@ -145,21 +132,12 @@ _PREPOSITION = re.compile(r"(?:^|\s+)(?:of|at|in|for|the)$", re.IGNORECASE)
 """What is left at the end of `Latency at 99 percentile`, less its metric."""
 _AMONG = re.compile(r",\s+| and ")
 """What parts the figures behind one label."""
-_RUNS = re.compile(r"~?\d[\d.,]*+ ?(?P<unit>[A-Za-z\u00b5/]{1,8})(?:\s+~?\d[\d.,]*+ ?(?P=unit)(?![A-Za-z/]))+")
-_BETWEEN_RUNS = re.compile(r"(?<=[A-Za-z])\s+(?=~?\d)")
+RUNS = re.compile(r"~?\d[\d.,]*+ ?(?P<unit>[A-Za-z\u00b5/]{1,8})(?:\s+~?\d[\d.,]*+ ?(?P=unit)(?![A-Za-z/]))+")
+_BETWEENRUNS = re.compile(r"(?<=[A-Za-z])\s+(?=~?\d)")
 """`52.8s 52.8s`."""
-_MARKS = re.compile(r"[*`]")
-_BULLET = re.compile(r"\s*(?:[-*\u2022+]|(?:\d{1,2}|[a-z])[.)])\s+(?=\S)")
-_BARE_LINE = re.compile(
-    r"(?P<before>\s*(?:[-*\u2022+] )?)(?P<label>[A-Za-z\d](?:[^\s:=|]| (?! )){0,40}?)(?:\s*[:=]|\s)\s+"
-    r"(?:~ ?)?(?P<figures>\d[\d.,]*+[kM]?(?:\s+\d[\d.,]*+[kM]?){0,9})\s*"
-)
-_BULLET_OF_PAGE = re.compile(r"^(\s+)[o\u25e6\u25aa\u2023\u00b7\u2013](?= +\S)")
+BULLET_OF_PAGE = re.compile(r"^(\s+)[o\u25e6\u25aa\u2023\u00b7\u2013](?= +\S)")
 """Of a list within a list, as browsers copy it."""
 _BARE = re.compile(r"\d[\d.]*+(?:[kKM](?![A-Za-z]))?")
-_OF_REPETITIONS = re.compile(
-    r"\b(?:runs?|rounds?|times|iterations?|trials|tries|attempts|repeats|repetitions)\b", re.IGNORECASE
-)
 _PERCENTILE = re.compile(r"p\d\d(?:\.\d+)?")
 _STATISTIC_ALONE = re.compile(STATISTIC, re.IGNORECASE)
 SETTING = re.compile(
@@ -180,34 +158,15 @@ _EACH_SETTING = re.compile(
     rf"(?P<setting>{SETTING.pattern})[ :=]{{1,3}}(?P<figure>~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{{0,8}})(?=\W|$)",
     re.IGNORECASE,
 )
-_OF_SETUP = re.compile(
-    r"(?:setup|config(?:uration)?|setting|system|machine|host|variant|kernel|file ?system|scheduler)\b", re.IGNORECASE
-)
 _SETTING_BEHIND = re.compile(rf"\s+[(\[](?P<setting>{SETTING.pattern})[)\]][.,;]?\s*$", re.IGNORECASE)
-_EACH_IN_BRACKETS = re.compile(
-    r"(?P<figure>~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{0,8}) \((?P<setting>[A-Za-z][^()]{0,30})\)(?:,? (?:vs\.?|and) |[,;] )?"
-)
+_FIGURE_OF_SETTING = r"(?P<figure>~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{0,8}) \((?P<setting>[A-Za-z][^()]{0,30})\)"
+_EACH_IN_BRACKETS = re.compile(_FIGURE_OF_SETTING)
 _BEFORE_SETTINGS = re.compile(
-    rf"\s{{0,12}}(?:[-*\u2022+] )?(?P<name>\w[^=|;:]{{1,60}}?):\s+(?P<figures>(?:{_EACH_IN_BRACKETS.pattern.replace('?P<figure>', '?:').replace('?P<setting>', '?:')}){{2,9}})\.?\s*$"
+    r"\s{0,12}(?:[-*\u2022+] )?(?P<name>\w[^=|;:]{1,60}?):\s+"
+    rf"(?P<figures>(?:{re.sub(r'[?]P<[a-z]+>', '?:', _FIGURE_OF_SETTING)}(?:,? (?:vs\.?|and) |[,;] )?){{2,9}})\.?\s*$"
 )
 ASSIGNED_MIN = 3
 """Of `kernel=6.8 p99=140us iops=11.9k`, the words that are enough. Chosen."""
-
-
-_BESIDE_TEST = re.compile(
-    rf"(?P<first>{SETTING.pattern})[ ,:/-]+(?P<rest>\S.*)"
-    rf"|(?P<before>\S.*?)(?:[ ,:/-]+|\s*[(\[])(?P<last>{SETTING.pattern})[)\]]?",
-    re.IGNORECASE,
-)
-"""`ext4 randread`, `randread (bfq)`."""
-
-
-class _Place(NamedTuple):
-    """What the lines say that a line is indented below."""
-
-    setting: str | None
-    name: str
-    """The beginning of its workload's."""
 
 
 class Entry(NamedTuple):
@@ -224,7 +183,7 @@ class Entry(NamedTuple):
 
 def entries(text: str) -> list[Entry]:
     """What a line of such a list says; empty for any other line."""
-    return [one for one in _parts(text) if one is not None]
+    return [one for one in parts_of(text) if one is not None]
 
 
 def is_labelled(text: str) -> bool:
@@ -232,23 +191,23 @@ def is_labelled(text: str) -> bool:
     return bool(_LINE.match(in_seconds(text)) and entries(text))
 
 
-def _parts(text: str) -> list[Entry | None]:
+def parts_of(text: str) -> list[Entry | None]:
     """Each figure of a line, None for one that means nothing beside its label."""
     if behind := _SETTING_BEHIND.search(text):
-        said = _parts(text[: behind.start()])
+        said = parts_of(text[: behind.start()])
         if all(one and one.setting is None for one in said):
             return [one and one._replace(setting=behind["setting"]) for one in said]
-    text = _BULLET_OF_PAGE.sub(r"\1-", in_seconds(text))
+    text = BULLET_OF_PAGE.sub(r"\1-", in_seconds(text))
     if (behind := _NAME_BEHIND.match(text)) and OF_TEST.search(behind["name"]):
-        said = _parts(f"{behind['name']}: {behind['figure']}")
+        said = parts_of(f"{behind['name']}: {behind['figure']}")
         return [one and one._replace(setting=behind["lead"] or one.setting) for one in said]
     if (led := _LED.match(text)) and SETTING.fullmatch(" ".join(led["lead"].split())):
-        return [one and one._replace(setting=" ".join(led["lead"].split())) for one in _parts(led["rest"])]
-    if _BEFORE_SETTINGS.match(text) and (said := _settings(text)):
-        return [*said]
+        return [one and one._replace(setting=" ".join(led["lead"].split())) for one in parts_of(led["rest"])]
+    if _BEFORE_SETTINGS.match(text) and (of_settings := _settings(text)):
+        return [*of_settings]
     found = _LINE.match(text)
     if found is None:
-        ways = (_statistics, _pairs, _assigned, _settings, _alone, _plain)
+        ways = (_statistics, _pairs, _assigned, _settings, alone, _plain)
         return next(filter(None, ([*way(text)] for way in ways)), [])
     whole = found["label"].strip()
     name = dotted(whole)
@@ -258,7 +217,7 @@ def _parts(text: str) -> list[Entry | None]:
         figure = both
     if way := _WAY_WITHIN.fullmatch(figure):
         label, figure = f"{label} {way['way']}", f"{way['number']} {way['unit']}"
-    between = _BETWEEN_RUNS if _RUNS.fullmatch(figure) else _AMONG
+    between = _BETWEENRUNS if RUNS.fullmatch(figure) else _AMONG
     parts = (quantities(part) or (None,) for part in with_unit_of_last(between.split(figure)))
     figures = [one for of_part in parts for one in of_part]
     counts = bool(_COUNTS_REQUESTS.search(found["figure"])) and not OF_SETTING.search(label)
@@ -276,12 +235,12 @@ def _parts(text: str) -> list[Entry | None]:
             return [Entry(of, "all", "time_ns", time, label) for time in times]
     if not any(entries) and None not in figures:
         return [None if one is None else time_of(label, one) for one in figures]
-    return entries if any(entries) else _ways(text) or _pairs(text) or _plain(text) or entries
+    return entries if any(entries) else [*(_ways(text) or _pairs(text) or _plain(text))] or entries
 
 
 def _statistics(text: str) -> Iterator[Entry | None]:
     """What a line says of several figures of one distribution: of a rate the mean and the extremes alone."""
-    found = _WITH_STATISTICS.match(text)
+    found = WITH_STATISTICS.match(text)
     if found is None:
         return
     what = found["what"]
@@ -342,7 +301,7 @@ def _settings(text: str) -> list[Entry]:
     return entries
 
 
-def _alone(text: str) -> list[Entry]:
+def alone(text: str) -> list[Entry]:
     """The rate that a line holds alone, or the latency with its name."""
     found = _FIGURE_ALONE.match(text)
     known = quantities(found["figure"]) if found else []
@@ -485,242 +444,3 @@ def elapsed(label: str, one: Quantity) -> Quantity:
     """A time whose label says that it is how long something took; anything else as it is."""
     is_elapsed = one.metric == "ns" and not LATENCY.search(label) and _OF_TIME.search(label)
     return replace(one, metric="elapsed_s", value=one.value / 1e9) if is_elapsed else one
-
-
-def _with_units_above(lines: Sequence[Line]) -> list[Line]:
-    """The lines, with what a line right above names with bare figures says that these are: `IOPS of 4k reads` above
-    `ext4: 312` and `xfs: 298`."""
-    made: list[Line] = []
-    what = ""
-    for line in lines:
-        found = _BARE_LINE.fullmatch(line.text) if what else None
-        if found is not None:
-            latency, _, unit = what.rpartition("(")
-            label = f"{found['label']} {latency.removesuffix('time ')}".strip()
-            each = without_spaces(found["figures"]).split()
-            figures = ", ".join(f"{figure} {unit.rstrip(')')}" for figure in each)
-            made.append(Line(line.number, f"{found['before']}{label}: {figures}"))
-            continue
-        made.append(line)
-        is_above = not MEASURED.search(line.text) and len(line.text) <= TITLE_MAX and not entries(line.text)
-        what = (stated_in(line.text) if is_above else "") or (what if not line.text.strip() else "")
-    return made
-
-
-def _parse(source: Source, results: Results) -> None:
-    last = None
-    table = None
-    unknown: list[Line] = []
-    lines = _with_units_above(list(source.lines(results.problem)))
-    changed = _changed(lines)
-    repeats = any(map(_OF_REPETITIONS.search, source.text_lines))
-    places, heads = _outline(lines)
-    names = dict.fromkeys(one.name for line in lines for one in entries(line.text) if one.setting is None)
-    given = {**_settings_in(names), **settings_in(names)}
-    for line in lines:
-        found = entries(line.text)
-        if (
-            not repeats
-            and not _are_runs(line.text, found)
-            and len({one._replace(value=0.0) for one in found}) < len(found)
-        ):
-            results.lines_read.add(line.number)
-            results.problem("figures of one kind behind a label: left out; if they are rounds, say 'runs'", line.number)
-            continue
-        if not found:
-            unknown += [line] if _parts(line.text) and line.number not in heads else []
-            continue
-        results.lines_read.add(line.number)
-        if _alone(line.text):
-            results.problem("rates that stand alone in their lines are taken as rounds of what stands above them")
-        if None in _parts(line.text):
-            of_rate = _WITH_STATISTICS.match(line.text)
-            what = "of a rate, the mean and the extremes alone are read" if of_rate else ""
-            results.problem(what or "a figure does not state what it is: left out", line.number)
-        if table is None or last != line.number - 1:
-            table = results.table(line.number)
-        last = line.number
-        for entry in found:
-            name, stated = given.get(entry.name, (entry.name, None))
-            if line.number in changed and line.number not in places:
-                name, stated = OF_NO_NAME, entry.name
-            elif re.fullmatch(NUMBERED_ROUND, name):
-                name = OF_NO_NAME
-            place = places.get(line.number)
-            if place is not None:
-                is_setting = place.setting == name
-                name = place.name or OF_NO_NAME if is_setting or name == OF_NO_NAME else f"{place.name} {name}".strip()
-                stated = stated or place.setting
-            setting = entry.setting or stated or source.stem_without_round
-            known = (row for row in table.rows if (row.setting, row.workload) == (setting, name))
-            row = next((row for row in known if (row.key(entry.metric, entry.op), "all") not in row.reported), None)
-            row = row or table.row(setting, name)
-            ways = ways_in(name) if entry.op == ALL and place else []
-            row.add(entry.metric, entry.value, op=ways[0] if len(ways) == 1 else entry.op)
-    results.lines_read |= {line.number for line in unknown}
-    ranges = [line for line in unknown if RANGE.search(line.text)]
-    unknown = [line for line in unknown if line not in ranges]
-    if ranges:
-        of = counted(len(ranges), "line has a range", "lines have ranges")
-        results.problem(f"{of} in place of a figure: left out; give the figure of each run", ranges[0].number)
-    if unknown:
-        of = counted(len(unknown), "line has a figure", "lines have figures")
-        results.problem(f"{of} of no metric that iolab knows: left out, {_quoted(unknown[0].text.strip())!r} first")
-
-
-def _settings_in(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Names that say what was changed beside what was done: each in two, where one was done under several."""
-    parts = {name: found for name in names if (found := _BESIDE_TEST.fullmatch(name))}
-    split = {name: (one["rest"] or one["before"], one["first"] or one["last"]) for name, one in parts.items()}
-    split = {name: one for name, one in split.items() if OF_TEST.search(one[0]) or is_case(one[0])}
-    settings: dict[str, set[str]] = {}
-    for rest, setting in split.values():
-        settings.setdefault(rest, set()).add(setting.lower())
-    return {name: one for name, one in split.items() if len(settings[one[0]]) > 1}
-
-
-def _are_runs(text: str, entries: Sequence[Entry]) -> bool:
-    """Whether figures of one kind follow each other, each with its unit, as close to each other as runs of the same."""
-    values = [one.value for one in entries]
-    are_one_kind = len({one._replace(value=0.0) for one in entries}) == 1
-    return len(values) >= ALIKE_MIN and bool(_RUNS.search(text)) and are_one_kind and max(values) <= ALIKE * min(values)
-
-
-def _changed(lines: Sequence[Line]) -> set[int]:
-    """The lines whose labels name what was changed: each has the same metrics as those right above and below it, and
-    another label, which names no test and stands nowhere else. Where labels come again, what stands above them is
-    what was changed."""
-    blocks: list[list[tuple[int, list[Entry]]]] = []
-    last = -1
-    for line in lines:
-        parts = _parts(line.text)
-        found = [one for one in parts if one is not None]
-        if found and last == line.number - 1:
-            blocks[-1].append((line.number, found))
-        elif found:
-            blocks.append([(line.number, found)])
-        if found or (parts and last == line.number - 1):
-            last = line.number
-    known: Counter[Entry] = Counter()
-    changed: dict[int, list[Entry]] = {}
-    for block in blocks:
-        said = [found for _, found in block]
-        known.update({one._replace(value=0.0) for found in said for one in found})
-        kinds = {tuple((one.op, one.metric) for one in found) for found in said}
-        names = [one.setting or one.name for found in said for one in found[:1]]
-        are_names = not any(
-            name.partition("[")[0] == OF_NO_NAME or OF_TEST.search(name) or re.fullmatch(NUMBERED_ROUND, name)
-            for name in names
-        )
-        have_one = all(len({one.name for one in found}) == 1 for found in said)
-        have_one = have_one and not all(found[0].setting for found in said)
-        if len(kinds) == 1 < len(names) == len(set(names)) and are_names and have_one:
-            changed |= dict(block)
-    again = any(known[one._replace(value=0.0)] > 1 for found in changed.values() for one in found)
-    return set() if again else set(changed)
-
-
-def _outline(lines: Sequence[Line]) -> tuple[dict[int, _Place], set[int]]:
-    """By line of a figure, what the lines above say that it is indented below, where they differ; and these lines.
-
-    One of the levels, or the figures' own labels, names settings: what was changed, else whatever is no test and has
-    the same figures below each of its names."""
-    above: list[tuple[int, str, int]] = []
-    heads: set[int] = set()
-    paths: dict[int, tuple[str, ...]] = {}
-    said: dict[int, list[Entry]] = {}
-    for line, next_line in zip(lines, [*lines[1:], Line(0, "")], strict=True):
-        if not line.text.strip():
-            continue
-        text = _BULLET_OF_PAGE.sub(r"\1-", line.text)
-        bullet, depth = _BULLET.match(text), _depth(text)
-        while above and above[-1][0] >= depth:
-            above.pop()
-        text = text[depth:]
-        next_depth = _depth(next_line.text)
-        if found := entries(line.text):
-            paths[line.number] = tuple(name for _, name, _ in above)
-            heads |= {number for *_, number in above}
-            said[line.number] = found
-            # One space more is an oversight.
-            text = text.partition(":")[0] if next_depth > depth + 1 else ""
-        is_above = next_depth > depth
-        if name := _head(text, is_item=bool(bullet), is_above=is_above):
-            above.append((depth, name, line.number))
-    nested = {number: path for number, path in paths.items() if path}
-    while len({path[0] for path in nested.values()}) == 1:
-        nested = {number: path[1:] for number, path in nested.items() if path[1:]}
-    below: dict[tuple[int, str], set[Entry]] = {}
-    for number, path in nested.items():
-        for level, name in enumerate(path):
-            below.setdefault((level, name), set()).update(one._replace(value=0.0) for one in said[number])
-    of_settings, labels = None, {number: said[number][0] for number in nested}
-    if not any(one.setting for one in labels.values()):
-        of_settings = _level_of_settings(below)
-    are_cases = all(_is_test(name) for path in nested.values() for name in path)
-    are_labels = (
-        of_settings is None and are_cases and not any(one.setting or _is_test(one.name) for one in labels.values())
-    )
-    places = {}
-    for number, path in nested.items():
-        setting = path[of_settings] if of_settings is not None and of_settings < len(path) else None
-        rest = " ".join(name for level, name in enumerate(path) if level != of_settings)
-        places[number] = _Place(labels[number].name if are_labels else setting, rest)
-    return places, heads
-
-
-def _depth(text: str) -> int:
-    """Where the line begins, behind its bullet."""
-    bullet = _BULLET.match(text)
-    return bullet.end() if bullet else len(text) - len(text.lstrip())
-
-
-def _level_of_settings(below: Mapping[tuple[int, str], set[Entry]]) -> int | None:
-    """Which level of lines names what was changed, by what stands below each of its names."""
-    levels = [
-        [name for at, name in below if at == level] for level in range(1 + max((at for at, _ in below), default=-1))
-    ]
-    for level, names in enumerate(levels):
-        if len(names) > 1 and all(SETTING.fullmatch(name) or _OF_SETUP.match(name) for name in names):
-            return level
-    for level, names in enumerate(levels):
-        kinds = {frozenset(below[level, name]) for name in names}
-        if len(names) > 1 and len(kinds) == 1 and not any(map(_is_test, names)):
-            return level
-    return None
-
-
-def _is_test(name: str) -> bool:
-    return name == OF_NO_NAME or bool(OF_TEST.search(name)) or is_case(name)
-
-
-def _head(text: str, *, is_item: bool, is_above: bool) -> str:
-    """The line as what figures below it may belong to, which are indented if it `is_above` them; empty if it is a
-    sentence, or a title, which holds further."""
-    short = _MARKS.sub("", text).strip().removesuffix(":" if is_item else "").rstrip()
-    is_name = 0 < len(short) <= LINE_QUOTED_MAX and short[-1] not in ".,;:"
-    return short if is_name and (is_item or ((is_above or may_name(short)) and not title_of(short))) else ""
-
-
-def _quoted(text: str) -> str:
-    """The line, less the begin of a long one: its figure stands at the end."""
-    return text if len(text) <= LINE_QUOTED_MAX else f"...{text[-LINE_QUOTED_MAX:]}"
-
-
-def _recognises(source: Source) -> bool:
-    lines = source.text_lines
-    whole = _with_units_above([Line(number, text) for number, text in enumerate(lines, 1)])
-    said = [{(one.op, one.metric) for one in entries(line.text)} for line in whole]
-    is_list = sum(map(bool, said)) >= LINES_MIN or max(map(len, said), default=0) >= METRICS_MIN
-    return is_list and not any(map(_OF_FIO.match, lines))
-
-
-FORMAT = Format(
-    name="list",
-    help="lists of figures in a text: a label, a colon or a dash, a figure with its unit; or several on a line",
-    recognises=_recognises,
-    parse=_parse,
-    words=("IOPS:", "Throughput:", "latency:", "MB/s"),
-    titled=True,
-    marks=True,
-)

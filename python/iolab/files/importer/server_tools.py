@@ -1,8 +1,8 @@
 """More reports of lines with figures: those of file servers, clusters, object stores and rented machines.
 
 cryptsetup benchmark, filebench, vdbench, rbd bench, ceph osd perf, SPDK's perf, warp, IO500, kubestr, pveperf,
-bench.sh, nench.sh, the summary of the container image dbench, smallfile, requests of etcd's benchmark and others, s3-benchmark,
-DLIO, and percentiles in a line.
+bench.sh, nench.sh, the summary of the container image dbench, smallfile, requests of etcd's benchmark and others,
+s3-benchmark, DLIO, and percentiles in a line.
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@ _NOT_BARE = re.compile(r"[:=|{}<>;\"\t]|[.,!?]$|^[^\w#*=~(\[-]|^\d+(?:\.\d+)?\s|
 """Parts of figures, sentences and code."""
 _HEADING = re.compile(
     r"#{2,6}\s++(?P<title>\S.*)|\*\*(?P<bold>[^*]++)\*\*(?: \([^()]*+\))?$|//+ ?(?P<remark>[^/\s].*)"
-    rf"|(?:=|[=~*-]{{2,}}) ?=* ?(?P<ruled>[^=~*\s-](?:[^=~*]{{0,80}}[^=~*\s-])?) [=~*-]+$|# ?(?P<change>(?i:{OF_CHANGE}))$"
+    r"|(?:=|[=~*-]{2,}) ?=* ?(?P<ruled>[^=~*\s-](?:[^=~*]{0,80}[^=~*\s-])?) [=~*-]+$"
+    rf"|# ?(?P<change>(?i:{OF_CHANGE}))$"
 )
 _VERSIONED = re.compile(
     r"(?!(?:run|round|test|iter\w*|trial|job)[-_]?\d)[A-Za-z][A-Za-z.+-]{1,20}\d[\w.+-]{0,20}"
