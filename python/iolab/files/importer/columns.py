@@ -70,11 +70,11 @@ _PER_SECOND = re.compile(
     re.IGNORECASE,
 )
 _WORDS = (
-    (re.compile(r"\s?\bper sec(?:ond)?\b|\bp/s\b", re.IGNORECASE), "/s"),
     (re.compile(r"\bmegabytes?\b", re.IGNORECASE), "MB"),
     (re.compile(r"\bmebibytes?\b", re.IGNORECASE), "MiB"),
     (re.compile(r"\bkilobytes?\b", re.IGNORECASE), "kB"),
     (re.compile(r"\bgigabytes?\b", re.IGNORECASE), "GB"),
+    (re.compile(r"(?<=B)\s?\bper sec(?:ond)?\b"), "/s"),
 )
 """How units are written in words."""
 _RATE = re.compile(

@@ -20,7 +20,7 @@ _TAGS_ALONE = re.compile(r"\s*+(?:</?t(?:able|head|body|foot)\b[^<>]*>\s*+)++$",
 
 
 WIKI_BEGINS = re.compile(r"\s*+\{\|")
-_WIKI_STYLE = re.compile(r"^[^|\[\]]*=[^|]*\|")
+_WIKI_STYLE = re.compile(r"^[^|\[\]=]{0,40}=[^|]{0,120}\|")
 _WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
 
 

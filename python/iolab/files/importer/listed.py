@@ -158,7 +158,7 @@ _EACH_SETTING = re.compile(
     rf"(?P<setting>{SETTING.pattern})[ :=]{{1,3}}(?P<figure>~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{{0,8}})(?=\W|$)",
     re.IGNORECASE,
 )
-_SETTING_BEHIND = re.compile(rf"\s+[(\[](?P<setting>{SETTING.pattern})[)\]][.,;]?\s*$", re.IGNORECASE)
+_SETTING_BEHIND = re.compile(rf"(?<=\S)\s{{1,9}}[(\[](?P<setting>{SETTING.pattern})[)\]][.,;]?\s*$", re.IGNORECASE)
 _FIGURE_OF_SETTING = r"(?P<figure>~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{0,8}) \((?P<setting>[A-Za-z][^()]{0,30})\)"
 _EACH_IN_BRACKETS = re.compile(_FIGURE_OF_SETTING)
 _BEFORE_SETTINGS = re.compile(
@@ -193,7 +193,7 @@ def is_labelled(text: str) -> bool:
 
 def parts_of(text: str) -> list[Entry | None]:
     """Each figure of a line, None for one that means nothing beside its label."""
-    if behind := _SETTING_BEHIND.search(text):
+    if (behind := _SETTING_BEHIND.search(text)) and not _SETTING_BEHIND.search(text[: behind.start()]):
         said = parts_of(text[: behind.start()])
         if all(one and one.setting is None for one in said):
             return [one and one._replace(setting=behind["setting"]) for one in said]

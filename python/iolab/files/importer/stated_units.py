@@ -10,7 +10,7 @@ from iolab.files.importer.columns import MEASURED, stated_in
 from iolab.files.importer.source import Line
 
 _BETTER = re.compile(
-    r"\W*\b(?:lower|higher|smaller|bigger|larger|more|less|fewer) (?:is|are) better\b\W*", re.IGNORECASE
+    r"\W{0,4}\b(?:lower|higher|smaller|bigger|larger|more|less|fewer) (?:is|are) better\b\W{0,4}", re.IGNORECASE
 )
 _CAPTION = re.compile(r"\s*(?:[A-Za-z\d][\w(),/-]{0,20} ){0,5}[\w(),/]{1,10}[.:]?\s*")
 """`Random read IOPS.`, right below a table."""
