@@ -293,6 +293,11 @@ SQL_ALONE = "".join(
         (DLIO, "run", "dlio", "read.rate_bytes_per_s", 1500.5 * (1 << 20)),
         (EXCEL, "run", "iozone[file_kib=2048,record_kib=64]", "write/rate_bytes_per_s", 1100 * 1024),
         (EXCEL, "run", "iozone[file_kib=1024,record_kib=128]", "reread/rate_bytes_per_s", 4000 * 1024),
+        (
+            "10 requests completed in 2.71 ms, 40 KiB read, 3.69 k iops, 14.4 MiB/s\n"
+            "min/avg/max/mdev = 181.2 us / 270.9 us / 410.8 us / 70.1 us\n",
+            *("run", "ioping", "read/iops", 3690),
+        ),
         (SQL_ALONE, "sync_binlog=0", "sysbench sql", "transactions_per_s", 200.5),
         (SQL_ALONE, "sync_binlog=1", "sysbench sql", "latency_ns_p95", 9.5e6),
     ],

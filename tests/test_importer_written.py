@@ -49,6 +49,14 @@ LISTS = {
             ("With the patch", "list", "latency_ns_mean"): 5.34 * MS,
         },
     ),
+    "headings of org-mode": (
+        "* bcache off\n** 4k randread 9.1k IOPS\n* bcache on\n** 4k randread 88k IOPS\n",
+        {("bcache off", "4k randread", "read.iops"): 9100, ("bcache on", "4k randread", "read.iops"): 88e3},
+    ),
+    "options as labels": (
+        "compress=none : 1.1 GB/s write, 2.2 GB/s read\ncompress=zstd : 0.8 GB/s write, 2.4 GB/s read\n",
+        {("compress=zstd", "list", "read.rate_bytes_per_s"): 2.4 * GB},
+    ),
     "what a browser copied": (
         "* Samsung 980 Pro:\n   o 4k random read QD1: 14.2k IOPS\n* WD SN850:\n   o 4k random read QD1: 13.1k IOPS\n",
         {("WD SN850", "4k random read QD1", "read.iops"): 13_100},
@@ -245,6 +253,10 @@ TABLES = {
         "      | QD1   | QD16\n------+-------+------\nbfq   |  9.8k | 71k\nnone  | 10.2k | 112k\n\nRandom read IOPS.\n",
         {("none", "table[QD16]", "iops"): 112e3},
     ),
+    "amounts above rows": (
+        "   jobs=1  jobs=4\nA    101     390\nB    120     455\n(in KIOPS)\n",
+        {("A", "table[jobs=1]", "iops"): 101e3, ("B", "table[jobs=4]", "iops"): 455e3},
+    ),
     "runs in rows": (
         "| Run | Before | After |\n|---|---|---|\n| 1 | 412 MB/s | 455 MB/s |\n| 2 | 409 MB/s | 451 MB/s |\n",
         {("After", "table", "rate_bytes_per_s"): 455 * MB},
@@ -282,6 +294,10 @@ SENTENCES = {
     "three settings": (
         "On XFS I get 412 MB/s, on ext4 398 and on btrfs 301.\n",
         {("ext4", "list", "rate_bytes_per_s"): 398 * MB, ("btrfs", "list", "rate_bytes_per_s"): 301 * MB},
+    ),
+    "thousands in a change": (
+        "The fsync-heavy workload went from 4 210 to 2 980 commits/s.\n",
+        {("before", "fsync-heavy workload", "operations_per_s"): 4210},
     ),
     "numbers of versions": (
         "The upgrade made reads slower: 3.1 GB/s on 22.04, but only 2.4 GB/s on 24.04.\n",

@@ -27,7 +27,7 @@ OF_TEST = re.compile(
 )
 """What only the name of a test has: how it accesses, and how much, or a request."""
 _UNIT = re.compile(
-    rf"\(?\[?\b(?P<unit>[kKMGT]?i?(?:B|bits?)/s(?:ec)?|[kM]?IOPS|[kM]?{THINGS}s?/s(?:ec)?|[mnuµ]s(?:ec)?)\b\)?\]?"
+    rf"\(?\[?\b(?P<unit>[kKMGT]?i?(?:B|bits?)/s(?:ec)?|[kKM]?IOPS|[kM]?{THINGS}s?/s(?:ec)?|[mnuµ]s(?:ec)?)\b\)?\]?"
 )
 _THOUSANDS = re.compile(
     r"\b(?P<unit>IOPS|ops/s|[TQ]PS)\b,? ?[(\[]?(?:in )?"

@@ -64,7 +64,8 @@ _EACH_STATISTIC = re.compile(
     rf"(?P<name>{STATISTIC})[ :=]\s*(?P<figure>~?\d.*?)(?=[ ,]\s*{STATISTIC}[ :=]|$)", re.IGNORECASE
 )
 _OF_WAYS = re.compile(
-    r"\s{0,12}(?:[-*•+] )?(?P<lead>\w[^:=;,|*`]{0,60}?)(?:[:=]| -{1,2}| \u2013| \u2014)\s+(?P<ways>\S.{8,120})$"
+    r"\s{0,12}(?:[-*•+] )?(?P<lead>\w(?:[^:=;,|*`]|(?<=\w)=(?=\w)){0,60}?)"
+    r"(?:[:=]| -{1,2}| \u2013| \u2014)\s+(?P<ways>\S.{8,120})$"
 )
 _BETWEEN_WAYS = re.compile(r"[,;]\s+|\s+/\s+|\s+and\s+|\s+\|\s+")
 _WAY = r"(?:(?:\d{1,4} ?[kKM]i?B? )?(?:seq\w*|rand\w*) |\d{1,4} ?[kKM]i?B? )?(?:reads?|writes?)"
@@ -100,7 +101,7 @@ _FIGURE_ALONE = re.compile(
 """A rate and nothing else; what stands above it says of what."""
 _TEST_ALONE = re.compile(
     r"\s{0,12}(?:[-*•+] |[a-z\d]{1,2}[.)] )?(?P<label>[A-Za-z\d](?:[\w./,=+-]| (?! )|\([^()]*\)){1,40}?)(?P<gap>\s+)"
-    r"(?P<figure>~?\d[\d.,]*+ ?[A-Za-z\u00b5/]{1,8})\s*$"
+    r"(?P<figure>~?\d[\d.,]*+ ?(?:[kM] )?[A-Za-z\u00b5/]{1,8})\s*$"
 )
 _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
 _COUNTS_REQUESTS = re.compile(
@@ -135,8 +136,8 @@ _AMONG = re.compile(r",\s+| and ")
 RUNS = re.compile(r"~?\d[\d.,]*+ ?(?P<unit>[A-Za-z\u00b5/]{1,8})(?:\s+~?\d[\d.,]*+ ?(?P=unit)(?![A-Za-z/]))+")
 _BETWEENRUNS = re.compile(r"(?<=[A-Za-z])\s+(?=~?\d)")
 """`52.8s 52.8s`."""
-BULLET_OF_PAGE = re.compile(r"^(\s+)[o\u25e6\u25aa\u2023\u00b7\u2013](?= +\S)")
-"""Of a list within a list, as browsers copy it."""
+_BULLET_WITHIN = re.compile(r"^(?:(?P<space>\s+)[o\u25e6\u25aa\u2023\u00b7\u2013]|(?P<stars>\*{2,5}))(?= +\S)")
+"""Of a list within a list, as browsers copy it, and of org-mode."""
 _BARE = re.compile(r"\d[\d.]*+(?:[kKM](?![A-Za-z]))?")
 _PERCENTILE = re.compile(r"p\d\d(?:\.\d+)?")
 _STATISTIC_ALONE = re.compile(STATISTIC, re.IGNORECASE)
@@ -197,7 +198,7 @@ def parts_of(text: str) -> list[Entry | None]:
         said = parts_of(text[: behind.start()])
         if all(one and one.setting is None for one in said):
             return [one and one._replace(setting=behind["setting"]) for one in said]
-    text = BULLET_OF_PAGE.sub(r"\1-", in_seconds(text))
+    text = with_bullet(in_seconds(text))
     if (behind := _NAME_BEHIND.match(text)) and OF_TEST.search(behind["name"]):
         said = parts_of(f"{behind['name']}: {behind['figure']}")
         return [one and one._replace(setting=behind["lead"] or one.setting) for one in said]
@@ -236,6 +237,11 @@ def parts_of(text: str) -> list[Entry | None]:
     if not any(entries) and None not in figures:
         return [None if one is None else time_of(label, one) for one in figures]
     return entries if any(entries) else [*(_ways(text) or _pairs(text) or _plain(text))] or entries
+
+
+def with_bullet(text: str) -> str:
+    """The line with `-` in place of another bullet, indented as deep as it stands in its list."""
+    return _BULLET_WITHIN.sub(lambda found: f"{found['space'] or ' ' * len(found['stars'])}-", text)
 
 
 def _statistics(text: str) -> Iterator[Entry | None]:

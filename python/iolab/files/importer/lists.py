@@ -13,7 +13,6 @@ from iolab.files.importer.columns import MEASURED, OF_TEST, is_case, stated_in
 from iolab.files.importer.dotted import settings_in
 from iolab.files.importer.format import Format
 from iolab.files.importer.listed import (
-    BULLET_OF_PAGE,
     OF_NO_NAME,
     RUNS,
     SETTING,
@@ -22,6 +21,7 @@ from iolab.files.importer.listed import (
     alone,
     entries,
     parts_of,
+    with_bullet,
 )
 from iolab.files.importer.quantity_cell import ways_in, without_spaces
 from iolab.files.importer.results import Results
@@ -209,12 +209,12 @@ def _outline(lines: Sequence[Line]) -> tuple[dict[int, _Place], set[int]]:
     for line, next_line in zip(lines, [*lines[1:], Line(0, "")], strict=True):
         if not line.text.strip():
             continue
-        text = BULLET_OF_PAGE.sub(r"\1-", line.text)
+        text = with_bullet(line.text)
         bullet, depth = _BULLET.match(text), _depth(text)
         while above and above[-1][0] >= depth:
             above.pop()
         text = text[depth:]
-        next_depth = _depth(next_line.text)
+        next_depth = _depth(with_bullet(next_line.text))
         if found := entries(line.text):
             paths[line.number] = tuple(name for _, name, _ in above)
             heads |= {number for *_, number in above}

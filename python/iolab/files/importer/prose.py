@@ -29,7 +29,7 @@ _FIGURE = (
     r"(?:~|about |roughly |around |approximately )?"
     rf"(?:{SPACED_NUMBER}|\d[\d.,]{{0,20}}(?<![.,]))"
     r"(?: ?[kKMG](?= ?IOPS\b|\b))? ?"
-    r"(?:[a-zA-Zµ]{0,5}(?:/s(?:ec)?\b)|[a-zA-Zµ]{1,5}\b)?"
+    r"(?:[a-zA-Zµ]{0,12}(?:/s(?:ec)?\b)|[a-zA-Zµ]{1,5}\b)?"
 )
 _CHANGE = re.compile(
     rf"(?P<what>(?:[^.;!?]|\.(?=\d)){{1,160}}?)\s(?:(?P<verb>{_VERB})\b(?P<object>[^.;:\d]{{0,40}}?)\bfrom\s+(?P<before>{_FIGURE})\s+to\s+"

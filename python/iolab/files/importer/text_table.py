@@ -120,7 +120,7 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         results.problem(f"{counted(len(nameless), 'column')} of figures without a name: left out", table.line)
     header, rows = _without_text(header, rows, results, table.line)
     whole_header = header
-    are_settings = header[0].lower() in SETTING or (not header[0] and any(_KNOWN.fullmatch(row[0]) for row in rows))
+    are_settings = header[0].lower() in ("", *SETTING)
     header, rows = by_count(header, rows, OF_NO_NAME, are_settings=are_settings)
     names, named_rows = by_case(*with_amounts(header, rows))
     if is_amount(names[0], (amounts := [row[0] for row in named_rows])) and all(map(str.isdecimal, amounts)):
