@@ -38,6 +38,7 @@ _OF_FIO = re.compile(r"\s*[sc]?lat\s*\([mun]?sec\)\s*: min=")
 """Latencies; which of the rates above they belong to is not known."""
 _MARKS = re.compile(r"[*`]")
 _BULLET = re.compile(r"\s*(?:[-*\u2022+]|(?:\d{1,2}|[a-z])[.)])\s+(?=\S)")
+_GAP = re.compile(r"\s{2}|\t")
 _BARE_LINE = re.compile(
     r"(?P<before>\s*(?:[-*\u2022+] )?)(?P<label>[A-Za-z\d](?:[^\s:=|]| (?! )){0,40}?)(?:\s*[:=]|\s)\s+"
     r"(?:~ ?)?(?P<figures>\d[\d.,]*+[kM]?(?:\s+\d[\d.,]*+[kM]?){0,9})\s*"
@@ -68,17 +69,19 @@ def _with_units_above(lines: Sequence[Line]) -> list[Line]:
     """The lines, with what a line right above names with bare figures says that these are: `IOPS of 4k reads` above
     `ext4: 312` and `xfs: 298`."""
     made: list[Line] = []
-    what = ""
+    what, has_columns = "", False
     for line in lines:
         found = _BARE_LINE.fullmatch(line.text) if what else None
-        if found is not None:
+        each = without_spaces(found["figures"]).split() if found else []
+        # Below names of columns, several figures are no rounds.
+        if found is not None and (len(each) == 1 or not has_columns):
             latency, _, unit = what.rpartition("(")
             label = f"{found['label']} {latency.removesuffix('time ')}".strip()
-            each = without_spaces(found["figures"]).split()
             figures = ", ".join(f"{figure} {unit.rstrip(')')}" for figure in each)
             made.append(Line(line.number, f"{found['before']}{label}: {figures}"))
             continue
         made.append(line)
+        has_columns = has_columns if not line.text.strip() else bool(_GAP.search(line.text.strip()))
         is_above = not MEASURED.search(line.text) and len(line.text) <= TITLE_MAX and not entries(line.text)
         what = (stated_in(line.text) if is_above else "") or (what if not line.text.strip() else "")
     return made
