@@ -328,11 +328,6 @@ def _per_second_in(text: str) -> str:
     return f"({(found['short'] or found['what'][0] + 'ps').upper()})"
 
 
-def states_time(text: str) -> bool:
-    """Whether the text says that figures are times: `times in ms`, `latency [us]`."""
-    return bool(_TIME_STATED.search(text))
-
-
 def in_thousands(text: str) -> str:
     """The text with `(kIOPS)` in place of `IOPS (thousands)` and `kIOPS`."""
     text = _THOUSANDS.sub(lambda found: f"{found['prefix'] or 'k'}{found['unit']}", text)
