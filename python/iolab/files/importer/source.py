@@ -139,6 +139,10 @@ class Source:
     def _has_html(self) -> bool:
         return any(map(BEGINS.search, self._raw_lines))
 
+    @cached_property
+    def _has_wiki(self) -> bool:
+        return any(map(WIKI_BEGINS.match, self._raw_lines))
+
     def has_line(self, pattern: re.Pattern[str]) -> bool:
         """Whether a line of the head matches from its start."""
         return any(pattern.match(line) for line in self.text_lines)
@@ -195,7 +199,7 @@ class Source:
     def _whole_lines(self, lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
         posted = self._posting.lines(lines)
         posted = with_bars(posted) if self._has_html else posted
-        posted = wiki_with_bars(posted) if any(map(WIKI_BEGINS.match, self._raw_lines)) else posted
+        posted = wiki_with_bars(posted) if self._has_wiki else posted
         return posted if self.wrapping is None else joined(posted, self.wrapping)
 
     def joined(self, *, indented: bool) -> list[Source]:
