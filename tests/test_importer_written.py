@@ -352,6 +352,7 @@ def test_a_duration_that_is_not_read_is_counted(tmp_path: Path) -> None:
             "Before the patch:  write 412 M/s\nAfter the patch:   write 530 M/s\n",
             "write MB/s or MiB/s if they are bytes",
         ),
+        ("NIC: 10 Gbit/s\nLink speed: 25 Gbit/s\n", "unrecognised format"),
         # Runs, or thousands.
         ("| fs | IOPS |\n|---|---|\n| ext4 | 212 209 |\n| xfs | 214 211 |\n", "'212 209'"),
         ("setting,lat_us\na,4.671\nb,170\nc,262\n", "'4.671' may be 4.671 or 4671"),

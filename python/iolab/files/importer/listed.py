@@ -126,6 +126,10 @@ OF_SETTING = re.compile(
     re.IGNORECASE,
 )
 """Times that were asked for, and shares that took as long."""
+_OF_LINK = re.compile(r"^(?:(?:up|down)link|link|nic|ethernet|network card)(?: speed)?$", re.IGNORECASE)
+"""What a machine has, and no result."""
+_OF_LINK = re.compile(r"^(?:(?:up|down)link|link|nic|ethernet|network card)(?: speed)?$", re.IGNORECASE)
+"""What a machine has, and no result."""
 _IN_BRACKETS = re.compile(r"(\([^()]*\))")
 _IN_EMPTY = "(). ,/"
 """What brackets still hold when their metric is taken out."""
@@ -419,6 +423,8 @@ def time_of(label: str, one: Quantity) -> Entry | None:
 def named(label: str, one: Quantity, *, is_result: bool = False) -> Entry | None:
     """What a figure behind a label says; None if neither states a metric. `is_result`: operations per second are none
     that were asked for, whatever the label."""
+    if _OF_LINK.search(label):
+        return None
     one = elapsed(label, one)
     metric = one.metric_called(label)
     if metric is None and _COUNTS_OPERATIONS.search(label) and one.metric in (None, "operations_per_s"):
