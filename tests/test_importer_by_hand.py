@@ -440,8 +440,8 @@ def test_the_same_labels_below_lines_that_say_what_was_done(tmp_path: Path) -> N
         "For **read** I saw\n   throughput(psync) = 2400MB/s\n   throughput(libaio) = 2400MB/s\n"
     )
     wanted = {
-        ("posted", "For write I saw psync", "rate_bytes_per_s"): 600 * MB,
-        ("posted", "For read I saw libaio", "rate_bytes_per_s"): 2400 * MB,
+        ("psync", "For write I saw", "write.rate_bytes_per_s"): 600 * MB,
+        ("libaio", "For read I saw", "read.rate_bytes_per_s"): 2400 * MB,
     }
     assert figures(tmp_path, text, wanted) == []
 

@@ -69,8 +69,8 @@ def test_rules_between_the_rows_of_a_table_of_counts(tmp_path: Path) -> None:
     text = "".join(f"{rule}{row}\n" for row in rows) + f"|  patch | +10.0% | 100.0% |\n{rule}"
     run = opened(tmp_path / "a.txt", f"Calls per second of each container:\n\n{text}")
     assert run.settings == ["base", "first-patch"]
-    assert value(run, "base", "table[1]", "value") == 9000
-    assert value(run, "first-patch", "table[2]", "value") == 8000
+    assert value(run, "base", "table[1]", "operations_per_s") == 9000
+    assert value(run, "first-patch", "table[2]", "operations_per_s") == 8000
     assert any("lines of changes" in problem for problem in run.problems)
 
 

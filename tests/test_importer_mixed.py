@@ -177,7 +177,7 @@ SPEEDTEST = " 100 - 500 INSERTs into table......................    0.081s\n    
         (
             "Here fio 4k randwrite drops from 410 kIOPS to 365 kIOPS (-11%), CPU goes up from 31% to\n"
             "44%, and avg completion latency goes from 77.5 us to 87.2 us.",
-            *("after", "completion", "latency_ns_mean", 87.2 * US),
+            *("after", "fio 4k randwrite", "latency_ns_mean", 87.2 * US),
         ),
         (
             "randread 312k IOPS vs 287k before, randwrite 210k vs 190k before",
@@ -213,8 +213,8 @@ SPEEDTEST = " 100 - 500 INSERTs into table......................    0.081s\n    
             "new_orders_per_min",
             9500,
         ),
-        (BLOCKS, "run", "test2: 4k random write", "iops", 800),
-        (BLOCKS, "run", "test1: 4k random read", "latency_ns_p99", 612.5 * US),
+        (BLOCKS, "run", "test2: 4k random write", "write.iops", 800),
+        (BLOCKS, "run", "test1: 4k random read", "read.latency_ns_p99", 612.5 * US),
         (WITH_RATES, "After", "write 4k sync", "iops", 1204),
         (WITH_RATES, "Before", "write 4k sync", "latency_ns_mean", 1.5 * MS),
         (UNIT_LAST, "mirror", "table", "write.rate_bytes_per_s", 340e6),

@@ -438,7 +438,6 @@ def test_units_of_headings(tmp_path: Path, name: str, text: str, metric: str, ex
         ("I measured the bandwidth, in MB/s.\n\nbefore   after\n210      230\n212      233\n", "rate (MB/s)"),
         ("Latency (us) of 4k reads at queue depth 1\n\nnone 55.1\nkyber 57.2\n", "latency (us)"),
         ("Average latency, usec:\n\next4 - 55\nxfs - 60\n", "latency (us)"),
-        ("Every figure below is a latency in ms.\n\n none  4.5\n bfq  7.5\n kyber 3.5\n", "latency (ms)"),
     ],
 )
 def test_a_unit_that_a_sentence_states_is_asked_for_no_more(tmp_path: Path, text: str, column: str) -> None:

@@ -10,7 +10,7 @@ from iolab.files.importer import mmtests_log, pgbench
 from iolab.files.importer.run_import import open_files, open_run
 from support.command_line import CommandLine
 from support.growth import assert_linear
-from test_importer import opened, value
+from test_importer import check_value, opened, value
 from test_importer_limits import parsed
 
 IMPORTED = Path(__file__).parent / "imported"
@@ -239,3 +239,109 @@ def test_sysbench_s_commands_that_differ_are_settings(tmp_path: Path) -> None:
     run = opened(tmp_path / "old.txt", SYSBENCH_04 + SYSBENCH_04.replace("--max-time=60", "--file-num=1") + SYSBENCH_04)
     assert run.trials["setting"].to_list() == ["old", "old file-num=1 no max-time", "old"]
     assert run.trials["round"].to_list() == [0, 0, 1]
+
+
+CLICKHOUSE = (
+    "Queries executed: 50.\n\ndb1:9000, queries 50, QPS: 8.25, RPS: 1000000.5, MiB/s: 120.5, result RPS: 8.25, "
+    "result MiB/s: 0.001.\n\n0.000%\t\t0.101 sec.\t\n50.000%\t\t0.115 sec.\t\n90.000%\t\t0.140 sec.\t\n"
+    "95.000%\t\t0.151 sec.\t\n99.000%\t\t0.190 sec.\t\n99.900%\t\t0.201 sec.\t\n99.990%\t\t0.202 sec.\t\n"
+)
+TPCC_MYSQL = (
+    "MEASURING START.\n\n  10, trx: 900, 95%: 21.5, 99%: 29.1, max_rt: 61.0, 901|58.2, 90|8.1, 90|70.5, 91|90.3\n"
+    "  20, trx: 950, 95%: 20.5, 99%: 28.1, max_rt: 60.0, 951|57.2, 95|8.0, 95|69.5, 96|89.3\n\n<Raw Results>\n"
+    "  [0] sc:10 lt:1840  rt:0  fl:0 avg_rt: 14.5 (5)\n  [1] sc:2 lt:1850  rt:0  fl:0 avg_rt: 8.5 (5)\n"
+    "  [2] sc:180 lt:5  rt:0  fl:0 avg_rt: 2.5 (5)\n  [3] sc:186 lt:0  rt:0  fl:0 avg_rt: 30.5 (80)\n"
+    "  [4] sc:0 lt:185  rt:0  fl:0 avg_rt: 40.5 (20)\n in 20 sec.\n\n<TpmC>\n                 5550.500 TpmC\n"
+)
+S3_BENCHMARK = "".join(
+    f"Loop {loop}: PUT time 30.0 secs, objects = 600, speed = {rate}MB/sec, {rate}.0 operations/sec. Slowdowns = 0\n"
+    f"Loop {loop}: GET time 30.0 secs, objects = 36000, speed = 1.2GB/sec, 1200.5 operations/sec. Slowdowns = 0\n"
+    f"Loop {loop}: DELETE time 5.0 secs, 120.5 deletes/sec. Slowdowns = 0\n"
+    for loop, rate in ((1, 20), (2, 21))
+)
+DLIO = (
+    "[OUTPUT] 2024-01-02T10:00:00.000001 Epoch 1 - Block 1 [Training] Throughput (samples/second): 9.5\n"
+    "[METRIC] Training Accelerator Utilization [AU] (%): 90.5000 (0.4)\n"
+    "[METRIC] Training Throughput (samples/second): 10.5000 (0.1)\n"
+    "[METRIC] Training I/O Throughput (MB/second): 1500.5000 (12.7)\n"
+)
+EXCEL = (
+    '\tOutput is in kBytes/sec\nExcel output is below:\n\n"Writer report"\n        "64"  "128"\n"1024"   1000   2000 \n'
+    '"2048"   1100   2100 \n\n"Re-reader report"\n        "64"  "128"\n"1024"   3000   4000 \n"2048"   3100   4100 \n'
+)
+SQL_ALONE = "".join(
+    f"**sync_binlog={value}**\n\n```\nSQL statistics:\n    queries performed:\n        read:          1400\n"
+    f"    transactions:   100    ({rate} per sec.)\n    queries:        2000   ({20 * rate} per sec.)\n\n"
+    "Latency (ms):\n         avg:         5.25\n         95th percentile:        9.50\n```\n\n"
+    for value, rate in ((0, 200.5), (1, 100.5))
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "setting", "workload", "metric", "expected"),
+    [
+        (CLICKHOUSE, "run", "clickhouse-benchmark", "queries_per_s", 8.25),
+        (CLICKHOUSE, "run", "clickhouse-benchmark", "rate_bytes_per_s", 120.5 * (1 << 20)),
+        (CLICKHOUSE, "run", "clickhouse-benchmark", "latency_ns_p9999", 202e6),
+        (TPCC_MYSQL, "run", "tpcc-mysql", "new_orders_per_min", 5550.5),
+        (TPCC_MYSQL, "run", "tpcc-mysql", "delivery/latency_ns_mean", 30.5e6),
+        (S3_BENCHMARK, "run", "s3-benchmark", "put/rate_bytes_per_s", 20 * (1 << 20)),
+        (S3_BENCHMARK, "run", "s3-benchmark", "get/rate_bytes_per_s", 1.2 * (1 << 30)),
+        (S3_BENCHMARK, "run", "s3-benchmark", "delete/operations_per_s", 120.5),
+        (S3_BENCHMARK, "run", "s3-benchmark", "delete/rate_bytes_per_s", None),
+        (DLIO, "run", "dlio", "samples_per_s", 10.5),
+        (DLIO, "run", "dlio", "read.rate_bytes_per_s", 1500.5 * (1 << 20)),
+        (EXCEL, "run", "iozone[file_kib=2048,record_kib=64]", "write/rate_bytes_per_s", 1100 * 1024),
+        (EXCEL, "run", "iozone[file_kib=1024,record_kib=128]", "reread/rate_bytes_per_s", 4000 * 1024),
+        (
+            "10 requests completed in 2.71 ms, 40 KiB read, 3.69 k iops, 14.4 MiB/s\n"
+            "min/avg/max/mdev = 181.2 us / 270.9 us / 410.8 us / 70.1 us\n",
+            *("run", "ioping", "read/iops", 3690),
+        ),
+        (SQL_ALONE, "sync_binlog=0", "sysbench sql", "transactions_per_s", 200.5),
+        (SQL_ALONE, "sync_binlog=1", "sysbench sql", "latency_ns_p95", 9.5e6),
+    ],
+)
+def test_reports_of_more_tools(
+    tmp_path: Path, text: str, setting: str, workload: str, metric: str, expected: float | None
+) -> None:
+    check_value(tmp_path, text, setting, workload, metric, expected)
+
+
+def test_a_loop_of_s3_benchmark_is_a_round(tmp_path: Path) -> None:
+    run = opened(tmp_path / "run.txt", S3_BENCHMARK)
+    assert value(run, "run", "s3-benchmark", "put/operations_per_s", 1) == 21
+
+
+YCSB_SERIES = (
+    "10 sec: 1200 operations; 120 current ops/sec; [READ AverageLatency(us)=812.1]\n"
+    "20 sec: 2300 operations; 110 current ops/sec; [READ AverageLatency(us)=850.1]\n"
+    "[OVERALL], RunTime(ms), 20000\n[OVERALL], Throughput(ops/sec), 115.0\n[READ], Operations, 2300\n"
+    "[READ], AverageLatency(us), 830.5\n[READ], 0, 812.1\n[READ], 10000, 850.1\n"
+)
+COCKROACH_SERIES = (
+    "_elapsed___errors__ops/sec(inst)___ops/sec(cum)__p50(ms)__p95(ms)__p99(ms)_pMax(ms)\n"
+    "    1.0s        0         3612.4         3612.4      1.8      4.5      8.1     24.1 read\n"
+    "    2.0s        0         3701.0         3656.6      1.8      4.2      7.9     22.0 read\n\n"
+    "_elapsed___errors_____ops(total)___ops/sec(cum)__avg(ms)__p50(ms)__p95(ms)__p99(ms)_pMax(ms)__total\n"
+    "    2.0s        0           7313         3656.6      2.1      1.8      4.3      8.0     24.1  read\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "workload", "metric", "expected"),
+    [
+        (YCSB_SERIES, "ycsb", "operations_per_s", 115),
+        (YCSB_SERIES, "ycsb", "read/latency_ns_mean", 830.5e3),
+        (COCKROACH_SERIES, "cockroach", "read/operations_per_s", 3656.6),
+        (COCKROACH_SERIES, "cockroach", "read/latency_ns_p99", 8e6),
+    ],
+)
+def test_lines_of_a_series_are_no_rounds(
+    tmp_path: Path, text: str, workload: str, metric: str, expected: float
+) -> None:
+    run = opened(tmp_path / "run.txt", text)
+    assert run.metrics["round"].max() == 0
+    assert value(run, "run", workload, metric) == pytest.approx(expected)
+    with pytest.raises(InputError, match="give the lines at its end too"):
+        opened(tmp_path / "cut.txt", "\n".join(line for line in text.splitlines()[:3] if "OVERALL" not in line) + "\n")

@@ -4,7 +4,7 @@ was done, and go on with figures alone. What is measured stands in the names, or
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,14 +17,15 @@ from iolab.files.importer.columns import (
     is_amount,
     is_change,
     stated_in,
-    states_time,
 )
+from iolab.files.importer.csv_layout import ROUND, SETTING
 from iolab.files.importer.durations import seconds
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_lines
-from iolab.files.importer.quantity_cell import NAME_OF_SPREAD, quantities, quantity, several, without_spread
+from iolab.files.importer.quantity_cell import NAME_OF_SPREAD, SPACED, quantities, quantity, several, without_spread
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
+from iolab.files.importer.stated_units import StatedUnits
 from iolab.files.importer.text import ABSENT, QUOTED_MAX
 from iolab.files.importer.text_table import add
 
@@ -43,7 +44,7 @@ _SPREAD = re.compile(r"(?<=[\d%]) \([\d.]++ ?%?\)(?=\s|$)")
 """`1021.3 (12.1)`, where the text says what stands in brackets."""
 _ENTRY = re.compile(r"\s*[-*\u2022] ")
 """Of a list: no line of names."""
-_GOES_ON = re.compile(r"(?:and|or|of|to|with|the)\b")
+_GOES_ON = re.compile(r"(?:and|or|of|to|with|the) \S")
 """A sentence that has two spaces somewhere."""
 _KERNEL = re.compile(r"[2-7]\.\d{1,2}(?:\.\d{1,3})?(?:-\w+)?")
 """A version that is called like a figure, in a line of nothing else."""
@@ -117,9 +118,13 @@ class _Found:
         if not self.rows and not COLUMNS_MIN <= len(cells) == len(self.header):
             self.are_words = len(words) == len(heading) == len(set(heading)) > COLUMNS_MIN
             self.header = heading if self.are_words else self.header
+        if not self.rows and not self.are_words and len(words) == len(heading) and SPACED.search(text):
+            return False  # Thousands with a space, or figures of two columns.
         cells = words if self.are_words else cells
         names = next((place for place, cell in enumerate(cells) if _figures([cell])), 0)
-        if not names and cells and (is_amount(self.header[0], cells[:1]) or self._counts(cells[0])):
+        is_version = self.header[0].lower() in SETTING and bool(cells and _KERNEL.fullmatch(cells[0]))
+        is_version |= self.header[0].lower() in ROUND and bool(cells) and cells[0].isdecimal()
+        if not names and cells and (is_version or is_amount(self.header[0], cells[:1]) or self._counts(cells[0])):
             names = 1
         if not COLUMNS_MIN <= len(cells) == len(self.header) or not names or not _figures(cells[names:]):
             return False
@@ -150,13 +155,23 @@ def _figures(cells: list[str]) -> bool:
         or RATIO.fullmatch(cell)
         or seconds(cell, is_duration=True)
         or quantities(bare := without_spread(cell))
+        or SPACED.fullmatch(cell)
         or several(bare)
         for cell in cells
     )
 
 
-def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
+def _tables(lines: Iterable[Line]) -> Iterator[_Found]:
+    lines = list(lines)
+    units = StatedUnits(lines)
+    for found in _parted(lines):
+        found.context.append(units.below(found.last))
+        yield found
+
+
+def _parted(lines: Iterable[Line]) -> Iterator[_Found]:
     above: list[str] = []
+    last = 0
     found: _Found | None = None
     for line in lines:
         text = line.text.strip()
@@ -175,7 +190,9 @@ def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
         context = above[: -CONTEXT_LINES - 1 : -1]
         found = _Found(line.number, line.text, joined or own, context, joined) if own else None
         if text:
-            above.append(text)
+            goes_on = text[0].islower() and line.number == last + 1 and above and above[-1][-1] not in ".:;!?"
+            above.append(f"{above[-1]} {text}" if goes_on else text)
+            last = line.number
     if found is not None and found.is_whole(""):
         yield found
 
@@ -217,7 +234,7 @@ def _header(line: Line) -> list[str]:
 def _of_results(found: _Found) -> bool:
     cells = [cell for row in found.rows for cell in row[found.names :]]
     have_units = any(MEASURED.search(cell) or seconds(cell, is_duration=True) for cell in cells)
-    is_stated = any(OF_RESULT.search(line) or states_time(line) for line in found.context)
+    is_stated = any(OF_RESULT.search(line) or stated_in(line) for line in found.context)
     are_metrics = any(OF_RESULT.search(row[0].replace("_", " ")) for row in found.rows)
     return bool(have_units or any(map(OF_RESULT.search, found.header)) or is_stated or are_metrics)
 
@@ -249,10 +266,14 @@ def _recognises(source: Source) -> bool:
     return any(map(_of_results, _of_text(source)))
 
 
-def without_metric(source: Source) -> tuple[int, int] | None:
-    """The first and the last line of a table of the text that does not say what its figures are."""
+def without_metric(source: Source) -> tuple[int, int, bool] | None:
+    """The first and the last line of a table of the text that does not say what its figures are, and whether all are
+    changes."""
     found = next((one for one in _of_text(source) if len(one.rows) >= ROWS_MIN and not _of_results(one)), None)
-    return None if found is None else (found.line, found.last)
+    if found is None:
+        return None
+    are_changes = all(RATIO.fullmatch(cell) for row in found.rows for cell in row[found.names :])
+    return found.line, found.last, are_changes
 
 
 FORMAT = Format(

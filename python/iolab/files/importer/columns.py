@@ -10,12 +10,15 @@ from iolab.domain import parameter
 from iolab.files.importer.quantity_cell import LATENCY, THINGS, WAY, quantity, unit_of, without_unit
 
 OF_RESULT = re.compile(
-    r"\b[km]?iops\b|bandwidth|\bbw\b|throughput|\b[kmg]i?b(?:ytes)?/s|\blatency\b|\bc?lat\b|\bp9\d|\b(?:ops|req|tx|obj|files)/s"
+    r"\b[km]?iops\b|bandwidth|\bbw\b|throughput|\b[kmg]i?b(?:ytes|its?)?/s|\blatency\b|\bc?lat\b|\bp9\d|\b[km]?(?:ops|req|tx|obj|files)/s"
     r"|\b[tqr]ps\b|\b(?:transactions|queries|requests|operations) per second\b",
     re.IGNORECASE,
 )
 """A metric of I/O, or its unit."""
-MEASURED = re.compile(rf"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?B/s(?:ec)?|[nuµm]s|(?:[kKMG] ?)?{THINGS}s?/s(?:ec)?)\b")
+MEASURED = re.compile(
+    r"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?(?:B|bits?)/s(?:ec)?|[nuµm]s|[kKMG]/s|(?:[kM] ?)?[tqrTQR][pP][sS]"
+    rf"|(?:[kKMG] ?)?{THINGS}s?/s(?:ec)?)\b"
+)
 """A rate or a latency; seconds stand in many a sentence."""
 OF_TEST = re.compile(
     rf"seq|rand|rnd|{WAY}|\bmixed\b|^total$|\b\d+ ?[km]i?b?(?:qd\d+)?\b"
@@ -24,9 +27,14 @@ OF_TEST = re.compile(
 )
 """What only the name of a test has: how it accesses, and how much, or a request."""
 _UNIT = re.compile(
-    r"\(?\[?\b(?P<unit>[kKMGT]?i?B/s(?:ec)?|[kM]?IOPS|(?:files|ops|obj|reqs?)/s(?:ec)?|[mnuµ]s(?:ec)?)\b\)?\]?"
+    rf"\(?\[?\b(?P<unit>[kKMGT]?i?(?:B|bits?)/s(?:ec)?|[kKM]?IOPS|[kM]?{THINGS}s?/s(?:ec)?|[mnuµ]s(?:ec)?)\b\)?\]?"
 )
-_THOUSANDS = re.compile(r"\bIOPS ?[(\[](?P<prefix>[kM])[)\]]")
+_THOUSANDS = re.compile(
+    r"\b(?P<unit>IOPS|ops/s|[TQ]PS)\b,? ?[(\[]?(?:in )?"
+    r"(?:(?P<prefix>(?<=[(\[])[kM])|thousands?|[x\u00d7] ?1,?000|1,?000s)\b[)\]]?"
+)
+_IN_THOUSANDS = re.compile(r"\bthousands?\b", re.IGNORECASE)
+_IN_MILLIONS = re.compile(r"\bmillions?\b", re.IGNORECASE)
 _CHANGE = re.compile(
     # A share of time is a figure of its own, as a percentile is.
     r"(?!.*\b(?:\d\d(?:\.\d+)?th|cpu|util\w*|busy|iowait|idle|hits?|usr|user|sys\w*)\b)"
@@ -40,6 +48,7 @@ SETTINGS = r"noop|(?:mq-)?deadline|cfq|bfq|kyber|ext[234]|xfs|btrfs|zfs|f2fs|bca
 """Schedulers and file systems."""
 COUNT_DIGITS_MAX = 5
 """Of a column's name that is a count: threads, readers. Chosen."""
+_SIZE = re.compile(r"\d{1,12} ?(?:[kKmMgGtT](?:i?B)?|B)")
 _WAY = re.compile(r"(?:reads?|writes?|r|w)", re.IGNORECASE)
 _TOGETHER = re.compile(r"\s*(?:[/,&+]|\bx\b|\band\b)\s*")
 _OF_UNIT = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
@@ -56,14 +65,24 @@ _TIME_STATED = re.compile(
 )
 """What took seconds states no unit: `ran for 30 seconds`."""
 _PER_SECOND = re.compile(
-    r"\b(?P<short>[tqr]ps)\b|\b(?P<what>transactions|queries|requests) per second\b", re.IGNORECASE
+    r"\b(?P<short>[tqr]ps)\b"
+    rf"|\b(?:(?P<what>transactions|queries|requests)|{THINGS}s)(?: \w+)? (?:per|a) second\b",
+    re.IGNORECASE,
 )
+_WORDS = (
+    (re.compile(r"\bmegabytes?\b", re.IGNORECASE), "MB"),
+    (re.compile(r"\bmebibytes?\b", re.IGNORECASE), "MiB"),
+    (re.compile(r"\bkilobytes?\b", re.IGNORECASE), "kB"),
+    (re.compile(r"\bgigabytes?\b", re.IGNORECASE), "GB"),
+    (re.compile(r"(?<=B)\s?\bper sec(?:ond)?\b"), "/s"),
+)
+"""How units are written in words."""
 _RATE = re.compile(
-    r"\b[km]?iops\b|bandwidth|\bbw\b|throughput|\b[kmg]?i?b(?:ytes)?/s|\b(?:ops|req|tx|obj)/s", re.IGNORECASE
+    r"\b[km]?iops\b|bandwidth|\bbw\b|throughput|\b[kmg]?i?b(?:ytes|its?)?/s|\b[km]?(?:ops|req|tx|obj)/s", re.IGNORECASE
 )
 """Beside it, a time may be how long it ran."""
 _LATENCY_STATED = re.compile(
-    r"(?:\b(p\d\d(?:\.9+)?|max|min|median)\s(?:\w+\s)?)?(?:\b\w+\s)?\b(c?latency|c?lat)\b", re.IGNORECASE
+    r"(?:\b(p\d\d(?:\.9+)?|max|min|median)\s(?:\w+\s)?)?(?:\b\w+\s)?\b(c?latency|latencies|c?lat)\b", re.IGNORECASE
 )
 _WORD_OF_METRIC = re.compile(r"p\d\d(?:\.\d+)?|avg|mean|max|min|\([^()]*\)|\[[^\[\]]*\]", re.IGNORECASE).fullmatch
 _WORD = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|[^\s()\[\]]+")
@@ -129,7 +148,7 @@ def are_counts(names: Sequence[str]) -> bool:
 
 def are_sizes(names: Sequence[str]) -> bool:
     """Whether columns are called by sizes alone: `4k 64k 1M`."""
-    return len(names) > 1 and all(map(parameter.SIZE.fullmatch, names))
+    return len(names) > 1 and all(map(_SIZE.fullmatch, names))
 
 
 def by_count(
@@ -157,7 +176,7 @@ def by_count(
 
 
 def _is_size(entry: str) -> bool:
-    return entry.isdecimal() or bool(parameter.SIZE.fullmatch(entry))
+    return entry.isdecimal() or bool(_SIZE.fullmatch(entry))
 
 
 def by_case(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
@@ -283,28 +302,39 @@ def _says_what(name: str) -> bool:
 def stated_in(text: str) -> str:
     """What a text states that figures are, as a header has it: `(IOPS)`, `p99 latency (us)`, `time (ms)`; empty if it
     states none."""
-    unit = unit_in(text) or _per_second_in(text)
+    unit = _per_second_in(text)
+    scale = "k" if _IN_THOUSANDS.search(text) else "M" if _IN_MILLIONS.search(text) else ""
+    for written, short in _WORDS:
+        text = written.sub(short, text)
+    unit = unit_in(text) or unit
     if not _RATE.search(text) and (found := _TIME_STATED.search(text)) and quantity(f"1 {found['unit']}"):
         unit = f"({found['unit']})"
     one = unit_of(unit) if unit else None
     if one is None or one[1].metric != "ns":
-        return unit
+        is_count = one is not None and one[1].metric in ("iops", "operations_per_s") and one[1].value == 1
+        return f"({scale}{unit[1:] if OF_RESULT.search(unit) else 'ops/s)'}" if is_count else unit
     latency = _LATENCY_STATED.search(text)
     return f"{' '.join(filter(None, latency.groups())) if latency else 'time'} {unit}"
 
 
 def _per_second_in(text: str) -> str:
-    """`(TPS)` of `TPS:` and of `Transactions per second:`; empty without one."""
+    """`(TPS)` of `TPS:` and of `Transactions per second:`, `(ops/s)` of `files created per second`; empty without
+    one."""
     found = _PER_SECOND.search(text)
-    return f"({(found['short'] or found['what'][0] + 'ps').upper()})" if found else ""
+    if found is None:
+        return ""
+    if not (found["short"] or found["what"]):
+        return "(ops/s)"
+    return f"({(found['short'] or found['what'][0] + 'ps').upper()})"
 
 
-def states_time(text: str) -> bool:
-    """Whether the text says that figures are times: `times in ms`, `latency [us]`."""
-    return bool(_TIME_STATED.search(text))
+def in_thousands(text: str) -> str:
+    """The text with `(kIOPS)` in place of `IOPS (thousands)` and `kIOPS`."""
+    text = _THOUSANDS.sub(lambda found: f"{found['prefix'] or 'k'}{found['unit']}", text)
+    return re.sub(r"(?<![\w(\[])[kM]IOPS\b(?![)\]])", r"(\g<0>)", text)
 
 
 def unit_in(text: str) -> str:
     """The unit that a text states of its figures, as a header has it: `(IOPS)`; empty without one."""
-    found = _UNIT.search(_THOUSANDS.sub(r"\1IOPS", text))
+    found = _UNIT.search(in_thousands(text))
     return f"({found['unit']})" if found and quantity(f"1 {found['unit']}") else ""

@@ -10,18 +10,30 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from iolab.domain.metric import ALL
 from iolab.files.importer.columns import CHANGES, OF_TEST, SETTINGS
+from iolab.files.importer.durations import in_seconds
 from iolab.files.importer.listed import OF_NO_NAME, OF_SETTING, Entry, named
-from iolab.files.importer.quantity_cell import Quantity, quantity
+from iolab.files.importer.quantity_cell import SPACED_NUMBER, Quantity, quantity
 
 GAP_WORDS_MAX = 4
 """Between a figure and the condition right behind it: `95 MB/s of writes with ext4`. Chosen, as the words below are."""
 NAME_MAX = 80
 _UNIT = (
-    r"(?:(?:[kKM] ?)?IOPS|[kKMGT]?i?B(?:/s(?:ec)?|ps)|[nuµm]s(?:ec)?|(?:milli|micro)seconds|(?:ops|files|req)/s(?:ec)?"
+    r"(?:(?:[kKM] ?)?IOPS|[kKMGT]?i?(?:B(?:/s(?:ec)?|ps)|bits?/s)|[nuµm]s(?:ec)?|(?:milli|micro)seconds"
+    r"|(?:ops|files|req)/s(?:ec)?"
     r"|(?:k ?)?[tqr]ps)\b"
 )
-_FIGURE = re.compile(rf"(?<![\w.-])~?(?P<number>\d++(?:[.,]\d++)*+) ?(?P<unit>{_UNIT})", re.IGNORECASE)
+_NUMBER = rf"(?P<number>{SPACED_NUMBER}|\d++(?:[.,]\d++)*+)"
+_FIGURE = re.compile(rf"(?<![\w.-])~?{_NUMBER} ?(?P<unit>{_UNIT})", re.IGNORECASE)
+_LONG = re.compile(rf"(?<![\w.-])~?{_NUMBER} ?(?P<unit>s(?:ec(?:ond)?s?)?|min(?:ute)?s?)\b", re.IGNORECASE)
+_TOOK = re.compile(r"\b(?:took|takes?|needed|needs|finish\w*|complet\w*)\b", re.IGNORECASE)
+"""Before a time that something lasted."""
+_BARE_BEFORE = re.compile(
+    rf"(?:\b(?:vs\.?|versus|against|and|but|or)|,)\s+(?:only |just |about )?{_NUMBER}(?P<prefix>[kM]?)\s+$",
+    re.IGNORECASE,
+)
+"""A figure without a unit, right before a condition."""
 _BARE = re.compile(
     r"(?:\s|,|:|it'?s?\b|is\b|i get\b|we get\b|only\b|about\b|just\b|~)*+(?P<number>\d++(?:[.,]\d++)*+)"
     r"(?=\s*(?:[.,;!?)]|$|and\b))",
@@ -30,8 +42,8 @@ _BARE = re.compile(
 """A figure without a unit, right behind a condition."""
 _ENDS = (
     r"(?=\s*(?:[,;:!?()]|\.(?!\d)|$)|\s+(?:it|it's|that's|is|was|are|were|we|i|you|they|this|that|the|dd|fio|gives?|gets?|got|yields?"
-    r"|reach\w*|does|did|do|has|have|had|and|or|vs|versus|but|while|whereas|compared|than|to|at|against|from|only|about"
-    r"|around|roughly)\b|\s+~?\d[\d.,]* ?" + _UNIT + ")"
+    r"|reach\w*|does|did|do|has|have|had|and|or|with|without|using|under|on|in|for|vs|versus|but|while|whereas|compared|than|to|at|against|from|only|about"
+    r"|around|roughly)\b|\s+~?\d[\d.,]* ?" + _UNIT + r"|\s+~?\d{2,}+(?=\s*(?:[,;!?)]|\.(?!\d)|$|and\b)))"
 )
 _NAME = r"[\w+/=-]+(?:\.[\w+/=-]+)*"
 _CONDITION = re.compile(
@@ -46,13 +58,15 @@ _OF_WAY = re.compile(
     re.I,
 )
 """What was measured, and no condition."""
-_SENTENCE = re.compile(r"(?<=[^\d\s][.!?])\s+(?=[^a-z\s])|(?<=\d[.!?])\s+(?=[A-Z])")
+_SENTENCE = re.compile(
+    r"(?<=[^\d\s][.!?])(?<!\bvs\.)(?<!\bca\.)(?<!\bavg\.)(?<!\bapprox\.)\s+(?=[^a-z\s])|(?<=\d[.!?])\s+(?=[A-Z])"
+)
 _APART = re.compile(r"[,;:]|[.!?](?=\s|$)|\b(?:and|but|while|whereas|vs|versus|or)\b", re.IGNORECASE)
 _LABEL = re.compile(r"\s*(?P<name>[^\s:.][^:.]{0,30}):\s*")
 """What stands alone before a sentence's figures."""
 _FILLER = re.compile(
     r"\b(?:the|an?|is|are|was|were|be|i|we|it's|its|it|get|got|see|saw|with|in|on|of|for|by|my|our|about|around|test(?:ed|s)?|me|this"
-    r"|that|results?|throughput|bandwidth|speed|performance|gives?|measured|shows?|and|so|now|then|here|have|has)\b",
+    r"|that|results?|reach\w*|does|do|only|but|throughput|bandwidth|speed|performance|gives?|measured|shows?|and|so|now|then|here|have|has)\b",
     re.IGNORECASE,
 )
 
@@ -91,7 +105,7 @@ class _Token(NamedTuple):
 
 def stated_in(paragraph: str) -> list[Stated]:
     """What the sentences of a paragraph say, where a measurement has figures under two conditions or more."""
-    if _FIGURE.search(paragraph) is None:
+    if not _FIGURE.search(paragraph) and not _TOOK.search(paragraph):
         return []
     found = [one for sentence in _SENTENCE.split(paragraph) for one in _of_sentence(sentence)]
     by_measurement: dict[tuple[str, str, str], list[Stated]] = {}
@@ -108,6 +122,7 @@ def stated_in(paragraph: str) -> list[Stated]:
 def _of_sentence(text: str) -> Iterator[Stated]:
     if EXPECTED.search(text):
         return
+    text = in_seconds(text)
     tokens = _tokens(text)
     for kind in _KINDS:
         of_kind = [one for one in tokens if one.figure is not None or one.how in kind]
@@ -117,10 +132,16 @@ def _of_sentence(text: str) -> Iterator[Stated]:
         return
     settings = _settings([of for of, _ in pairs])
     head = text[: min(min(of.start, of_kind[place].start) for of, place in pairs)]
-    for setting, (_, place) in zip(settings, pairs, strict=True):
-        entry = _entry(head, _before(text, of_kind, place), _tail(text, of_kind, place), of_kind[place].figure)
+    entries = [
+        _entry(head, _before(text, of_kind, place), _tail(text, of_kind, place), of_kind[place].figure)
+        for _, place in pairs
+    ]
+    # What stands behind one figure alone is said of all.
+    known = {(one.name, one.op) for one in entries if one is not None and one.name != OF_NO_NAME}
+    name, op = known.pop() if len(known) == 1 else (None, ALL)
+    for setting, entry in zip(settings, entries, strict=True):
         if entry is not None:
-            yield Stated(setting, entry)
+            yield Stated(setting, entry if name is None else entry._replace(name=name, op=op))
 
 
 def _pairs(text: str, tokens: list[_Token]) -> list[tuple[_Token, int]]:
@@ -143,6 +164,9 @@ def _entry(head: str, before: str, tail: str, figure: Quantity | None) -> Entry 
     if figure is None:
         return None
     around = f"{before} {tail}"
+    if figure.metric == "ns" and (took := _TOOK.search(head)):
+        plain = " ".join(_FILLER.sub(" ", head[: took.start()]).split()).strip(" :,-")
+        return Entry(plain[-NAME_MAX:] or OF_NO_NAME, ALL, "elapsed_s", figure.value / 1e9)
     says = OF_TEST.search(tail) or OF_TEST.search(before)
     for label in (f"{head} {around}",) if not says and OF_TEST.search(head) else (around, f"{head} {around}"):
         is_result = figure.metric == "operations_per_s" and not OF_SETTING.search(label)
@@ -188,7 +212,7 @@ def _settings(conditions: Iterable[_Token]) -> list[str]:
 def _tokens(text: str) -> list[_Token]:
     figures = [
         _Token(found.start(), found.end(), None, figure=one)
-        for found in _FIGURE.finditer(text)
+        for found in (*_FIGURE.finditer(text), *(_LONG.finditer(text) if _TOOK.search(text) else ()))
         if (one := quantity(f"{found['number']} {found['unit']}")) is not None
     ]
     tokens = list(figures)
@@ -211,6 +235,12 @@ def _with_bare(text: str, tokens: list[_Token]) -> list[_Token]:
         made.append(one)
         follows = tokens[place + 1] if place + 1 < len(tokens) else None
         if one.condition is None or not any(other.figure for other in made) or len(set(units)) != 1:
+            continue
+        start = tokens[place - 1].end if place else 0
+        if before := _BARE_BEFORE.search(text, start, one.start):
+            unit = re.sub(r"^[kM] ?", "", units[0]) if before["prefix"] else units[0]
+            figure = quantity(f"{before['number']} {before['prefix']}{unit}")
+            made.insert(-1, _Token(before.start("number"), before.end("prefix"), None, figure=figure))
             continue
         bare = _BARE.match(text, one.end)
         if bare and (follows is None or bare.end() <= follows.start):

@@ -40,6 +40,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}:\d\d"
 _COMMA = re.compile(r"[-+]?\d++,\d++(?:[eE][-+]?\d++)?").fullmatch
 _POINT = re.compile(r"[-+]?\d++\.\d++(?:[eE][-+]?\d++)?").fullmatch
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}").fullmatch
+_POINTED = re.compile(r"[1-9]\d{0,2}\.\d{3}").fullmatch
 _SPACES = str.maketrans(dict.fromkeys("\u00a0\u202f\u2009", " ") | {"\u2019": "'"})
 """Characters that separate thousands beside the space and the apostrophe."""
 
@@ -164,6 +165,16 @@ def notation(source: Source, columns: Mapping[str, Sequence[str]]) -> Notation:
     points = list(filter(_POINT, every))
     if commas and points and not all(map(_THOUSANDS, commas)) and all(map(_GROUPED[GERMAN].fullmatch, points)):
         return GERMAN
+    for name, column in entries.items():
+        present = _present(column)
+        whole = [entry for entry in present if entry.isdecimal()]
+        if not commas and all(map(_POINTED, points)) and 0 < len(whole) < len(present) and _may_be_thousands(present):
+            first = next(filter(_POINTED, present))
+            raise InputError(
+                f"'{first}' may be {first} or {first.replace('.', '')}, as whole numbers stand beside it",
+                where=f"{source.name}, column {name[:QUOTED_MAX]}",
+                remedy="write all of them with as many decimals, or without points between thousands",
+            )
     if not commas or points:
         return PLAIN
     if all(map(_THOUSANDS, commas)):
@@ -174,6 +185,11 @@ def notation(source: Source, columns: Mapping[str, Sequence[str]]) -> Notation:
             remedy="write numbers without commas between thousands, or with a decimal point",
         )
     return Notation(",")
+
+
+def _may_be_thousands(entries: Sequence[str]) -> bool:
+    """Whether what has a point is not below 1,000 if the point parts thousands, and what has none is."""
+    return all(_POINTED(entry) or re.fullmatch(r"[1-9]\d{0,2}", entry) for entry in entries)
 
 
 def _present(entries: Sequence[str]) -> list[str]:

@@ -32,6 +32,16 @@ def tables(source: Source) -> Iterator[list[Line]]:
         place += max(len(found), 1)
 
 
+def ends_in_text(source: Source) -> bool:
+    """Whether the first table has a blank line below it, and then text that is no row of it."""
+    rows = next(tables(source), None)
+    below = source.text_lines[rows[-1].number :] if rows else []
+    if rows is None or not any(map(str.strip, below)) or below[0].strip():
+        return False
+    separator = max(SEPARATORS, key=rows[0].text.count)
+    return not any(line.count(separator) == rows[0].text.count(separator) for line in below)
+
+
 def _table(lines: Sequence[Line], place: int, separator: str) -> list[Line]:
     """The lines of the table that begins there, if one does."""
     names = _entries(lines[place].text, separator)

@@ -21,7 +21,7 @@ from iolab.files.importer.unread_figures import has_unit
 
 SETTING = (
     *("setting", "kernel", "variant", "config", "configuration", "scheduler", "identifier", "version", "label"),
-    "command",
+    *("command", "algorithm", "codec", "compressor", "filesystem", "file system", "fs"),
 )
 WORKLOAD = ("workload", "benchmark", "test", "job", "case", "stage", "item", "operation", "function", "query")
 ROUND = (
@@ -93,7 +93,7 @@ def layout_of(source: Source) -> Layout:
     """InputError if the file is no table of comma-separated values with a header and numbers."""
     begin, separator, (header, *body) = head_rows(source)
     names = [name.strip() for name in header]
-    if all(_LABELLED.match(row[0]) for row in (header, *body) if row):
+    if all(_LABELLED.match(row[0]) for row in body if len(row) > 1) and any(len(row) > 1 for row in body):
         raise InputError(
             "its lines are labels with figures", where=source.name, remedy="expected a table with a header"
         )

@@ -1,5 +1,6 @@
 """Load generators of databases: db_bench, HammerDB, BenchmarkSQL, cockroach workload, bbolt's bench, etcdctl's check,
-YCSB, mongo-perf, memtier_benchmark, redis-benchmark, cassandra-stress, Kafka's producer test."""
+YCSB, mongo-perf, memtier_benchmark, redis-benchmark, cassandra-stress, Kafka's producer test, clickhouse-benchmark,
+tpcc-mysql."""
 
 from __future__ import annotations
 
@@ -146,6 +147,52 @@ COCKROACH = figures_format(
             orders=of("new_orders_per_min", phase="tpcc"),
             **latencies(MS, *_COCKROACH_TPCC, phase="tpcc"),
         ),
+    ],
+)
+
+CLICKHOUSE = figures_format(
+    "clickhouse-benchmark",
+    "clickhouse-benchmark's report: queries, rows and bytes per second, quantiles of the queries' times",
+    recognised_by=r"\S.{0,80}?\bQPS: [\d.]++, RPS: ",
+    words=("clickhouse-benchmark", "Queries executed", "QPS:", "RPS:", "result MiB/s"),
+    titled=True,
+    repeats=rf"\d++\.\d{{3}}%\s++{NUMBER} sec",
+    rules=[
+        rule(
+            rf"\S.{{0,80}}?\bQPS: {amount('queries')}, RPS: {amount('rows')}, MiB/s: {amount('rate')}",
+            begins=True,
+            queries=of("queries_per_s"),
+            rows=of("rows_per_s"),
+            rate=of("rate_bytes_per_s", MIB),
+        ),
+        *(
+            rule(rf"{share}%\s++{amount('at')} sec", at=of(f"latency_ns_{name}", 1e9))
+            for share, name in (
+                *(("0[.]000", "min"), ("50[.]000", "p50"), ("90[.]000", "p90"), ("95[.]000", "p95")),
+                *(("99[.]000", "p99"), ("99[.]900", "p999"), ("99[.]990", "p9999")),
+            )
+        ),
+    ],
+)
+
+_TPCC_MYSQL = ("new_order", "payment", "order_status", "delivery", "stock_level")
+TPCC_MYSQL = figures_format(
+    "tpcc-mysql",
+    "tpcc-mysql's results: new orders per minute, the mean time of each transaction",
+    recognised_by=r"<TpmC>|\[0\] sc:\d++ +lt:\d",
+    words=("MEASURING START", "<Raw Results>", "<Constraint Check>", "TpmC", "max_rt"),
+    titled=True,
+    repeats=r"\d++, (?:trx: )?\d",
+    rules=[
+        rule(r"MEASURING START", begins=True),
+        *(
+            rule(
+                rf"\[{place}\] sc:\d++ ++lt:\d++ ++rt:\d++ ++fl:\d++ ++avg_rt: {amount('mean')}",
+                mean=of("latency_ns_mean", MS, phase=phase),
+            )
+            for place, phase in enumerate(_TPCC_MYSQL)
+        ),
+        rule(rf"{amount('orders')} TpmC", orders=of("new_orders_per_min")),
     ],
 )
 
@@ -344,5 +391,5 @@ KAFKA = figures_format(
 
 FORMATS = (
     *(DB_BENCH, HAMMERDB, BENCHMARKSQL, MEMTIER, YCSB, MONGO_PERF, ETCDCTL, BBOLT, COCKROACH),
-    *(REDIS, CASSANDRA_STRESS, KAFKA),
+    *(REDIS, CASSANDRA_STRESS, KAFKA, CLICKHOUSE, TPCC_MYSQL),
 )

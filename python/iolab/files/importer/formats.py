@@ -18,12 +18,14 @@ from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
 from iolab.files.importer.crystaldiskmark import FORMAT as CRYSTALDISKMARK
 from iolab.files.importer.csv_file import FORMAT as CSV_FILE
 from iolab.files.importer.csv_in_text import FORMAT as CSV_IN_TEXT
+from iolab.files.importer.csv_in_text import ends_in_text
 from iolab.files.importer.csv_in_text import tables as tables_of_csv
 from iolab.files.importer.csv_metrics import FORMAT as CSV_METRICS
 from iolab.files.importer.csv_rounds import FORMAT as CSV_ROUNDS
 from iolab.files.importer.database_tools import FORMATS as DATABASE_TOOLS
 from iolab.files.importer.diskspd import FORMAT as DISKSPD
 from iolab.files.importer.dstat import FORMAT as DSTAT
+from iolab.files.importer.durations import in_seconds
 from iolab.files.importer.elbencho_csv import FORMAT as ELBENCHO_CSV
 from iolab.files.importer.fio_hist_log import FORMAT as FIO_HIST_LOG
 from iolab.files.importer.fio_json import FORMAT as FIO_JSON
@@ -41,8 +43,8 @@ from iolab.files.importer.iostest import FORMAT as IOSTEST
 from iolab.files.importer.iozone import FORMAT as IOZONE
 from iolab.files.importer.kbench import FORMAT as KBENCH
 from iolab.files.importer.kernels import FORMAT as KERNELS
-from iolab.files.importer.listed import FORMAT as LISTED
 from iolab.files.importer.listed import is_labelled
+from iolab.files.importer.lists import FORMAT as LISTED
 from iolab.files.importer.lkp import FORMAT as LKP
 from iolab.files.importer.lmbench import FORMATS as LMBENCH
 from iolab.files.importer.load_tools import FORMATS as LOAD_TOOLS
@@ -76,6 +78,7 @@ from iolab.files.importer.tiobench import FORMAT as TIOBENCH
 from iolab.files.importer.unread import (
     IF_ROUNDS,
     INPUTS,
+    OPTION,
     PARTS,
     UNREAD,
     UnreadFormat,
@@ -179,6 +182,8 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     whole = next((one for one in FORMATS.values() if not one.among_text and one.recognises(source)), None)
     if whole is not None and whole is not CSV_FILE:
         return [whole]
+    if whole is not None and ends_in_text(source) and CSV_IN_TEXT.recognises(source):
+        return [CSV_IN_TEXT]
     # What is regular as a CSV file is one, unless it begins as a table whose columns and units are known.
     searched = replace(source, head_bytes=BEGINNING_BYTES) if whole else source
     tables = [one for one in FORMATS.values() if one.among_text and one.recognises(searched)]
@@ -197,7 +202,8 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if tables and not (tables[0] in (PROSE, ALIGNED) and CSV_FILE.resembles(source)):
         return tables
     _refuse(PARTS, source)
-    if not any((has_unit(line) or unit_in(line)) and not command_of(line) for line in source.text_lines):
+    given = (line for line in source.text_lines if not command_of(line) and not OPTION.fullmatch(line))
+    if not any(has_unit(line) or unit_in(line) for line in given):
         _refuse(INPUTS, source)
     if shape := shape_of(source.text_lines):
         raise InputError(f"unrecognised format: {shape.what}", where=source.name, remedy=shape.remedy)
@@ -221,8 +227,15 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
 
 def _refuse_nameless(source: Source) -> None:
     if found := without_metric(source):
+        first, last, are_changes = found
+        if are_changes:
+            raise InputError(
+                f"unrecognised format: the table in lines {first} to {last} has changes in percent alone",
+                where=source.name,
+                remedy="give the figures that they were computed of",
+            )
         raise InputError(
-            f"unrecognised format: nothing states what the figures of the table in lines {found[0]} to {found[1]} are",
+            f"unrecognised format: nothing states what the figures of the table in lines {first} to {last} are",
             where=source.name,
             remedy="write it right above the table, such as 'IOPS:', 'TPS:', 'latency in ms:' or 'time in s:'",
         )
@@ -249,7 +262,13 @@ def state_unread(source: Source, formats: Sequence[Format], results: Results) ->
             return
         # What is surely none of the tool's lines.
         lines = [line for line in lines if is_labelled(line.text)]
-    found = [line for line in lines if MEASURED.search(line.text) and not command_of(line.text)]
+    is_written = all(one in (MARKDOWN, *OF_TEXT) for one in formats)
+    found = [
+        line
+        for line in lines
+        if (MEASURED.search(line.text) or (is_written and in_seconds(line.text) != line.text))
+        and not command_of(line.text)
+    ]
     if found:
         of = counted(len(found), "line with figures is", "lines with figures are")
         such = ", such as" if len(found) > 1 else ":"

@@ -1,4 +1,4 @@
-"""Tables of HTML, as the source of a page has them, as tables with bars between their columns."""
+"""Tables of HTML and of MediaWiki, as the source of a page has them, as tables with bars between their columns."""
 
 from __future__ import annotations
 
@@ -17,6 +17,35 @@ _SPAN = re.compile(r"colspan\s*=\s*[\"']?(?P<columns>\d{1,2})", re.IGNORECASE)
 _ENDS = re.compile(r"</?t(?:r|able)\b", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 _TAGS_ALONE = re.compile(r"\s*+(?:</?t(?:able|head|body|foot)\b[^<>]*>\s*+)++$", re.IGNORECASE)
+
+
+WIKI_BEGINS = re.compile(r"\s*+\{\|")
+_WIKI_STYLE = re.compile(r"^[^|\[\]=]{0,40}=[^|]{0,120}\|")
+_WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
+
+
+def wiki_with_bars(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
+    """The lines, with `| a | b |` in place of each row between `{|` and `|}`, and a rule below the first."""
+    cells: list[str] = []
+    begun, is_within, is_first = 0, False, True
+    for number, line in lines:
+        short = line.strip()
+        if WIKI_BEGINS.match(line):
+            is_within, is_first = True, True
+        elif is_within and short.startswith(("|-", "|}")):
+            if cells:
+                yield begun, f"| {' | '.join(cells)} |"
+            if cells and is_first:
+                yield begun, "|---" * len(cells) + "|"
+            is_first, is_within, cells = is_first and not cells, short[1] == "-", []
+        elif is_within and short.startswith("|+"):
+            yield number, short[2:].strip()
+        elif is_within and short[:1] in ("!", "|"):
+            parts = re.split(r"!!|\|\|" if short[0] == "!" else r"\|\|", _WIKI_LINK.sub(r"\1", short[1:]))
+            begun = begun if cells else number
+            cells += [_WIKI_STYLE.sub("", part).replace("|", "/").strip(" '") for part in parts]
+        else:
+            yield number, line
 
 
 def with_bars(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:

@@ -1,7 +1,8 @@
 """iozone's output: the matrix of the default and automatic modes, the throughput mode (-t), CPU utilisation (-+u).
 
 `KB`, `kB` and `Kbytes` are 1024 bytes (iozone.c divides by 1024); with -O the numbers are operations per second, with
--N microseconds per operation. The Excel report of -R repeats the numbers and is not read.
+-N microseconds per operation. The Excel report of -R repeats the numbers of the matrix, and is read where that is left
+out.
 """
 
 from __future__ import annotations
@@ -52,6 +53,24 @@ _CPU_TESTS = {"write": "write", "re-write": "rewrite", "read": "read", "re-read"
 _PLACE_TOLERANCE = 3
 
 _MATRIX = re.compile(r"\s*+kB\s++reclen\s++write\s++rewrite\b", re.IGNORECASE)
+_REPORT = re.compile(r"\s*+\"(?P<test>[\w -]{4,30}) report\"\s*+$")
+_QUOTED = re.compile(r"\"(\d{1,15})\"")
+_REPORTS = {
+    "writer": "write",
+    "re-writer": "rewrite",
+    "reader": "read",
+    "re-reader": "reread",
+    "random read": "random_read",
+    "random write": "random_write",
+    "backward read": "backward_read",
+    "record rewrite": "record_rewrite",
+    "stride read": "stride_read",
+    "fwrite": "fwrite",
+    "re-fwrite": "frewrite",
+    "fread": "fread",
+    "re-fread": "freread",
+}
+"""What the Excel report calls a test -> the phase."""
 _SEEN = re.compile(
     r"\s*+(?:\S+:\s*+)?(?P<who>Children see|Parent sees) throughput for\s++(?P<threads>\d{1,15}+)\s++"
     r"(?P<test>\w[\w -]*+)\s*+=\s*+(?P<rate>[\d.]++)\s*+(?P<unit>\S++)",
@@ -89,12 +108,21 @@ class _Reader(TableReader):
         self.edges: list[int] = []
         self.metric, self.scale = "rate_bytes_per_s", float(KIB)
         self.threads = ""
+        self.has_matrix = source.has_line(_MATRIX)
+        self.report = ""
+        """The phase of the Excel report that is being read."""
 
     @property
     def setting(self) -> str:
         return self.captions.section or self.source.stem_without_round
 
     def header(self, line: Line) -> bool:
+        if found := _REPORT.match(line.text):
+            self.report = "" if self.has_matrix else _REPORTS.get(found["test"].lower(), found["test"].lower())
+            self.columns = []
+            if self.report:
+                self.table = self.results.table(line.number)
+            return bool(self.report)
         if not _MATRIX.match(line.text):
             return False
         names = [found.end() for found in re.finditer(r"\S+", line.text)]
@@ -103,6 +131,8 @@ class _Reader(TableReader):
         return True
 
     def row(self, line: Line, table: Table) -> bool:
+        if self.report:
+            return self._row_of_report(line, table)
         if len(line.words) < 3 or not all(is_number(word) for word in line.words[:3]):
             return False
         file_kib, record_kib = (whole_number(word) for word in line.words[:2])
@@ -117,6 +147,23 @@ class _Reader(TableReader):
         for place, value in cells.items():
             table.row(self.setting, workload, COLUMNS[place]).add(
                 self.metric, value * self.scale or None, absent="below the precision that iozone prints"
+            )
+        return True
+
+    def _row_of_report(self, line: Line, table: Table) -> bool:
+        """A row of rates below sizes of records, behind the size of its file; all sizes are in quotes, in KiB."""
+        sizes = [int(size) for size in _QUOTED.findall(line.text)]
+        if not self.columns and len(sizes) == len(line.words):
+            self.columns = [str(size) for size in sizes]
+            return bool(sizes)
+        if len(sizes) != 1 or not 1 < len(line.words) <= len(self.columns) + 1:
+            return False
+        for record, word in zip(self.columns, line.words[1:], strict=False):
+            workload = f"iozone[file_kib={sizes[0]},record_kib={record}]"
+            self._add_workload(workload, sizes[0] * KIB, int(record) * KIB)
+            value = number(word)
+            table.row(self.setting, workload, self.report).add(
+                self.metric, value * self.scale or None if value is not None else None, absent="not in the report"
             )
         return True
 
@@ -229,12 +276,12 @@ def _number(text: str, scale: float) -> float | None:
 
 
 def _recognises(source: Source) -> bool:
-    return any(source.has_line(pattern) for pattern in (_MATRIX, _SEEN, _CPU))
+    return any(source.has_line(pattern) for pattern in (_MATRIX, _SEEN, _CPU, _REPORT))
 
 
 FORMAT = Format(
     name="iozone",
-    help="iozone: the matrix, the throughput mode, CPU utilisation",
+    help="iozone: the matrix, the throughput mode, CPU utilisation, the Excel report of -R alone",
     recognises=_recognises,
     titled=True,
     parse=parser(_Reader),

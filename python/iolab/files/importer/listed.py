@@ -5,20 +5,16 @@ several, behind a name of their own: `Before: IOPS=3227, BW=12.6MB/s`."""
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 from typing import NamedTuple
 
-from iolab.base.plain_text import counted
 from iolab.domain import parameter
 from iolab.files.importer.columns import CHANGES, OF_RESULT, OF_TEST, SETTINGS
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import SETTING as SETTINGS_OF_CSV
-from iolab.files.importer.dotted import dotted, settings_in
+from iolab.files.importer.dotted import dotted
 from iolab.files.importer.durations import in_seconds
-from iolab.files.importer.format import Format
 from iolab.files.importer.quantity_cell import (
     LATENCY,
     REQUESTS_PER_S,
@@ -29,18 +25,11 @@ from iolab.files.importer.quantity_cell import (
     quantity,
     ways_in,
     with_unit,
+    without_spread,
     without_unit,
 )
-from iolab.files.importer.results import Results
-from iolab.files.importer.source import Line, Source
-from iolab.files.importer.titles import NUMBERED_ROUND, without_markup
-from iolab.files.importer.unread import RANGE
+from iolab.files.importer.titles import without_markup
 
-LINES_MIN, METRICS_MIN = 2, 3
-"""Lines, or the metrics of a single one, that make a list. Chosen."""
-LINE_QUOTED_MAX = 60
-ALIKE, ALIKE_MIN = 1.05, 3
-"""Figures behind a label that differ by no more, and are so many, are runs. Chosen: conditions differ by more."""
 OF_NO_NAME = "list"
 _LINE = re.compile(
     r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d]"
@@ -64,7 +53,7 @@ _PAIR = re.compile(
     r"(?P<figure>~?\d[^:=;|*_`]{0,30}?)[*_`]{0,2}\.?\s*$"
 )
 """`IOPS=3227`; without a sign, `IOPS 3227`, where the label is that of a metric or of an amount alone."""
-_WITH_STATISTICS = re.compile(
+WITH_STATISTICS = re.compile(
     r"\s{0,12}(?:[-*\u2022+] )?(?P<what>[A-Za-z][\w ()/]{0,60}?)[:=]?"
     rf"(?P<statistics>(?:[ ,]\s*{STATISTIC}[ :=]\s*~?\d[\d.,]*+[kM]?"
     rf"(?: ?(?!{STATISTIC}\b)[A-Za-z\u00b5/]{{1,5}})?){{2,9}})\s*$",
@@ -75,12 +64,14 @@ _EACH_STATISTIC = re.compile(
     rf"(?P<name>{STATISTIC})[ :=]\s*(?P<figure>~?\d.*?)(?=[ ,]\s*{STATISTIC}[ :=]|$)", re.IGNORECASE
 )
 _OF_WAYS = re.compile(
-    r"\s{0,12}(?:[-*•+] )?(?P<lead>\w[^:=;,|*`]{0,60}?)(?:[:=]| -{1,2}| \u2013| \u2014)\s+(?P<ways>\S.{8,120})$"
+    r"\s{0,12}(?:[-*•+] )?(?P<lead>\w(?:[^:=;,|*`]|(?<=\w)=(?=\w)){0,60}?)"
+    r"(?:[:=]| -{1,2}| \u2013| \u2014)\s+(?P<ways>\S.{8,120})$"
 )
 _BETWEEN_WAYS = re.compile(r"[,;]\s+|\s+/\s+|\s+and\s+|\s+\|\s+")
 _WAY = r"(?:(?:\d{1,4} ?[kKM]i?B? )?(?:seq\w*|rand\w*) |\d{1,4} ?[kKM]i?B? )?(?:reads?|writes?)"
 _A_WAY = re.compile(
-    rf"(?P<before>{_WAY})?:? ?(?P<figure>~?\d[\d.,]{{0,20}} ?(?:[kM] ?)?[A-Za-z/]{{2,8}})(?: (?P<behind>{_WAY}))?",
+    rf"(?P<before>{_WAY})?:? ?(?P<figure>~?\d[\d.,]{{0,20}} ?(?:[kM] ?)?[A-Za-z/]{{2,8}})"
+    rf"(?: \(?(?P<behind>{_WAY}|[rw]\b)\)?)?",
     re.IGNORECASE,
 )
 _NAME_BEHIND = re.compile(
@@ -108,8 +99,10 @@ _FIGURE_ALONE = re.compile(
     r"[.,;]?\s*$"
 )
 """A rate and nothing else; what stands above it says of what."""
-_OF_FIO = re.compile(r"\s*[sc]?lat\s*\([mun]?sec\)\s*: min=")
-"""Latencies; which of the rates above they belong to is not known."""
+_TEST_ALONE = re.compile(
+    r"\s{0,12}(?:[-*•+] |[a-z\d]{1,2}[.)] )?(?P<label>[A-Za-z\d](?:[\w./,=+-]| (?! )|\([^()]*\)){1,40}?)(?P<gap>\s+)"
+    r"(?P<figure>~?\d[\d.,]*+ ?(?:[kM] )?[A-Za-z\u00b5/]{1,8})\s*$"
+)
 _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
 _COUNTS_REQUESTS = re.compile(
     rf"(?:\b|(?<=[\dkM]))(?:(?:{'|'.join(REQUESTS_PER_S)})\b|{THINGS}s?/s(?:ec)?\b)", re.IGNORECASE
@@ -118,7 +111,8 @@ _OF_RATE = r"iops|rps|qps|tps|i/os? per second|bandwidth|bw|throughput|rate|spee
 _RATE_WORDS = re.compile(rf"\b(?:{_OF_RATE})\b|\b[kmg]?i?b/s(?:ec)?\b", re.IGNORECASE)
 """The least and the greatest rate are no rounds of the mean."""
 _METRIC_WORDS = re.compile(
-    rf"\b(?:{_OF_RATE}|latency|lat|clat|max(?:imum)?|min(?:imum)?|median|p\d\d(?:\.\d+)?"
+    rf"\b(?:{_OF_RATE}|(?:(?:completion|response|request) )?latency|lat|clat|max(?:imum)?|min(?:imum)?|median"
+    r"|p\d\d(?:\.\d+)?"
     r"|sd|stdev|std_?dev|(?:standard )?deviation|(?:average|avg|mean|min|max|\d\d(?:\.\d+)?thpercentile)latency"
     r"|\d\d(?:\.\d+)?(?:th)? percentile|[munµ]s)\b",
     re.IGNORECASE,
@@ -132,6 +126,10 @@ OF_SETTING = re.compile(
     re.IGNORECASE,
 )
 """Times that were asked for, and shares that took as long."""
+_OF_LINK = re.compile(r"^(?:(?:up|down)link|link|nic|ethernet|network card)(?: speed)?$", re.IGNORECASE)
+"""What a machine has, and no result."""
+_OF_LINK = re.compile(r"^(?:(?:up|down)link|link|nic|ethernet|network card)(?: speed)?$", re.IGNORECASE)
+"""What a machine has, and no result."""
 _IN_BRACKETS = re.compile(r"(\([^()]*\))")
 _IN_EMPTY = "(). ,/"
 """What brackets still hold when their metric is taken out."""
@@ -139,13 +137,12 @@ _PREPOSITION = re.compile(r"(?:^|\s+)(?:of|at|in|for|the)$", re.IGNORECASE)
 """What is left at the end of `Latency at 99 percentile`, less its metric."""
 _AMONG = re.compile(r",\s+| and ")
 """What parts the figures behind one label."""
-_RUNS = re.compile(r"~?\d[\d.,]*+ ?(?P<unit>[A-Za-z\u00b5/]{1,8})(?:\s+~?\d[\d.,]*+ ?(?P=unit)(?![A-Za-z/]))+")
-_BETWEEN_RUNS = re.compile(r"(?<=[A-Za-z])\s+(?=~?\d)")
+RUNS = re.compile(r"~?\d[\d.,]*+ ?(?P<unit>[A-Za-z\u00b5/]{1,8})(?:\s+~?\d[\d.,]*+ ?(?P=unit)(?![A-Za-z/]))+")
+_BETWEENRUNS = re.compile(r"(?<=[A-Za-z])\s+(?=~?\d)")
 """`52.8s 52.8s`."""
+_BULLET_WITHIN = re.compile(r"^(?:(?P<space>\s+)[o\u25e6\u25aa\u2023\u00b7\u2013]|(?P<stars>\*{2,5}))(?= +\S)")
+"""Of a list within a list, as browsers copy it, and of org-mode."""
 _BARE = re.compile(r"\d[\d.]*+(?:[kKM](?![A-Za-z]))?")
-_OF_REPETITIONS = re.compile(
-    r"\b(?:runs?|rounds?|times|iterations?|trials|tries|attempts|repeats|repetitions)\b", re.IGNORECASE
-)
 _PERCENTILE = re.compile(r"p\d\d(?:\.\d+)?")
 _STATISTIC_ALONE = re.compile(STATISTIC, re.IGNORECASE)
 SETTING = re.compile(
@@ -166,6 +163,13 @@ _EACH_SETTING = re.compile(
     rf"(?P<setting>{SETTING.pattern})[ :=]{{1,3}}(?P<figure>~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{{0,8}})(?=\W|$)",
     re.IGNORECASE,
 )
+_SETTING_BEHIND = re.compile(rf"(?<=\S)\s{{1,9}}[(\[](?P<setting>{SETTING.pattern})[)\]][.,;]?\s*$", re.IGNORECASE)
+_FIGURE_OF_SETTING = r"(?P<figure>~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{0,8}) \((?P<setting>[A-Za-z][^()]{0,30})\)"
+_EACH_IN_BRACKETS = re.compile(_FIGURE_OF_SETTING)
+_BEFORE_SETTINGS = re.compile(
+    r"\s{0,12}(?:[-*\u2022+] )?(?P<name>\w[^=|;:]{1,60}?):\s+"
+    rf"(?P<figures>(?:{re.sub(r'[?]P<[a-z]+>', '?:', _FIGURE_OF_SETTING)}(?:,? (?:vs\.?|and) |[,;] )?){{2,9}})\.?\s*$"
+)
 ASSIGNED_MIN = 3
 """Of `kernel=6.8 p99=140us iops=11.9k`, the words that are enough. Chosen."""
 
@@ -184,7 +188,7 @@ class Entry(NamedTuple):
 
 def entries(text: str) -> list[Entry]:
     """What a line of such a list says; empty for any other line."""
-    return [one for one in _parts(text) if one is not None]
+    return [one for one in parts_of(text) if one is not None]
 
 
 def is_labelled(text: str) -> bool:
@@ -192,26 +196,33 @@ def is_labelled(text: str) -> bool:
     return bool(_LINE.match(in_seconds(text)) and entries(text))
 
 
-def _parts(text: str) -> list[Entry | None]:
+def parts_of(text: str) -> list[Entry | None]:
     """Each figure of a line, None for one that means nothing beside its label."""
-    text = in_seconds(text)
+    if (behind := _SETTING_BEHIND.search(text)) and not _SETTING_BEHIND.search(text[: behind.start()]):
+        said = parts_of(text[: behind.start()])
+        if all(one and one.setting is None for one in said):
+            return [one and one._replace(setting=behind["setting"]) for one in said]
+    text = with_bullet(in_seconds(text))
     if (behind := _NAME_BEHIND.match(text)) and OF_TEST.search(behind["name"]):
-        said = _parts(f"{behind['name']}: {behind['figure']}")
+        said = parts_of(f"{behind['name']}: {behind['figure']}")
         return [one and one._replace(setting=behind["lead"] or one.setting) for one in said]
     if (led := _LED.match(text)) and SETTING.fullmatch(" ".join(led["lead"].split())):
-        return [one and one._replace(setting=" ".join(led["lead"].split())) for one in _parts(led["rest"])]
+        return [one and one._replace(setting=" ".join(led["lead"].split())) for one in parts_of(led["rest"])]
+    if _BEFORE_SETTINGS.match(text) and (of_settings := _settings(text)):
+        return [*of_settings]
     found = _LINE.match(text)
     if found is None:
-        return [*_statistics(text)] or [*_pairs(text)] or [*_assigned(text)] or [*_settings(text)] or [*_alone(text)]
+        ways = (_statistics, _pairs, _assigned, _settings, alone, _plain)
+        return next(filter(None, ([*way(text)] for way in ways)), [])
     whole = found["label"].strip()
     name = dotted(whole)
     label = name.what if name else whole if " " in whole else whole.replace("_", " ")
-    figure = found["figure"].strip()
+    figure = without_spread(found["figure"].strip())
     if found["inside"] and len(quantities(both := f"{figure} ({found['inside']})")) > 1:
         figure = both
     if way := _WAY_WITHIN.fullmatch(figure):
         label, figure = f"{label} {way['way']}", f"{way['number']} {way['unit']}"
-    between = _BETWEEN_RUNS if _RUNS.fullmatch(figure) else _AMONG
+    between = _BETWEENRUNS if RUNS.fullmatch(figure) else _AMONG
     parts = (quantities(part) or (None,) for part in with_unit_of_last(between.split(figure)))
     figures = [one for of_part in parts for one in of_part]
     counts = bool(_COUNTS_REQUESTS.search(found["figure"])) and not OF_SETTING.search(label)
@@ -229,12 +240,17 @@ def _parts(text: str) -> list[Entry | None]:
             return [Entry(of, "all", "time_ns", time, label) for time in times]
     if not any(entries) and None not in figures:
         return [None if one is None else time_of(label, one) for one in figures]
-    return entries if any(entries) else [*_ways(text)] or [*_pairs(text)] or entries
+    return entries if any(entries) else [*(_ways(text) or _pairs(text) or _plain(text))] or entries
+
+
+def with_bullet(text: str) -> str:
+    """The line with `-` in place of another bullet, indented as deep as it stands in its list."""
+    return _BULLET_WITHIN.sub(lambda found: f"{found['space'] or ' ' * len(found['stars'])}-", text)
 
 
 def _statistics(text: str) -> Iterator[Entry | None]:
     """What a line says of several figures of one distribution: of a rate the mean and the extremes alone."""
-    found = _WITH_STATISTICS.match(text)
+    found = WITH_STATISTICS.match(text)
     if found is None:
         return
     what = found["what"]
@@ -274,9 +290,11 @@ def _assigned(text: str) -> list[Entry]:
 
 
 def _settings(text: str) -> list[Entry]:
-    """What a line says of what was changed, behind what was done: `untar  vanilla 41.2s  patched 38.9s`."""
-    found = _OF_SETTINGS.match(text)
-    parts = list(_EACH_SETTING.finditer(found["figures"])) if found else []
+    """What a line says of what was changed, behind what was done: `untar  vanilla 41.2s  patched 38.9s`, or
+    `seq read: 9.1 GB/s (local), 1.8 GB/s (nfs)`."""
+    found = _OF_SETTINGS.match(text) or _BEFORE_SETTINGS.match(text)
+    each = _EACH_SETTING if found and found.re is _OF_SETTINGS else _EACH_IN_BRACKETS
+    parts = list(each.finditer(found["figures"])) if found else []
     known = [(one["setting"], quantity(one["figure"])) for one in parts]
     if found is None or len({setting for setting, _ in known}) < len(known):
         return []
@@ -293,11 +311,24 @@ def _settings(text: str) -> list[Entry]:
     return entries
 
 
-def _alone(text: str) -> list[Entry]:
-    """The rate that a line holds alone."""
+def alone(text: str) -> list[Entry]:
+    """The rate that a line holds alone, or the latency with its name."""
     found = _FIGURE_ALONE.match(text)
+    known = quantities(found["figure"]) if found else []
+    return [Entry(OF_NO_NAME, "all", one.metric, one.value) for one in known if one.metric not in (None, "ns")]
+
+
+def _plain(text: str) -> list[Entry]:
+    """`  read   812 MB/s`: what was done, and its rate."""
+    found = _TEST_ALONE.match(text)
     one = quantity(found["figure"]) if found else None
-    return [] if one is None or one.metric in (None, "ns") else [Entry(OF_NO_NAME, "all", one.metric, one.value)]
+    is_label = found is not None and (len(found["gap"]) > 1 or bool(OF_TEST.search(found["label"])))
+    said = (
+        named(found["label"], one, is_result=True) or time_of(found["label"], one)
+        if found and one and is_label
+        else None
+    )
+    return [said] if said else []
 
 
 def with_unit_of_last(parts: list[str]) -> list[str]:
@@ -357,7 +388,11 @@ def _ways(text: str) -> list[Entry]:
     found = _OF_WAYS.match(text)
     parts = _BETWEEN_WAYS.split(found["ways"].strip(" .")) if found else []
     ways = [_A_WAY.fullmatch(part.strip()) for part in parts]
-    known = [(one["before"] or one["behind"], quantity(one["figure"])) for one in ways if one]
+    known = [
+        (one["before"] or _SHORT.get((one["behind"] or "").upper(), one["behind"]), quantity(one["figure"]))
+        for one in ways
+        if one
+    ]
     if found is None or len(known) < 2 or len(known) < len(parts):
         return []
     lead = found["lead"].strip()
@@ -388,6 +423,8 @@ def time_of(label: str, one: Quantity) -> Entry | None:
 def named(label: str, one: Quantity, *, is_result: bool = False) -> Entry | None:
     """What a figure behind a label says; None if neither states a metric. `is_result`: operations per second are none
     that were asked for, whatever the label."""
+    if _OF_LINK.search(label):
+        return None
     one = elapsed(label, one)
     metric = one.metric_called(label)
     if metric is None and _COUNTS_OPERATIONS.search(label) and one.metric in (None, "operations_per_s"):
@@ -419,147 +456,3 @@ def elapsed(label: str, one: Quantity) -> Quantity:
     """A time whose label says that it is how long something took; anything else as it is."""
     is_elapsed = one.metric == "ns" and not LATENCY.search(label) and _OF_TIME.search(label)
     return replace(one, metric="elapsed_s", value=one.value / 1e9) if is_elapsed else one
-
-
-def _parse(source: Source, results: Results) -> None:
-    last = None
-    table = None
-    unknown: list[Line] = []
-    lines = list(source.lines(results.problem))
-    changed = _changed(lines)
-    repeats = any(map(_OF_REPETITIONS.search, source.text_lines))
-    heads = _heads(lines)
-    given = settings_in({one.name: None for line in source.text_lines for one in entries(line)})
-    for line in lines:
-        found = entries(line.text)
-        if (
-            not repeats
-            and not _are_runs(line.text, found)
-            and len({one._replace(value=0.0) for one in found}) < len(found)
-        ):
-            results.lines_read.add(line.number)
-            results.problem("figures of one kind behind a label: left out; if they are rounds, say 'runs'", line.number)
-            continue
-        if not found:
-            unknown += [line] if _parts(line.text) and line not in heads.values() else []
-            continue
-        results.lines_read.add(line.number)
-        if _alone(line.text):
-            results.problem("rates that stand alone in their lines are taken as rounds of what stands above them")
-        if None in _parts(line.text):
-            of_rate = _WITH_STATISTICS.match(line.text)
-            what = "of a rate, the mean and the extremes alone are read" if of_rate else ""
-            results.problem(what or "a figure does not state what it is: left out", line.number)
-        if table is None or last != line.number - 1:
-            table = results.table(line.number)
-        last = line.number
-        for entry in found:
-            name, stated = given.get(entry.name, (entry.name, None))
-            if line.number in changed:
-                name, stated = OF_NO_NAME, name
-            elif re.fullmatch(NUMBERED_ROUND, name):
-                name = OF_NO_NAME
-            if line.number in heads:
-                head = re.sub(r"[*`]", "", heads[line.number].text).strip(" -\u2022+")
-                name = head if name == OF_NO_NAME else f"{head} {name}"
-            setting = entry.setting or stated or source.stem_without_round
-            known = (row for row in table.rows if (row.setting, row.workload) == (setting, name))
-            row = next((row for row in known if (row.key(entry.metric, entry.op), "all") not in row.reported), None)
-            row = row or table.row(setting, name)
-            row.add(entry.metric, entry.value, op=entry.op)
-    results.lines_read |= {line.number for line in unknown}
-    ranges = [line for line in unknown if RANGE.search(line.text)]
-    unknown = [line for line in unknown if line not in ranges]
-    if ranges:
-        of = counted(len(ranges), "line has a range", "lines have ranges")
-        results.problem(f"{of} in place of a figure: left out; give the figure of each run", ranges[0].number)
-    if unknown:
-        of = counted(len(unknown), "line has a figure", "lines have figures")
-        results.problem(f"{of} of no metric that iolab knows: left out, {_quoted(unknown[0].text.strip())!r} first")
-
-
-def _are_runs(text: str, entries: Sequence[Entry]) -> bool:
-    """Whether figures of one kind follow each other, each with its unit, as close to each other as runs of the same."""
-    values = [one.value for one in entries]
-    are_one_kind = len({one._replace(value=0.0) for one in entries}) == 1
-    return len(values) >= ALIKE_MIN and bool(_RUNS.search(text)) and are_one_kind and max(values) <= ALIKE * min(values)
-
-
-def _changed(lines: Sequence[Line]) -> set[int]:
-    """The lines whose labels name what was changed: each has the same metrics as those right above and below it, and
-    another label, which names no test and stands nowhere else. Where labels come again, what stands above them is
-    what was changed."""
-    blocks: list[list[tuple[int, list[Entry]]]] = []
-    last = -1
-    for line in lines:
-        parts = _parts(line.text)
-        found = [one for one in parts if one is not None]
-        if found and last == line.number - 1:
-            blocks[-1].append((line.number, found))
-        elif found:
-            blocks.append([(line.number, found)])
-        if found or (parts and last == line.number - 1):
-            last = line.number
-    known: Counter[Entry] = Counter()
-    changed: dict[int, list[Entry]] = {}
-    for block in blocks:
-        said = [found for _, found in block]
-        known.update({one._replace(value=0.0) for found in said for one in found})
-        kinds = {tuple((one.op, one.metric) for one in found) for found in said}
-        names = [one.setting or one.name for found in said for one in found[:1]]
-        are_names = not any(
-            name.partition("[")[0] == OF_NO_NAME or OF_TEST.search(name) or re.fullmatch(NUMBERED_ROUND, name)
-            for name in names
-        )
-        have_one = all(len({one.name for one in found}) == 1 for found in said)
-        have_one = have_one and not all(found[0].setting for found in said)
-        if len(kinds) == 1 < len(names) == len(set(names)) and are_names and have_one:
-            changed |= dict(block)
-    again = any(known[one._replace(value=0.0)] > 1 for found in changed.values() for one in found)
-    return set() if again else set(changed)
-
-
-def _heads(lines: Sequence[Line]) -> dict[int, Line]:
-    """By line of a figure, the line that says what was done, where the same figures come again: less indented, without
-    a colon at its end, right above them, and each time another."""
-    heads: dict[int, Line] = {}
-    said: dict[str, list[Entry]] = {}
-    for above, line in pairwise(lines):
-        found = [one._replace(value=0.0) for one in entries(line.text)]
-        if not found or not above.text.strip():
-            continue
-        if above.number in heads:
-            heads[line.number] = heads[above.number]
-        elif not entries(above.text) and _indent(above) < _indent(line) and above.text.rstrip()[-1] not in ":,.":
-            heads[line.number] = above
-        if line.number in heads:
-            said.setdefault(heads[line.number].text, []).extend(found)
-    is_same = len(said) > 1 and len({tuple(of_one) for of_one in said.values()}) == 1
-    return heads if is_same and len(said) == len({head.number for head in heads.values()}) else {}
-
-
-def _indent(line: Line) -> int:
-    return len(line.text) - len(line.text.lstrip())
-
-
-def _quoted(text: str) -> str:
-    """The line, less the begin of a long one: its figure stands at the end."""
-    return text if len(text) <= LINE_QUOTED_MAX else f"...{text[-LINE_QUOTED_MAX:]}"
-
-
-def _recognises(source: Source) -> bool:
-    lines = source.text_lines
-    said = [{(one.op, one.metric) for one in entries(line)} for line in lines]
-    is_list = sum(map(bool, said)) >= LINES_MIN or max(map(len, said), default=0) >= METRICS_MIN
-    return is_list and not any(map(_OF_FIO.match, lines))
-
-
-FORMAT = Format(
-    name="list",
-    help="lists of figures in a text: a label, a colon or a dash, a figure with its unit; or several on a line",
-    recognises=_recognises,
-    parse=_parse,
-    words=("IOPS:", "Throughput:", "latency:", "MB/s"),
-    titled=True,
-    marks=True,
-)

@@ -395,7 +395,7 @@ IOPING = figures_format(
     "ioping",
     "ioping's statistics, with -q or without: requests, rates and latencies",
     recognised_by=rf"--- .{{1,200}}? ioping statistics ---|\d++ requests completed in {NUMBER} (?:{_TIME}), "
-    rf"{NUMBER} (?:[kM] )?iops,",
+    rf"(?:{NUMBER} (?:{_SIZE}) (?:read|written), )?{NUMBER} (?:[kM] )?iops,",
     words=("ioping statistics", "requests completed in", "min/avg/max/mdev"),
     titled=True,
     repeats=r"generated \d|\d++ [kKMG]?i?B (?:<<<|>>>|from) ",

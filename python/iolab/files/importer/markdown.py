@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, zip_longest
 
 from iolab.base.plain_text import counted
@@ -14,6 +14,7 @@ from iolab.files.importer.headings import of_bars, of_cells
 from iolab.files.importer.quantity_cell import LATENCY, quantities, without_spread
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
+from iolab.files.importer.stated_units import StatedUnits
 from iolab.files.importer.text_table import STATISTIC, add
 
 _RULE = re.compile(
@@ -21,7 +22,7 @@ _RULE = re.compile(
     r"|\s*+-{3,}+\s*+(?:\|\s*+-{3,}+ ++-{3,}+\s*+)++$"
 )
 """`|---|---|`; `------ | --- ---- | --- ----` as YABS has it."""
-_DRAWN = re.compile(r"\s*+\+?(?:[-=]{2,}+\+)++(?:[-=]{2,}+)?\s*+$")
+_DRAWN = re.compile(r"\s*+[+|]?(?:[-=]{2,}+\+)++(?:[-=]{2,}+\|?)?\s*+$")
 """`+------+------+`, above the header, below it, and below rows; `------+------` below the header."""
 _OF_PLOT = re.compile(r"\s*+\|(?=.*[x+*%#@O_])[ x+*%#@O|_AM]++\s*+$")
 """A line of what ministat draws: it has no cells."""
@@ -51,7 +52,7 @@ def _parse(source: Source, results: Results) -> None:
 
 
 def _parse_bars(source: Source, results: Results) -> None:
-    _add_all(source, _ruled(_with_corners(list(source.lines(results.problem)))), results)
+    _add_all(source, list(_ruled(_with_corners(list(source.lines(results.problem))))), results)
 
 
 def _with_corners(lines: Sequence[Line]) -> list[Line]:
@@ -93,7 +94,7 @@ def _header_in(lines: Sequence[str]) -> str | None:
     return text if is_table and are_names and are_rows else None
 
 
-def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
+def _add_all(source: Source, lines: Sequence[Line], results: Results) -> None:
     if any(without_spread(cell) != cell for line in source.text_lines for cell in _cells(line)):
         results.problem("what follows ± in a cell is left out: it is a spread, and no round")
     header: list[str] = []
@@ -112,6 +113,8 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
     """The last line above the table that is none of it."""
     was_drawn = is_framed = has_rules = False
     """Whether the line above is a rule, the one above that, and the one above the table's heading."""
+    last = 0
+    units = StatedUnits(lines)
     below_no_rule: list[Line] = []
     """Rows, as their figures show, of no table."""
     for line in lines:
@@ -167,7 +170,7 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
             rows.append([without_spread(cell) for cell in cells])
         else:
             if table is not None:
-                add(table, *_with_stated(what, header, rows), source, results)
+                add(table, *_with_stated(what or units.below(last), header, rows), source, results)
                 if len(cells) > 1:
                     results.problem(
                         f"{counted(len(cells), 'cell')}, and the header has {len(header)}: left out", line.number
@@ -177,8 +180,9 @@ def _add_all(source: Source, lines: Iterable[Line], results: Results) -> None:
             table = None
         heading = [] if is_drawn else _heading(heading, before, line.text)
         before, is_framed, was_drawn = cells, was_drawn, is_drawn
+        last = line.number
     if table is not None:
-        add(table, *_with_stated(what, header, rows), source, results)
+        add(table, *_with_stated(what or units.below(last), header, rows), source, results)
     if below_no_rule:
         of = counted(len(below_no_rule), "row has", "rows have")
         results.problem(f"{of} no header with a rule such as |---|---| below it: left out", below_no_rule[0].number)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from iolab.files.importer.bare_rates import spelled_out, thing_of
+
 NumberedLine = tuple[int, str]
 LOG_LINES_MIN = 5
 LOG_LINES_LOOKED_AT = 2000
@@ -90,6 +92,7 @@ class Posting:
         # A change that adds remarks has both before each line.
         second = log_prefix([first.sub("", line, count=1) for line in decoded]) if first else None
         self._prefixes = [one for one in (first, second) if one]
+        self._thing = thing_of(decoded)
         self._indent = _MESSAGE_INDENT if _is_message(lines) else ""
         self._has_commits = any(_COMMIT.match(line) and _OF_COMMIT.match(below) for line, below in pairwise(lines))
 
@@ -113,7 +116,7 @@ class Posting:
                 continue
             elif is_change:
                 shown = shown[1:]
-            yield number, shown
+            yield number, spelled_out(shown, self._thing)
 
     def _decoded(self, lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
         """Quoted-printable as text (RFC 2045, section 6.7), in the parts of a mail that say so."""

@@ -14,7 +14,7 @@ from iolab.files.importer.columns import MEASURED, OF_TEST
 from iolab.files.importer.conditions import EXPECTED, Stated, stated_in
 from iolab.files.importer.format import Format
 from iolab.files.importer.listed import OF_NO_NAME, OF_SETTING, Entry, named, time_of
-from iolab.files.importer.quantity_cell import Quantity, quantity
+from iolab.files.importer.quantity_cell import SPACED_NUMBER, Quantity, quantity
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
 
@@ -22,12 +22,14 @@ PARAGRAPH_MAX = 2000
 NAME_MAX = 80
 _VERB = (
     r"improv\w*|increas\w*|decreas\w*|reduc\w*|drop(?:s|ped)?|rais\w+|ris(?:es|en)|rose|went|goes|grew|fell|falls|jump\w*"
-    r"|chang\w*|boost\w*|sp(?:eed\w*|ed)|lower\w*|cut|up|down|regress\w*|degrad\w*"
+    r"|chang\w*|boost\w*|sp(?:eed(?:s|ed)? up|ed)|lower\w*|cut|up|down|regress\w*|degrad\w*"
 )
 """A range has none of these: `from 120MB/s to 160MB/s`."""
 _FIGURE = (
-    r"(?:~|about |roughly |around |approximately )?\d[\d.,]{0,20}(?<![.,])(?: ?[kKMG](?= ?IOPS\b|\b))? ?"
-    r"(?:[a-zA-Zµ]{0,5}(?:/s(?:ec)?\b)|[a-zA-Zµ]{1,5}\b)?"
+    r"(?:~|about |roughly |around |approximately )?"
+    rf"(?:{SPACED_NUMBER}|\d[\d.,]{{0,20}}(?<![.,]))"
+    r"(?: ?[kKMG](?= ?IOPS\b|\b))? ?"
+    r"(?:[a-zA-Zµ]{0,12}(?:/s(?:ec)?\b)|[a-zA-Zµ]{1,5}\b)?"
 )
 _CHANGE = re.compile(
     rf"(?P<what>(?:[^.;!?]|\.(?=\d)){{1,160}}?)\s(?:(?P<verb>{_VERB})\b(?P<object>[^.;:\d]{{0,40}}?)\bfrom\s+(?P<before>{_FIGURE})\s+to\s+"
@@ -127,7 +129,7 @@ def _read(lines: Iterable[Line]) -> Iterator[_Read]:
             unread += max(len(MEASURED.findall(bare)) - len(stated), 0)
             yield _Read(paragraph, changes, stated, unread)
         else:
-            above = plain.strip(" :*_`")[-NAME_MAX:]
+            above = "" if plain.rstrip().endswith(".") else plain.strip(" :*_`")[-NAME_MAX:]
 
 
 def _has_units(match: re.Match[str]) -> bool:
@@ -190,7 +192,10 @@ def _unit_of(found: re.Match[str]) -> str:
 
 def _label(found: re.Match[str]) -> str:
     what = _VERB_LAST.sub("", found["what"]).rstrip()
-    label = re.split(r"[,:(]\s", what)[-1] if ":" not in what[-2:] else what
+    *before, label = re.split(r"[,:(]\s", what) if ":" not in what[-2:] else [what]
+    if not OF_TEST.search(label):
+        # `With random 4k writes, 16 jobs, IOPS went ...`
+        label = f"{next(filter(OF_TEST.search, reversed(before)), '')} {label}".strip()
     return f"{label} {(found['object'] or '').strip(' ,')}"
 
 

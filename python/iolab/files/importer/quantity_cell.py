@@ -15,8 +15,12 @@ THINGS = (
 _CELL = re.compile(
     r"(?P<number>[-+]?[\d.,]{1,40}+(?:e[-+]\d{1,3}+)?+)\s*+"
     rf"(?P<unit>(?:[kKMG] ?)?{THINGS}s?/s(?:ec)?"
-    rf"|[mnuµμ]?s/{THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,5}}+(?i:/s(?:ecs?)?|/seconds?|ps)?)\Z"
+    rf"|[mnuµμ]?s/{THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,6}}+(?i:/s(?:ecs?)?|/seconds?|ps)?)\Z"
 )
+SPACED = re.compile(r"(?<!\S)[-+~]?(?P<digits>\d{1,3}(?:[ '\u2009\u2019\u202f]\d{3})+)(?![\d'\u2019])")
+SPACED_NUMBER = r"\d{1,3}(?:[ \u2009\u202f]\d{3})++(?!\d)"
+ALIKE = 2.0
+"""Figures that differ by no more may be runs: `212 209`. Chosen."""
 _TWO = re.compile(
     r"(?P<first>[^()]{1,40}?)\s*+\((?P<inside>[^()]{1,40})\)\Z"
     r"|(?P<before>[^()/]{1,40}(?:/s)?) / (?P<after>[^()]{1,40})\Z"
@@ -24,7 +28,7 @@ _TWO = re.compile(
 _ABOUT = re.compile(r"(?:[~≈]|(?:about|approx(?:imately|\.)?|roughly|around|ca\.?) )\s*+", re.IGNORECASE)
 _OF_HEADER = re.compile(
     r"\s*[(\[](?P<unit>[^()\[\]\d]{1,12})[)\]]\s*:?\s*$"
-    r"|(?:^|[\s,_]|\sin\s)(?P<bare>[kKMGT]?i?B/s(?:ec)?|(?<=\S\s)[mnuµμ]s(?:ec)?|(?<=\sin\s)s)\s*:?\s*$"
+    r"|(?:^|[\s,_]|\sin\s)(?P<bare>[kKMGT]?i?(?:B|bits?)/s(?:ec)?|(?<=\S\s)[mnuµμ]s(?:ec)?|(?<=\sin\s)s)\s*:?\s*$"
 )
 """`Bandwidth (MiB/s)`, `Bandwidth in MiB/s`, `p99 us`."""
 WAY = r"(?:(?<!th)read(?!-?_?ahead)|write(?!-?_?(?:back|through|around|cache)))"
@@ -44,13 +48,13 @@ _TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3, "ms": 1e6, 
 _TIMES |= {f"{word}second{end}": _TIMES[unit] for word, unit in _LONG for end in ("", "s")}
 _EACH = re.compile(rf"(?P<prefix>[kKMG]?) ?{THINGS}s?/s(?:ec)?|(?P<time>[mnuµμ]?s)/{THINGS}")
 """`25.8 files/s`, `38.80 ms/file`."""
-LATENCY = re.compile(r"(?:\b|_)c?lat(?:\b|_)|c?latency(?![a-z])", re.IGNORECASE)
+LATENCY = re.compile(r"(?:\b|_)c?lat(?:\b|_)|c?latenc(?:y|ies)(?![a-z])", re.IGNORECASE)
 _PERCENTILE = re.compile(
     r"(?<![a-z0-9])(?:p(?P<after>\d\d(?:[._]?9{1,2})?)"
     r"|(?P<before>\d\d(?:\.9{1,2})?)(?:(?:th|%)(?:-?ile)?|(?= percentile)))(?![0-9.])",
     re.IGNORECASE,
 )
-_AMONG = re.compile(r"[,;]\s+")
+_AMONG = re.compile(r"[,;]\s+|\s+/\s+")
 _NAMED = re.compile(
     r"(?P<name>p\d\d(?:[._]\d{1,2})?|(?:avg|mean|median|min|max)(?: c?lat(?:ency)?)?|c?lat(?:ency)?)"
     r"\s*+[:=]?\s*+(?P<figure>[~\d].{1,40})",
@@ -73,13 +77,13 @@ _STATISTICS = {
 
 
 SPREAD = re.compile(
-    r"(?P<value>[^±]{1,40}?)\s*+(?:±|\+/-)\s*+[\d.,]{1,20}+(?:[kKMG](?=\s))?+\s*+(?P<unit>[a-zA-Zµμ%/]{0,8})\Z"
+    r"(?P<value>[^±]{1,40}?)\s*+(?:±|\+/?-)\s*+[\d.,]{1,20}+(?:[kKMG](?=\s))?+\s*+(?P<unit>[a-zA-Zµμ%/]{0,8})\Z"
 )
 """`12.0 ± 3.7 ms`: a figure with its spread."""
-_SPREAD_AMONG = re.compile(r"\s*+(?:±|\+/-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%]{0,8}(?=\s*/)")
-_SPREAD_INSIDE = re.compile(r"(?<=\S)\s*+\((?:±|\+/-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%/]{0,8}\)\s*+$")
+_SPREAD_AMONG = re.compile(r"\s*+(?:±|\+/?-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%]{0,8}(?=\s*/\s*[\d.-])")
+_SPREAD_INSIDE = re.compile(r"(?<=\S)\s*+\((?:±|\+/?-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%/]{0,8}\)\s*+$")
 _SPREAD_NAMED = re.compile(
-    r"\s*+(?:±|\+/-)\s*+(?:(?:std|standard)[ ._-]?(?:dev\w*|err\w*)|\w{1,12}|\u03c3)(?:\.)?", re.IGNORECASE
+    r"\s*+(?:±|\+/?-)\s*+(?:(?:std|standard)[ ._-]?(?:dev\w*|err\w*)|\w{1,12}|\u03c3)(?:\.)?", re.IGNORECASE
 )
 NAME_OF_SPREAD = re.compile(
     r"\b(?:(?:std|standard)[._ -]*dev(?:iation)?|stdev|deviation|s\.d|r?sd)(?!\w)\.?", re.IGNORECASE
@@ -178,7 +182,7 @@ def quantity(cell: str) -> Quantity | None:
     """The quantity in a cell; None if it holds something else. `MB` is 10^6 bytes, `MiB` 2^20."""
     if (duration := seconds(cell.strip())) is not None:
         return Quantity(duration * 1e9, "ns")
-    found = _CELL.match(_APART.sub("", _ABOUT.sub("", cell.strip(), count=1)))
+    found = _CELL.match(_APART.sub("", without_spaces(_ABOUT.sub("", cell.strip(), count=1))))
     value = number(found["number"]) if found else None
     if found is None or value is None:
         return None
@@ -200,12 +204,35 @@ def quantity(cell: str) -> Quantity | None:
         return Quantity(value * _PREFIXES[unit[:-4]], "iops")
     if unit.lower()[-3:] in REQUESTS_PER_S and unit[:-3] in _PREFIXES:
         return Quantity(value * _PREFIXES[unit[:-3]], "operations_per_s")
+    if bits := re.fullmatch(r"(?P<prefix>[kKMGT]?i?)bits?/s", unit):
+        return Quantity(value * _BYTES[bits["prefix"].lower()] / 8, "rate_bytes_per_s")
     for end in ("b/s", "bps"):
         prefix = unit.lower().removesuffix(end)
         if unit.lower().endswith(end) and prefix in _BYTES:
             # Mbps and Mb/s may be bits.
             return Quantity(value * _BYTES[prefix], "rate_bytes_per_s") if "B" in unit else None
     return None
+
+
+def without_spaces(cell: str) -> str:
+    """`41 712 IOPS` -> `41712 IOPS`, if spaces part thousands and no figures that are alike."""
+    found = SPACED.match(cell)
+    if found is None:
+        return cell
+    first, *others = re.split(r"\D", found["digits"])
+    are_thousands = " " not in found["digits"] or any(
+        one[0] == "0" or not 1 / ALIKE <= int(one) / max(int(first), 1) <= ALIKE for one in others
+    )
+    bare = "".join((first, *others))
+    return f"{cell[: found.start('digits')]}{bare}{cell[found.end() :]}" if are_thousands else cell
+
+
+def with_thousands(rows: list[list[str]]) -> list[list[str]]:
+    """The cells without spaces between thousands, if one is surely such a number: then all are."""
+    found = [cell for row in rows for cell in row if SPACED.fullmatch(cell)]
+    if not any(without_spaces(cell) != cell for cell in found):
+        return rows
+    return [[re.sub(r"(?<=\d)\D(?=\d)", "", cell) if SPACED.fullmatch(cell) else cell for cell in row] for row in rows]
 
 
 def without_spread(cell: str) -> str:

@@ -148,6 +148,8 @@ class Table:
     """Whether it states how long a command took, which may have printed figures of its own."""
     heading: str | None = None
     """The line above it that its settings are called by."""
+    columns: Sequence[str] = ()
+    """The names of its columns, if they say what was measured."""
     rows: list[Row] = field(default_factory=list)
 
     def row(self, setting: str, workload: str, phase: str = MAIN) -> Row:
@@ -432,7 +434,12 @@ class Results:
         lines = [table.line for table in tables]
         titles = unnamed.titles()
         captions = {table.line: table.caption for table in tables}
-        ways = [captions, titles.marked(lines), titles.bare(lines, min(map(len, again.values())))]
+        ways = [
+            captions,
+            titles.marked(lines),
+            titles.bare(lines, min(map(len, again.values()))),
+            _columns_apart(tables),
+        ]
         names = {place: next((way for way in ways if _are_apart(way, lines)), None) for place, lines in again.items()}
         for table in tables:
             for row in table.rows:
@@ -523,6 +530,12 @@ def _are_apart(titles: dict[int, str | None], lines: Collection[int]) -> bool:
     """Whether each of the tables at those lines has a title of its own."""
     of_lines = {titles[line] for line in lines}
     return None not in of_lines and len(of_lines) == len(lines)
+
+
+def _columns_apart(tables: Sequence[Table]) -> dict[int, str | None]:
+    """By line of each table, the names of its columns that not all have."""
+    shared = set.intersection(*(set(table.columns) for table in tables))
+    return {table.line: ", ".join(name for name in table.columns if name not in shared) or None for table in tables}
 
 
 def _name_timed(tables: Sequence[Table]) -> None:

@@ -1,8 +1,8 @@
 """More reports of lines with figures: those of file servers, clusters, object stores and rented machines.
 
 cryptsetup benchmark, filebench, vdbench, rbd bench, ceph osd perf, SPDK's perf, warp, IO500, kubestr, pveperf,
-bench.sh, nench.sh, the summary of the container image dbench, smallfile, requests of etcd's benchmark and others, and
-percentiles in a line.
+bench.sh, nench.sh, the summary of the container image dbench, smallfile, requests of etcd's benchmark and others,
+s3-benchmark, DLIO, and percentiles in a line.
 """
 
 from __future__ import annotations
@@ -499,7 +499,52 @@ SMALLFILE = figures_format(
     ],
 )
 
+S3_BENCHMARK = figures_format(
+    "s3-benchmark",
+    "Wasabi's s3-benchmark: bytes and operations per second of puts, gets and deletes; each loop is a round",
+    recognised_by=r"Loop \d++: (?:PUT|GET|DELETE) time ",
+    words=("Wasabi benchmark program", "Loop 1:", "Slowdowns", "operations/sec", "deletes/sec"),
+    titled=True,
+    rules=[
+        rule(
+            rf"Loop \d++: (?P<phase>PUT|GET|DELETE) time {amount('time')} secs,"
+            rf"(?: objects = {amount('count')}, speed = {amount('rate')}{unit}B/sec,)? "
+            rf"{amount('operations')} (?:operations|deletes)/sec",
+            time=of("elapsed_s"),
+            count=of("ops"),
+            rate=of("rate_bytes_per_s", scale),
+            operations=of("operations_per_s"),
+            absent="deletes move no bytes",
+        )
+        # Of the package bytefmt, which divides by 1,024.
+        for unit, scale in (("K", KIB), ("M", MIB), ("G", GIB), ("", 1.0))
+    ],
+)
+
+DLIO = figures_format(
+    "dlio",
+    "DLIO's and MLPerf Storage's metrics of training: samples and bytes per second, how busy accelerators were",
+    recognised_by=r"\[METRIC\] Training (?:I/O )?Throughput \(",
+    words=("[METRIC]", "[OUTPUT]", "Running DLIO", "Accelerator Utilization [AU]", "samples/second"),
+    titled=True,
+    repeats=r"\[OUTPUT\]",
+    rules=[
+        rule(
+            rf"\[METRIC\] Training Accelerator Utilization \[AU\] \(%\): {amount('busy')}",
+            begins=True,
+            busy=of("accelerator_busy_percent"),
+        ),
+        rule(rf"\[METRIC\] Training Throughput \(samples/second\): {amount('rate')}", rate=of("samples_per_s")),
+        rule(
+            rf"\[METRIC\] Training I/O Throughput \(MB/second\): {amount('rate')}",
+            rate=of("rate_bytes_per_s", MIB, "read"),
+        ),
+    ],
+)
+
 FORMATS = (
+    S3_BENCHMARK,
+    DLIO,
     SMALLFILE,
     XFS_IO,
     IO500,

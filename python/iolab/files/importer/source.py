@@ -11,7 +11,7 @@ from pathlib import Path
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
 from iolab.files.importer.content import Content, content_of, content_with, name_unpacked
-from iolab.files.importer.html_table import BEGINS, with_bars
+from iolab.files.importer.html_table import BEGINS, WIKI_BEGINS, wiki_with_bars, with_bars
 from iolab.files.importer.posted import NumberedLine, Posting, is_quoted, plain
 from iolab.files.importer.wrapped import Wrapping, joined, wrappings_of
 
@@ -139,6 +139,10 @@ class Source:
     def _has_html(self) -> bool:
         return any(map(BEGINS.search, self._raw_lines))
 
+    @cached_property
+    def _has_wiki(self) -> bool:
+        return any(map(WIKI_BEGINS.match, self._raw_lines))
+
     def has_line(self, pattern: re.Pattern[str]) -> bool:
         """Whether a line of the head matches from its start."""
         return any(pattern.match(line) for line in self.text_lines)
@@ -195,6 +199,7 @@ class Source:
     def _whole_lines(self, lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
         posted = self._posting.lines(lines)
         posted = with_bars(posted) if self._has_html else posted
+        posted = wiki_with_bars(posted) if self._has_wiki else posted
         return posted if self.wrapping is None else joined(posted, self.wrapping)
 
     def joined(self, *, indented: bool) -> list[Source]:

@@ -25,7 +25,7 @@ _PART_HEADING = re.compile(
 )
 """Where a report is posted from on whose beginning is left out."""
 _MIB = re.compile(r"\s++(?:read|written), MiB/s:\s++\d")
-_FURTHER = re.compile(r"General statistics:|Throughput:|Threads started!|Test execution summary:")
+_FURTHER = re.compile(r"General statistics:|Throughput:|Threads started!|Test execution summary:|Latency \(ms\):")
 _COMMAND = re.compile(r"(?:[$#>] )?(?:\S*/)?sysbench\s.*--")
 _OPTION = re.compile(r"--(?P<name>[\w-]{1,40}+)=(?P<value>\S{1,80}+)")
 _THREADS = re.compile(r"Number of threads:\s++(?P<count>\d{1,9}+)\s*+$")

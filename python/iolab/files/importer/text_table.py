@@ -20,6 +20,7 @@ from iolab.files.importer.columns import (
     SETTINGS,
     by_case,
     by_count,
+    in_thousands,
     is_amount,
     settings_by_metric,
     settings_of,
@@ -44,6 +45,7 @@ from iolab.files.importer.quantity_cell import (
     statistics_in,
     units_in,
     ways_in,
+    with_thousands,
     with_unit,
     without_spread_name,
     without_unit,
@@ -86,17 +88,20 @@ _DURATION = re.compile(r"(?:\d+h ?)?\d+m|\d+(?::\d\d){1,2}")
 _FIGURE = re.compile(r"[-+~<>≈]?\d")
 _OF_BYTES = re.compile(r"\d[\d.,]*+ ?[kKMGTP]i?B|\d[\d.,]*+ ?\S*/s(?:ec)?")
 """`9,522 MiB`, `12 widgets/s`: how much was done, or a rate of something unknown, and no name."""
+_IOPS = re.compile(r"\bIOPS\b")
 _BETWEEN_UNITS = re.compile(r"\s+/\s+")
 _CPU_SHARE = re.compile(r"%? ?CPU? ?%?", re.IGNORECASE)
 _KIB_PER_S = re.compile(r"\bK/s(?:ec)?\b", re.IGNORECASE)
-_SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
+_SIZE = re.compile(r"\d{1,5} ?(?:[KMG]i?B?|B)", re.IGNORECASE)
 
 
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     """Adds a table of text: names of columns, and cells below them."""
+    table.columns = [without_unit(name).strip() for name in header]
+    header, rows = list(map(in_thousands, header)), with_thousands(rows)
     kept = [place for place, name in enumerate(header) if not place or name or any(row[place] for row in rows)]
     header, rows = [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
-    if header[0].lower() in ROUND and any(_OVER_ROUNDS.fullmatch(row[0]) for row in rows):
+    if header[0].lower() in ROUND:
         rows = [[f"#{row[0]}" if row[0].isdecimal() else row[0], *row[1:]] for row in rows]
     rows = _with_durations(header, _without_numbers(rows, results, table.line))
     header, rows = _with_unit_of_corner(*_with_row_of_units(header, rows))
@@ -115,13 +120,15 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         results.problem(f"{counted(len(nameless), 'column')} of figures without a name: left out", table.line)
     header, rows = _without_text(header, rows, results, table.line)
     whole_header = header
-    header, rows = by_count(header, rows, OF_NO_NAME, are_settings=header[0].lower() in SETTING)
+    are_settings = header[0].lower() in ("", *SETTING)
+    header, rows = by_count(header, rows, OF_NO_NAME, are_settings=are_settings)
     names, named_rows = by_case(*with_amounts(header, rows))
     if is_amount(names[0], (amounts := [row[0] for row in named_rows])) and all(map(str.isdecimal, amounts)):
         named_rows = [[_case(names[0], row[0]), *row[1:]] for row in named_rows]
     if split := settings_of(names):
         called, metric = split
-        if _name_changes(row[0] for row in named_rows) and not _name_changes(called):
+        are_settings = header[0].lower() in SETTING or _name_changes(row[0] for row in named_rows)
+        if are_settings and not _name_changes(called):
             # Rows are what was changed, and columns are what was done.
             cells = zip(*(row[1:] for row in named_rows), strict=True)
             changed = [row[0] for row in named_rows]
@@ -230,7 +237,8 @@ def _of_rounds(
 def _with_row_of_units(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
     """The table with the units of a row that holds nothing else in the names of the columns."""
     units = rows[0][1:] if rows else []
-    are_units = [bool((one := quantity(f"1 {unit.strip('()[]')}")) and one.metric) or unit == "%" for unit in units]
+    known = [None if any(map(str.isdigit, unit)) else quantity(f"1 {unit.strip('()[]')}") for unit in units]
+    are_units = [bool(one and one.metric) or unit == "%" for one, unit in zip(known, units, strict=True)]
     if not any(are_units) or any(unit and not is_one for unit, is_one in zip(units, are_units, strict=True)):
         return header, rows
     named = [f"{name} ({unit.strip('()[]')})" if unit else name for name, unit in zip(header[1:], units, strict=True)]
@@ -467,6 +475,8 @@ def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
     are_figures = all(of_figures) or (sum(of_figures) > 1 and _name_changes(names))
     one_kind = all(len(kind) < 2 for kind in kinds) and are_figures
     are_known = sum(map(bool, map(_KNOWN.fullmatch, names))) > 1
+    if header[0].lower() in SETTING and not (are_known or are_tests or are_numbered or _name_changes(names)):
+        return False
     # Rows of sizes are what was done, under settings of one metric.
     are_named = (
         are_numbered
@@ -508,7 +518,7 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
                 workload = OF_NO_NAME if said.name == OF_ALL else said.name
                 one = made.get(workload) or made.setdefault(workload, table.row(setting, workload, phase))
                 if (one.key(said.metric, said.op), "all") in one.reported:
-                    one = table.row(setting, bare, phase)
+                    one = table.row(setting, bare or workload, phase)
                 one.add(said.metric, said.value, op=said.op)
     return left_out
 
@@ -587,6 +597,8 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
                     op = next(iter(ways_in(name)), op)
                     found = elapsed(name, found)
                     metric = found.metric_called(name) or (TIME if _OF_VALUES.fullmatch(name) else f"{metric}_ns")
+                elif _IOPS.search(name) and "iops" not in metric:
+                    op, metric = next(iter(ways_in(name)), op), "iops"
                 made.add(metric, None if found is None else found.value, op=op, absent="empty in the table")
     return left_out
 

@@ -35,7 +35,8 @@ _NOT_BARE = re.compile(r"[:=|{}<>;\"\t]|[.,!?]$|^[^\w#*=~(\[-]|^\d+(?:\.\d+)?\s|
 """Parts of figures, sentences and code."""
 _HEADING = re.compile(
     r"#{2,6}\s++(?P<title>\S.*)|\*\*(?P<bold>[^*]++)\*\*(?: \([^()]*+\))?$|//+ ?(?P<remark>[^/\s].*)"
-    rf"|=+ (?P<ruled>[^=]++) =+$|# ?(?P<change>(?i:{OF_CHANGE}))$"
+    r"|(?:=|[=~*-]{2,}) ?=* ?(?P<ruled>[^=~*\s-](?:[^=~*]{0,80}[^=~*\s-])?) [=~*-]+$"
+    rf"|# ?(?P<change>(?i:{OF_CHANGE}))$"
 )
 _VERSIONED = re.compile(
     r"(?!(?:run|round|test|iter\w*|trial|job)[-_]?\d)[A-Za-z][A-Za-z.+-]{1,20}\d[\w.+-]{0,20}"
@@ -301,4 +302,4 @@ def differ_by_tests(titles: Sequence[str]) -> bool:
 
 def _without_numbering(text: str) -> str:
     bare = _BULLET.sub("", text.replace("`", ""))
-    return " ".join(_NUMBERING.sub(" ", bare).strip(_MARKS).split()).removeprefix("and ")
+    return re.sub(r"(?i)^and ", "", " ".join(_NUMBERING.sub(" ", bare).strip(_MARKS).split()))

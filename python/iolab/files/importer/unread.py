@@ -172,9 +172,18 @@ UNREAD = tuple(
     )
 )
 
+NO_RESULT = "it has no figures of a load; give what the benchmark printed"
 PARTS = tuple(
     UnreadFormat(name, re.compile(pattern), remedy)
     for name, pattern, remedy in (
+        ("a kernel's log", r"^(?:<\d{1,3}>)?\[\s*\d{1,7}\.\d{6}\]\s", NO_RESULT),
+        ("the error counters of btrfs", r"^\[\S+\]\.(?:write_io|read_io|corruption)_errs\s+\d", NO_RESULT),
+        ("turbostat's report", r"\bAvg_MHz\s+Busy%", "it has no figures of I/O; iostat -x at the same time has"),
+        (
+            "a list of devices or filesystems",
+            r"^NAME\s+(?:MAJ:MIN|SIZE|FSTYPE|TYPE)\b|^Filesystem\s+(?:Type\s+)?(?:Size|1[KM]-blocks)\s",
+            NO_RESULT,
+        ),
         ("single lines of fio's output", r"\bIOPS=[\d.]+k?, BW=", "give all of its output, or a row per run as CSV"),
         (
             "a page of results of OpenBenchmarking.org",
@@ -237,6 +246,21 @@ PARTS = tuple(
             "give the lines at its end too, such as 'readrandom : 12.2 micros/op'",
         ),
         (
+            "a post whose figures are in pictures",
+            r"\[img\]|!\[[^\]]*\]\(|\S\.(?:png|jpe?g)\b",
+            "write the figures that they show into a CSV file, a row per run, such as setting,round,rate (MB/s)",
+        ),
+        (
+            "a change of sources whose text has no figures",
+            r"^\s*\d+ files? changed, \d+ (?:insertion|deletion)",
+            NO_RESULT,
+        ),
+        (
+            "a text with rates in M/s (bytes, or operations)",
+            r"\d ?[kKMG]/s\b",
+            "write MB/s or MiB/s if they are bytes, Mops/s if they are operations, and read it again",
+        ),
+        (
             "a text with rates in Mb/s (perhaps bits)",
             r"\d ?[kMG]i?b(?:/s|ps)\b",
             "write MB/s, or an eighth of it, and read it again",
@@ -266,6 +290,8 @@ INPUTS = tuple(
     )
 )
 """What was asked for, where no line of the text has a rate or a latency."""
+OPTION = re.compile(r"\s*[a-z_]+\s*=\s*\S{1,80}\s*")
+"""A line of a job file: `rate_iops=20000` is none of results."""
 
 
 _BARE = re.compile(r"\s*+-?\d[\d.]*+(?:[\s,;]++-?\d[\d.]*+){2,}+\s*+$")

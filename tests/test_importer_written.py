@@ -1,0 +1,385 @@
+"""What people write about their results: lists within lists, units beside tables, thousands parted by spaces, rates
+that say what they count, two settings in a sentence."""
+
+from pathlib import Path
+
+import pytest
+from iolab.files.importer.run_import import open_run
+from test_importer import value
+from test_importer_headings import figures, refusal
+
+KIB, MIB = 1024, 1 << 20
+MB, GB = 1e6, 1e9
+MS, US = 1e6, 1e3
+
+LISTS = {
+    "settings above metrics": (
+        "Results on a 4-disk md array:\n\n- mq-deadline\n  - randread: 41.2k IOPS\n  - p99 latency: 3.1 ms\n"
+        "- bfq\n  - randread: 22.8k IOPS\n  - p99 latency: 1.9 ms\n",
+        {
+            ("mq-deadline", "randread", "read.iops"): 41_200,
+            ("mq-deadline", "list", "latency_ns_p99"): 3.1 * MS,
+            ("bfq", "randread", "read.iops"): 22_800,
+        },
+    ),
+    "tests above settings": (
+        "- 4k randread, QD32\n  - before: 210k IOPS\n  - after: 245k IOPS\n"
+        "- 128k seqread, QD8\n  - before: 3100 MB/s\n  - after: 3080 MB/s\n",
+        {
+            ("before", "4k randread, QD32", "read.iops"): 210e3,
+            ("after", "128k seqread, QD8", "read.rate_bytes_per_s"): 3080 * MB,
+        },
+    ),
+    "three levels": (
+        "".join(
+            f"- kernel {kernel}\n  - 4k\n    - read: {rate} MB/s\n    - write: {rate - 20} MB/s\n"
+            f"  - 64k\n    - read: {4 * rate} MB/s\n    - write: {3 * rate} MB/s\n"
+            for kernel, rate in (("6.1", 110), ("6.6", 115))
+        ),
+        {
+            ("kernel 6.1", "4k write", "write.rate_bytes_per_s"): 90 * MB,
+            ("kernel 6.6", "64k read", "read.rate_bytes_per_s"): 460 * MB,
+        },
+    ),
+    "numbered, and figures alone": (
+        "1. Without the patch\n   - 18,204 IOPS\n   - 7.02 ms avg latency\n"
+        "2. With the patch\n   - 23,911 IOPS\n   - 5.34 ms avg latency\n",
+        {
+            ("Without the patch", "list", "iops"): 18_204,
+            ("With the patch", "list", "latency_ns_mean"): 5.34 * MS,
+        },
+    ),
+    "headings of org-mode": (
+        "* bcache off\n** 4k randread 9.1k IOPS\n* bcache on\n** 4k randread 88k IOPS\n",
+        {("bcache off", "4k randread", "read.iops"): 9100, ("bcache on", "4k randread", "read.iops"): 88e3},
+    ),
+    "options as labels": (
+        "compress=none : 1.1 GB/s write, 2.2 GB/s read\ncompress=zstd : 0.8 GB/s write, 2.4 GB/s read\n",
+        {("compress=zstd", "list", "read.rate_bytes_per_s"): 2.4 * GB},
+    ),
+    "what a browser copied": (
+        "* Samsung 980 Pro:\n   o 4k random read QD1: 14.2k IOPS\n* WD SN850:\n   o 4k random read QD1: 13.1k IOPS\n",
+        {("WD SN850", "4k random read QD1", "read.iops"): 13_100},
+    ),
+    "more of a figure below it": (
+        "- randread: 41k IOPS\n  - p99: 3.1 ms\n- randwrite: 12k IOPS\n  - p99: 9.1 ms\n",
+        {
+            ("posted", "randread", "read.latency_ns_p99"): 3.1 * MS,
+            ("posted", "randwrite", "write.latency_ns_p99"): 9.1 * MS,
+        },
+    ),
+    "lines indented below what was set": (
+        "Setting: threads=1\n  throughput: 5.2k ops/s\n  p99: 410 us\n"
+        "Setting: threads=16\n  throughput: 61.0k ops/s\n  p99: 1.9 ms\n",
+        {
+            ("Setting: threads=1", "list", "operations_per_s"): 5200,
+            ("Setting: threads=16", "list", "latency_ns_p99"): 1.9 * MS,
+        },
+    ),
+    "names and rates without a sign": (
+        "Raid5, chunk 64K:\n   read   812 MB/s\n   write  214 MB/s\n"
+        "Raid5, chunk 512K:\n   read   901 MB/s\n   write  188 MB/s\n",
+        {("Raid5, chunk 512K", "write", "write.rate_bytes_per_s"): 188 * MB},
+    ),
+    "titles between rulers": (
+        "=== bfq ===\nread:  412 MB/s\nwrite: 201 MB/s\n=== none ===\nread:  520 MB/s\nwrite: 260 MB/s\n",
+        {("none", "write", "write.rate_bytes_per_s"): 260 * MB},
+    ),
+    "one space more is no level": (
+        "768GB RAM: throughput: 320,600 TPS\n 64GB RAM: throughput: 326,300 TPS\n",
+        {("64GB RAM", "list", "operations_per_s"): 326_300},
+    ),
+    "settings beside tests": (
+        "ext4 randread: 41k IOPS\next4 randwrite: 22k IOPS\nxfs randread: 43k IOPS\nxfs randwrite: 25k IOPS\n",
+        {("ext4", "randread", "read.iops"): 41e3, ("xfs", "randwrite", "write.iops"): 25e3},
+    ),
+    "settings behind figures": (
+        "- sequential read: 9.1 Gbit/s (nfs), 17.8 Gbit/s (iscsi)\n"
+        "- sequential write: 6.2 Gbit/s (nfs), 15.1 Gbit/s (iscsi)\n",
+        {("iscsi", "sequential read", "read.rate_bytes_per_s"): 17.8 * GB / 8},
+    ),
+    "unit above bare figures": (
+        "fsync/s\next4: 312\nxfs: 298\n\np99 latency (us), 4k random read\n  none      210\n  kyber     190\n",
+        {
+            ("xfs", "list", "operations_per_s"): 298,
+            ("none", "list", "latency_ns_p99"): 210 * US,
+        },
+    ),
+    "unit in a sentence above": (
+        "Every figure below is a latency in ms.\n\n none  4.5\n bfq  7.5\n kyber 3.5\n",
+        {("bfq", "list", "latency_ns_mean"): 7.5 * MS},
+    ),
+    "unit above rounds": (
+        "Measured with fio, 5 runs each (MB/s):\nstock   : 501 498 503\npatched : 533 530 536\n",
+        {("patched", "list", "rate_bytes_per_s"): 533 * MB},
+    ),
+    "versions are names": (
+        "Kernel 6.1: 1.10 GB/s, 1.12 GB/s\nKernel 6.6: 1.31 GB/s, 1.30 GB/s\n(two runs each)\n",
+        {("Kernel 6.1", "list", "rate_bytes_per_s"): 1.1 * GB, ("Kernel 6.6", "list", "rate_bytes_per_s"): 1.31 * GB},
+    ),
+    "tests above settings, one space deeper": (
+        "Test 1 (4k randwrite, sync=1)\n old HBA: 1,204 IOPS\n new HBA: 1,877 IOPS\n"
+        "Test 2 (4k randread)\n old HBA: 14,800 IOPS\n new HBA: 31,200 IOPS\n",
+        {
+            ("old HBA", "Test 1 (4k randwrite, sync=1)", "write.iops"): 1204,
+            ("new HBA", "Test 2 (4k randread)", "read.iops"): 31_200,
+        },
+    ),
+    "reads and writes behind figures": (
+        "ZFS: 18 MB/s (r) / 12 MB/s (w)\next4: 31 MB/s (r) / 28 MB/s (w)\n",
+        {("ext4", "list", "write.rate_bytes_per_s"): 28 * MB},
+    ),
+    "spreads": (
+        "vanilla:  812.3 \u00b1 4.1 MB/s\npatched:  851.9 \u00b1 3.8 MB/s\n",
+        {("patched", "list", "rate_bytes_per_s"): 851.9 * MB},
+    ),
+    "settings behind lines": (
+        "4k random read:  p50 = 81 us, p99 = 210 us  (before)\n4k random read:  p50 = 79 us, p99 = 150 us  (after)\n",
+        {("after", "4k random read", "latency_ns_p99"): 150 * US},
+    ),
+}
+TABLES = {
+    "unit below": (
+        "mount       run1   run2   run3\nnoatime     212    209    214\nrelatime    198    201    197\n\n"
+        "(all in MB/s)\n",
+        {("relatime", "table", "rate_bytes_per_s"): 198 * MB},
+    ),
+    "unit below Markdown": (
+        "| scheduler | randread | randwrite |\n|---|---|---|\n| none | 401 | 212 |\n| bfq | 155 | 98 |\n\n"
+        "Numbers are kIOPS.\n",
+        {("bfq", "table", "write.iops"): 98e3},
+    ),
+    "unit of all tables": (
+        "| fs | seq read | seq write |\n|---|---|---|\n| ext4 | 501 | 402 |\n\n"
+        "| fs | 4k rand read | 4k rand write |\n|---|---|---|\n| ext4 | 41 | 30 |\n\nAll numbers in MB/s.\n",
+        {
+            ("ext4", "table[seq read, seq write]", "read.rate_bytes_per_s"): 501 * MB,
+            ("ext4", "table[4k rand read, 4k rand write]", "write.rate_bytes_per_s"): 30 * MB,
+        },
+    ),
+    "latency below": (
+        "| job | vanilla | patched |\n|---|---|---|\n| randread | 812 | 640 |\n\np99 latency in us\n",
+        {("patched", "randread", "latency_ns_p99"): 640 * US},
+    ),
+    "seconds below": (
+        "            baseline   patched\ncreate        41.2      38.0\nunlink        22.8      20.1\n\n"
+        "(seconds, lower is better)\n",
+        {("patched", "unlink", "time_ns"): 20.1e9},
+    ),
+    "rounds in rows": (
+        "run   mq-deadline   kyber\n 1       30.1       28.9\n 2       30.4       29.3\n\nAll times in seconds.\n",
+        {("kyber", "posted", "time_ns"): 28.9e9},
+    ),
+    "thousands in words, over two lines": (
+        "The numbers are thousands\nof files created per second, higher is better:\n\n"
+        " threads      1       8\n base       18.2    98.7\n patched    18.4   117.5\n",
+        {("patched", "table[8]", "operations_per_s"): 117_500},
+    ),
+    "thousands in brackets": (
+        "Creates per second (thousands):\n\nkernel     tmpfs    ext4\n6.1         412      98\n"
+        "6.6         440     101\n",
+        {("6.6", "ext4", "operations_per_s"): 101e3},
+    ),
+    "thousands in a name": (
+        "| kernel | IOPS (thousands) |\n|---|---|\n| 6.1 | 412 |\n| 6.6 | 440 |\n",
+        {("6.6", "table", "iops"): 440e3},
+    ),
+    "spreads behind +-": (
+        "jobs    vanilla (kIOPS)      patched (kIOPS)       diff\n"
+        "1         612 +- 1.1%          655 +- 0.9%        +7.0%\n"
+        "8        3987 +- 2.3%         4120 +- 1.9%        +3.3%\n",
+        {("patched", "table[jobs=8]", "iops"): 4120e3},
+    ),
+    "spaces between thousands": (
+        "| scheduler | IOPS | latency (us) |\n|---|---|---|\n| none | 112 305 | 1 712 |\n| bfq | 41 712 | 3 004 |\n",
+        {("none", "table", "iops"): 112_305, ("bfq", "table", "latency_ns_mean"): 3004 * US},
+    ),
+    "spaces between thousands below a name": (
+        "kernel    avg IOPS\n6.1       41 712\n6.6       43 800\n",
+        {("6.6", "list", "iops"): 43_800},
+    ),
+    "spaces between thousands and columns": (
+        "scheduler      IOPS       lat us\nnone           41 712     1 712\nbfq            22 105     3 004\n",
+        {("bfq", "table", "iops"): 22_105, ("none", "table", "latency_ns_mean"): 1712 * US},
+    ),
+    "org-mode": (
+        "| disks | read (MB/s) | write (MB/s) |\n|-------+-------------+--------------|\n"
+        "|     2 |         812 |          401 |\n|     8 |        2990 |         1488 |\n",
+        {("posted", "table[disks=8]", "write.rate_bytes_per_s"): 1488 * MB},
+    ),
+    "MediaWiki": (
+        '{| class="wikitable"\n|+ Throughput, MB/s\n! File system\n! Read !! Write\n|-\n| [[ext4]]\n| 511\n| 402\n'
+        '|-\n| style="color:red" | [[XFS|xfs]] || 523 || 418\n|}\n',
+        {("ext4", "table", "read.rate_bytes_per_s"): 511 * MB, ("xfs", "table", "write.rate_bytes_per_s"): 418 * MB},
+    ),
+    "bits": (
+        "Device   Read (Gbit/s)   Write (Mbit/s)\nsda             3.2             2100\n"
+        "sdb            22.8            800\n",
+        {("sdb", "table", "read.rate_bytes_per_s"): 2.85 * GB, ("sda", "table", "write.rate_bytes_per_s"): 262.5 * MB},
+    ),
+    "sizes of I/Os": (
+        "I/O Size    Write          Read\n512 B       21.84 MB/s     24.30 MB/s\n"
+        "1 MB        931.02 MB/s    970.07 MB/s\n",
+        {("posted", "table[I/O Size=512 B]", "read.rate_bytes_per_s"): 24.3 * MB},
+    ),
+    "rows are settings by their column's name": (
+        "| Codec | Compress (MiB/s) | Decompress (MiB/s) |\n|---|---|---|\n| lz4 | 612 | 3190 |\n"
+        "| zstd | 431 | 1208 |\n",
+        {("zstd", "Decompress", "rate_bytes_per_s"): 1208 * MIB},
+    ),
+    "IOPS in a heading of two lines": (
+        "          |  randread 4k  |  seqwrite 1M\n  kernel  |     IOPS      |     MB/s\n"
+        "  --------+---------------+--------------\n  6.8     |   312 310     |     2 911\n"
+        "  6.9     |   413 027     |     2 934\n",
+        {("6.8", "table", "read.iops"): 312_310, ("6.9", "table", "write.rate_bytes_per_s"): 2934 * MB},
+    ),
+    "a spread before a rate": (
+        "| k | rate |\n|---|---|\n| a | 812.3 \u00b1 4.1 MB/s |\n| b | 851 \u00b1 3 MB/s |\n",
+        {("a", "table", "rate_bytes_per_s"): 812.3 * MB},
+    ),
+    "sizes of bytes in a heading": (
+        "fs_mark, files/s\n\n       512B     4KiB\nxfs   91234    88120\next4  61002    60551\n",
+        {("xfs", "table[512B]", "operations_per_s"): 91_234},
+    ),
+    "latencies": (
+        "Latencies (usec):\n        avg   p99\nnone     81   210\nkyber    90   190\n",
+        {("kyber", "table", "latency_ns_mean"): 90 * US},
+    ),
+    "names that begin a clause": (
+        "jobs      without          with\n  1      402 KIOPS      431 KIOPS\n  8     2210 KIOPS     2480 KIOPS\n",
+        {("with", "table[jobs=8]", "iops"): 2480e3},
+    ),
+    "depths beside schedulers, and what they are below": (
+        "      | QD1   | QD16\n------+-------+------\nbfq   |  9.8k | 71k\nnone  | 10.2k | 112k\n\nRandom read IOPS.\n",
+        {("none", "table[QD16]", "iops"): 112e3},
+    ),
+    "amounts above rows": (
+        "   jobs=1  jobs=4\nA    101     390\nB    120     455\n(in KIOPS)\n",
+        {("A", "table[jobs=1]", "iops"): 101e3, ("B", "table[jobs=4]", "iops"): 455e3},
+    ),
+    "runs in rows": (
+        "| Run | Before | After |\n|---|---|---|\n| 1 | 412 MB/s | 455 MB/s |\n| 2 | 409 MB/s | 451 MB/s |\n",
+        {("After", "table", "rate_bytes_per_s"): 455 * MB},
+    ),
+    "text below CSV": (
+        "Server;IOPS read;lat read (us)\nold;1712;4671\nnew;187430;170\n\nfio, 4 KiB, 5 min each.\n",
+        {("new", "posted", "read.iops"): 187_430, ("old", "posted", "read.latency_ns_mean"): 4671 * US},
+    ),
+    "what a bare rate counts": (
+        "| fs | lookups (M/s) |\n|---|---|\n| ext4 | 1.21 |\n| xfs | 1.45 |\n",
+        {("xfs", "table", "operations_per_s"): 1.45e6},
+    ),
+}
+SENTENCES = {
+    "vs. ends no sentence": (
+        "With 16 threads we see 1.2 GB/s on XFS vs. 870 MB/s on ext4.\n",
+        {("XFS", "list", "rate_bytes_per_s"): 1.2 * GB, ("ext4", "list", "rate_bytes_per_s"): 870 * MB},
+    ),
+    "the second without its unit": (
+        "fio randwrite does 52k IOPS on XFS vs. 47k on ext4, same box.\n",
+        {("XFS", "fio randwrite", "write.iops"): 52e3, ("ext4", "fio randwrite", "write.iops"): 47e3},
+    ),
+    "what is said of both behind the second": (
+        "XFS: 52k IOPS vs ext4: 47k IOPS for 4k randwrite.\n",
+        {("xfs", "4k randwrite", "write.iops"): 52e3, ("ext4", "4k randwrite", "write.iops"): 47e3},
+    ),
+    "how long it took": (
+        "Untarring the kernel took 41 s on XFS vs. 29 s on ext4.\n",
+        {("XFS", "Untarring kernel", "elapsed_s"): 41, ("ext4", "Untarring kernel", "elapsed_s"): 29},
+    ),
+    "minutes": (
+        "The backup finished in 12m40s with lz4 vs. 9m05s with zstd.\n",
+        {("lz4", "backup", "elapsed_s"): 760, ("zstd", "backup", "elapsed_s"): 545},
+    ),
+    "three settings": (
+        "On XFS I get 412 MB/s, on ext4 398 and on btrfs 301.\n",
+        {("ext4", "list", "rate_bytes_per_s"): 398 * MB, ("btrfs", "list", "rate_bytes_per_s"): 301 * MB},
+    ),
+    "thousands in a change": (
+        "The fsync-heavy workload went from 4 210 to 2 980 commits/s.\n",
+        {("before", "fsync-heavy workload", "operations_per_s"): 4210},
+    ),
+    "numbers of versions": (
+        "The upgrade made reads slower: 3.1 GB/s on 22.04, but only 2.4 GB/s on 24.04.\n",
+        {("24.04", "upgrade made reads slower", "read.rate_bytes_per_s"): 2.4 * GB},
+    ),
+    "spaces between thousands": (
+        "Random writes reach 41 712 IOPS on ext4 and 22 105 IOPS on xfs.\n",
+        {("ext4", "Random writes", "write.iops"): 41_712, ("xfs", "Random writes", "write.iops"): 22_105},
+    ),
+    "the operation stands earlier in the sentence": (
+        "Use the cached value.\n\n"
+        "With fio random 4k writes, 16 jobs, IOPS went from 213k to 247k. The 99th percentile\n"
+        "of the completion latency dropped from 1.9 ms to 1.4 ms.\n",
+        {
+            ("after", "fio random 4k writes", "write.iops"): 247e3,
+            ("before", "fio random 4k writes", "latency_ns_p99"): 1.9 * MS,
+        },
+    ),
+    "the text says what M/s is": (
+        "ext4 random read: 1.2 M/s\nxfs random read: 1.5 M/s\n(M/s is million operations per second)\n",
+        {("xfs", "random read", "read.operations_per_s"): 1.5e6},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [one for kind in (LISTS, TABLES, SENTENCES) for one in kind.values()],
+    ids=[*LISTS, *(f"table: {name}" for name in TABLES), *SENTENCES],
+)
+def test_what_is_written(tmp_path: Path, text: str, wanted: dict[tuple[str, str, str], float]) -> None:
+    figures(tmp_path, text, wanted)
+
+
+def test_numbered_rows_are_rounds_of_one_workload(tmp_path: Path) -> None:
+    text = TABLES["runs in rows"][0]
+    (tmp_path / "posted.txt").write_text(text)
+    run = open_run(tmp_path / "posted.txt")
+    assert run.workloads == ["table"]
+    assert value(run, "After", "table", "rate_bytes_per_s", 1) == 451 * MB
+
+
+def test_a_duration_that_is_not_read_is_counted(tmp_path: Path) -> None:
+    problems = figures(tmp_path, "rsync: 14m 20s\ncp: 9m 5s\nzfs send | zfs recv: 6m 48s\n", {})
+    assert any("1 line with figures is not read" in problem for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "Before the patch:  write 412 M/s\nAfter the patch:   write 530 M/s\n",
+            "write MB/s or MiB/s if they are bytes",
+        ),
+        ("NIC: 10 Gbit/s\nLink speed: 25 Gbit/s\n", "unrecognised format"),
+        # Runs, or thousands.
+        ("| fs | IOPS |\n|---|---|\n| ext4 | 212 209 |\n| xfs | 214 211 |\n", "'212 209'"),
+        ("setting,lat_us\na,4.671\nb,170\nc,262\n", "'4.671' may be 4.671 or 4671"),
+        (
+            "The usual set on 3 machines, relative to v6.7:\n\n           Skylake   Rome\n"
+            "ffsb       +4.1%     +6.0%\npostmark   +0.9%     -1.1%\n",
+            "changes in percent alone",
+        ),
+        (
+            "$ btrfs device stats /mnt\n[/dev/sdb].write_io_errs    12\n[/dev/sdb].read_io_errs     0\n",
+            "counters of btrfs",
+        ),
+        ("Sure:\n\nCPU\tAvg_MHz\tBusy%\tIRQ\n-\t412\t13.71\t210334\n0\t204\t6.81\t18210\n", "turbostat's report"),
+        ("NAME    SIZE TYPE  RQ-SIZE\nsda     3.6T disk       64\nnvme0n1 931G disk     1023\n", "a list of devices"),
+        ("[    2.463811] ata1: SATA link up 6.0 Gbps\n[    2.466204] ata1.00: ATA-11: X\n", "a kernel's log"),
+        ("Both in the same slot:\n\n[img]https://i.example.com/a.png[/img]\nFig. 1: A 2TB\n", "in pictures"),
+        ("It is a lot faster.\n---\n 1 file changed, 1 insertion(+)\n", "whose text has no figures"),
+        (
+            "My job file:\n\n[global]\nioengine=libaio\nrate_iops=20000\n[a]\nrw=randread\n",
+            "fio's job file, without results",
+        ),
+    ],
+)
+def test_what_is_refused_says_what_it_is(tmp_path: Path, text: str, said: str) -> None:
+    assert said in refusal(tmp_path, text)
+
+
+def test_a_list_of_devices_above_results_hides_none(tmp_path: Path) -> None:
+    text = "NAME    SIZE TYPE\nsda     3.6T disk\n\nbefore: 41k IOPS\nafter: 52k IOPS\n"
+    figures(tmp_path, text, {("after", "list", "iops"): 52e3})
