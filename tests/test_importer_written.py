@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from iolab.files.importer.run_import import open_run
-from test_importer import value
+from test_importer import opened, value
 from test_importer_headings import figures, refusal
 
 KIB, MIB = 1024, 1 << 20
@@ -383,3 +383,15 @@ def test_what_is_refused_says_what_it_is(tmp_path: Path, text: str, said: str) -
 def test_a_list_of_devices_above_results_hides_none(tmp_path: Path) -> None:
     text = "NAME    SIZE TYPE\nsda     3.6T disk\n\nbefore: 41k IOPS\nafter: 52k IOPS\n"
     figures(tmp_path, text, {("after", "list", "iops"): 52e3})
+
+
+@pytest.mark.parametrize("first", ["randread: IOPS=24.1k, BW=94.1MiB/s, avg lat=1.32ms, p99=4.1ms\n", ""])
+def test_a_line_of_one_figure_counts_beside_a_richer_one(tmp_path: Path, first: str) -> None:
+    blocks = (
+        f"{name}:\n\n{first}seqwrite: BW={rate}MiB/s\nfsync: {syncs}/s\n"
+        for name, rate, syncs in (("Before", 512, 1120), ("After", 300, 640))
+    )
+    run = opened(tmp_path / "mail.txt", "\n".join(blocks))
+    for name, rate, syncs in (("Before", 512, 1120), ("After", 300, 640)):
+        assert value(run, name, "seqwrite", "rate_bytes_per_s") == rate * 2**20
+        assert value(run, name, "fsync", "operations_per_s") == syncs

@@ -107,6 +107,11 @@ _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
 _COUNTS_REQUESTS = re.compile(
     rf"(?:\b|(?<=[\dkM]))(?:(?:{'|'.join(REQUESTS_PER_S)})\b|{THINGS}s?/s(?:ec)?\b)", re.IGNORECASE
 )
+_OF_OPERATIONS = re.compile(
+    r"\b(?:f(?:data)?sync|commit|creat(?:e|ion)|unlink|delete|removal|rename|mkdir|lookup|insert|update)s?\b",
+    re.IGNORECASE,
+)
+"""Labels whose figures per second can only be a rate of these: `fsync: 1120/s`."""
 _OF_RATE = r"iops|rps|qps|tps|i/os? per second|bandwidth|bw|throughput|rate|speed|average|avg|mean"
 _RATE_WORDS = re.compile(rf"\b(?:{_OF_RATE})\b|\b[kmg]?i?b/s(?:ec)?\b", re.IGNORECASE)
 """The least and the greatest rate are no rounds of the mean."""
@@ -225,7 +230,8 @@ def parts_of(text: str) -> list[Entry | None]:
     between = _BETWEENRUNS if RUNS.fullmatch(figure) else _AMONG
     parts = (quantities(part) or (None,) for part in with_unit_of_last(between.split(figure)))
     figures = [one for of_part in parts for one in of_part]
-    counts = bool(_COUNTS_REQUESTS.search(found["figure"])) and not OF_SETTING.search(label)
+    of_requests = _COUNTS_REQUESTS.search(found["figure"]) or _OF_OPERATIONS.search(label)
+    counts = bool(of_requests) and not OF_SETTING.search(label)
     entries = [None if one is None else named(label, one, is_result=counts) for one in figures]
     if name is not None:
         entries = [
@@ -346,8 +352,8 @@ def _pairs(text: str) -> list[Entry]:
     of_amount = [part for part in parts if part and parameter.plain(part["label"]) in parameter.AMOUNTS]
     parts = [part for part in parts if part not in of_amount]
     figures = [(part["label"].strip(), quantities(part["figure"].strip())) for part in parts if part]
-    # Behind a lead and a colon of its own, a single pair is enough.
-    least = 1 if of_amount or (lead and ":" in pairs) else 2
+    # Behind a lead, a single pair with a sign of its own is enough.
+    least = 1 if of_amount or (lead and parts and parts[0] and parts[0]["sign"]) else 2
     if len(parts) < least or len(figures) < len(parts) or any(len(known) != 1 for _, known in figures):
         return _ways(text)
     of_latency = any(LATENCY.search(label) or _PERCENTILE.fullmatch(label) for label, _ in figures)
