@@ -94,11 +94,14 @@ impl Sizing {
         }
     }
 
-    /// The size in which most units are written.
-    pub(super) fn most_units(&self) -> u32 {
-        let units = |&(size, part): &(u32, f64)| f64::from(size) * part;
-        let most = self.sizes.iter().max_by(|one, other| units(one).total_cmp(&units(other)));
-        most.map_or(self.align, |&(size, _)| size)
+    /// How many units lie side by side that one write has left of a die's, which gets no more than a page of it: one ends
+    /// where the last write that touched it or its neighbour had an end. Of s places, s + 1 writes touch a pair, and two
+    /// of them one of it alone.
+    pub(super) fn piece(&self, page: u32) -> u32 {
+        let places = |size: u32| f64::from(size.min(page)) / f64::from(self.align.min(page));
+        let touch = self.sizes.iter().map(|&(size, part)| part * (places(size) + 1.0));
+        let units = f64::from(self.align.min(page)) * touch.sum::<f64>() / 2.0;
+        (units.round() as u32).clamp(1, page)
     }
 }
 
@@ -302,18 +305,12 @@ impl Skew {
         }
     }
 
-    /// Units that are written together, or most of them are.
-    pub(super) fn block_units(&self) -> u32 {
-        match self {
-            Skew::Ranks { block_units } | Skew::Scattered { block_units, .. } => *block_units,
-            Skew::Zones { sizes, .. } => sizes.most_units(),
-        }
-    }
-
     pub(super) fn sizes(&self) -> Sizing {
         match self {
+            Skew::Ranks { block_units } | Skew::Scattered { block_units, .. } => {
+                Sizing::of_one(*block_units)
+            }
             Skew::Zones { sizes, .. } => sizes.clone(),
-            _ => Sizing::of_one(self.block_units()),
         }
     }
 

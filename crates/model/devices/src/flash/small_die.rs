@@ -95,7 +95,7 @@ const SMALL_WRITES: u32 = 3;
 
 impl SmallDie {
     fn new(device: &Sizes, classes: Vec<Class>, writes: Sizing) -> SmallDie {
-        let group = writes.most_units().min(device.program_units);
+        let group = writes.piece(device.program_units);
         let blocks = (SMALL_UNITS / device.block_units)
             .clamp(SMALL_BLOCKS, device.main_blocks.max(SMALL_BLOCKS));
         let (collect_only_blocks, collect_blocks) = (2, 3);

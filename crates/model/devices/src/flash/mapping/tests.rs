@@ -274,6 +274,7 @@ fn a_start_in_the_steady_state_of_a_skew_is_as_good_as_a_long_run() {
             } if width < 0.2 => 0.04,
             _ => 0.02,
         };
+        println!("{collector:?} {fill} {}", short / long);
         assert!(
             (short / long - 1.0).abs() < within,
             "{collector:?}, {fill}, {skew:?}: {short} after a fiftieth of {long}"
@@ -285,39 +286,44 @@ fn a_start_in_the_steady_state_of_a_skew_is_as_good_as_a_long_run() {
 const FOUR_ZONES: [(f64, f64); 4] = [(0.05, 0.5), (0.15, 0.3), (0.3, 0.15), (0.5, 0.05)];
 const IN_THE_MIDDLE: [(f64, f64); 3] = [(0.3, 0.0), (0.5, 1.0), (0.2, 0.0)];
 
-/// Write amplification after a long run, and in a fiftieth of it from the start in its steady state.
+/// Write amplification after a long run, and in a fiftieth of it from the start in its steady state: the mean of several,
+/// since chance makes 1 or 2 % of so little.
 fn after_long_and_short(sizes: Sizes, skew: &Skew) -> (f64, f64) {
     let once = sizes.units;
     let mut written = Rehearsal::new(sizes, Start::InSequence { overwritten: false });
     write_skewed(&mut written, skew, 6 * once, 1);
     written.amplification();
     write_skewed(&mut written, skew, 2 * once, 2);
-    let mut drawn = Rehearsal::new(sizes, small_die::start(&sizes, skew.clone(), Order::Drawn));
-    write_skewed(&mut drawn, skew, 8 * once / 50, 3);
-    (written.amplification(), drawn.amplification())
+    let start = small_die::start(&sizes, skew.clone(), Order::Drawn);
+    let after = |seed| {
+        let mut drawn = Rehearsal::new(sizes, start.clone());
+        write_skewed(&mut drawn, skew, 8 * once / 50, seed);
+        drawn.amplification()
+    };
+    (written.amplification(), (3..7).map(after).sum::<f64>() / 4.0)
 }
 
 #[test]
 #[ignore = "long: `make test-all` runs it"]
 fn a_start_after_writes_of_several_sizes_is_as_good_as_a_long_run() {
-    for (small, fill, parts) in [
-        (0.5, 0.75, &[(1.0, 1.0)][..]),
-        (0.9, 0.85, &[(1.0, 1.0)]),
-        (0.98, 0.85, &[(1.0, 1.0)]),
-        (0.7, 0.9, &[(1.0, 1.0)]),
-        (0.9, 0.85, &[(0.2, 0.8), (0.8, 0.2)]),
-        (0.9, 0.85, &IN_THE_MIDDLE),
+    for (large, small, fill, parts) in [
+        (8, 0.0, 0.8, &[(1.0, 1.0)][..]),
+        (8, 0.5, 0.75, &[(1.0, 1.0)]),
+        (8, 0.7, 0.9, &[(1.0, 1.0)]),
+        (4, 0.6, 0.85, &[(1.0, 1.0)]),
+        (8, 0.9, 0.85, &[(0.2, 0.8), (0.8, 0.2)]),
+        (8, 0.9, 0.85, &IN_THE_MIDDLE),
     ] {
         let sizes = die(336, 32, 8, fill, Collector::Greedy);
         let mixed = Sizing {
             align: 1,
-            sizes: vec![(1, small), (8, 1.0 - small)],
+            sizes: vec![(1, small), (large, 1.0 - small)],
         };
         let (long, short) = after_long_and_short(sizes, &zones_of(sizes.units, parts, mixed));
-        println!("{small} {fill} {parts:?}: {short} {long} {}", short / long);
+        println!("{large} {small} {fill} {parts:?} {}", short / long);
         assert!(
             (short / long - 1.0).abs() < 0.02,
-            "{small}, {fill}, {parts:?}: {short} after a fiftieth of {long}"
+            "{large}, {small}, {fill}, {parts:?}: {short} after a fiftieth of {long}"
         );
     }
 }
