@@ -123,8 +123,8 @@ def test_what_is_written_in_order_is_invalid_in_order(iolab: CommandLine, tmp_pa
 
 def trace_of(path: Path, blocks: list[int], times: int = 1) -> str:
     """Writes of 64 KiB, one after the other, so many times over."""
-    rows = (f"{number * 100},100,W,{block * 65536},65536,7:0,1,w" for number, block in enumerate(blocks * times))
-    path.write_text("\n".join(["time,latency,operation,offset,size,device,pid,process", *rows]) + "\n")
+    rows = (f"{number * 100} d write {block * 65536} 65536" for number, block in enumerate(blocks * times))
+    path.write_text("\n".join(["fio version 3 iolog", "0 d add", "0 d open", *rows]) + "\n")
     return str(path)
 
 
@@ -135,9 +135,9 @@ def test_a_trace_starts_where_it_ends_when_it_is_written_over_and_over(
     draws = random.Random(1)
     blocks = [draws.randrange(12_000) for _ in range(size)]
     asked = (*DRIVE, *LARGER)
-    begun = iolab("wear", *asked, trace_of(tmp_path / "once.csv", blocks), "--start", "steady", "--json").json()
+    begun = iolab("wear", *asked, trace_of(tmp_path / "once.txt", blocks), "--start", "steady", "--json").json()
     times = 48 * 9000 // size // 8
-    later = iolab("wear", *asked, trace_of(tmp_path / "often.csv", blocks, times), "--start", "filled", "--json").json()
+    later = iolab("wear", *asked, trace_of(tmp_path / "often.txt", blocks, times), "--start", "filled", "--json").json()
     assert begun["host_bytes"] == size * 65536
     found = begun["write_amplification"]
     assert found == pytest.approx(later["write_amplification_last_quarter"], rel=0.03)

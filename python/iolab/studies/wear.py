@@ -399,7 +399,7 @@ def _of_job(options: io.IoOptions, size: int, amount: int, slices: int) -> Itera
 
 def _of_trace(options: trace.TraceOptions, size: int, slices: int, passes: int) -> Iterator[Phase]:
     whole_ns = max(1, int(options.schedule["elapsed_ns"]))
-    part_ns = -(-whole_ns // slices)
+    part_ns = whole_ns // slices + 1  # the last arrives when all of the time has passed
     reach = min(options.bytes_per_file(1), size)
     for number in range(passes):
         given = {"time_scale": AT_ONCE, "file_size": format_bytes(reach), "layout": False}
