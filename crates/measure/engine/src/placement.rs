@@ -56,7 +56,13 @@ fn receive(namespace: RawFd, id: u32, page: &mut [u8]) -> io::Result<u32> {
     };
     // SAFETY: the request reads and writes the 72 bytes that its number states, with which the command begins, and writes
     // `data_bytes` of the page, which outlives the call.
-    match unsafe { libc::ioctl(namespace, NVME_IOCTL_IO_CMD, std::ptr::from_mut(&mut command)) } {
+    match unsafe {
+        libc::ioctl(
+            namespace,
+            NVME_IOCTL_IO_CMD,
+            std::ptr::from_mut(&mut command),
+        )
+    } {
         status if status >= 0 => Ok(status as u32),
         _ => Err(io::Error::last_os_error()),
     }

@@ -9,12 +9,12 @@ use io_uring::{cqueue, opcode, squeue};
 use workload::job::{Op, OpKind};
 use workload::phase::GroupSpec;
 
-use crate::nvme_command::Command;
 use crate::backend::ring::Ring;
 use crate::backend::{Completion, IoQueue, Target};
 use crate::buffers::Buffers;
 use crate::files::OpenFile;
 use crate::namespace::Namespace;
+use crate::nvme_command::Command;
 
 pub struct Passthrough {
     /// Before the buffers that it names.

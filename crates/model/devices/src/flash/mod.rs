@@ -146,7 +146,11 @@ fn start_of(sizes: &Sizes, spec: &FlashSpec) -> Start {
         None => Start::InSequence { overwritten: false },
         Some(SteadyPattern::Sequential) => match firmware.steady_stride_bytes {
             None => Start::InSequence { overwritten: true },
-            Some(bytes) => Start::Strided(Strides::new(sizes.units, block_units, bytes / u64::from(firmware.unit_bytes))),
+            Some(bytes) => Start::Strided(Strides::new(
+                sizes.units,
+                block_units,
+                bytes / u64::from(firmware.unit_bytes),
+            )),
         },
         Some(SteadyPattern::Random) if block_units <= 1 => Start::random(sizes),
         Some(SteadyPattern::Random) => small_die::start(sizes, even, Order::Drawn),

@@ -99,7 +99,10 @@ impl Sizing {
     /// of them one of it alone.
     pub(super) fn piece(&self, page: u32) -> u32 {
         let places = |size: u32| f64::from(size.min(page)) / f64::from(self.align.min(page));
-        let touch = self.sizes.iter().map(|&(size, part)| part * (places(size) + 1.0));
+        let touch = self
+            .sizes
+            .iter()
+            .map(|&(size, part)| part * (places(size) + 1.0));
         let units = f64::from(self.align.min(page)) * touch.sum::<f64>() / 2.0;
         (units.round() as u32).clamp(1, page)
     }
@@ -141,9 +144,10 @@ impl SkewSpec {
             ["zones"] if self.scatter_seed.is_some() => {
                 ("scatter_seed", "zones are not scattered".to_owned())
             }
-            [pattern] if pattern != "zones" && self.sizes.is_some() => {
-                ("sizes", format!("{pattern} excludes it: only zones have several"))
-            }
+            [pattern] if pattern != "zones" && self.sizes.is_some() => (
+                "sizes",
+                format!("{pattern} excludes it: only zones have several"),
+            ),
             _ if !self.block_bytes.is_multiple_of(unit_bytes) => {
                 let what = format!("expected a multiple of firmware.unit_bytes, {unit_bytes}");
                 ("block_bytes", what)
@@ -161,11 +165,19 @@ impl SkewSpec {
         for (number, zone) in zones.iter().enumerate() {
             within(&format!("zones.{number}.bytes"), zone.bytes, 1, u64::MAX)?;
             let weight = u64::from(zone.weight);
-            within(&format!("zones.{number}.weight"), weight, 0, u64::from(WEIGHT_MAX))?;
+            within(
+                &format!("zones.{number}.weight"),
+                weight,
+                0,
+                u64::from(WEIGHT_MAX),
+            )?;
         }
         match zones.iter().any(|zone| zone.weight > 0) {
             true => Ok(()),
-            false => Err(SpecError::of("zones", "all weights are 0: expected a zone that is written")),
+            false => Err(SpecError::of(
+                "zones",
+                "all weights are 0: expected a zone that is written",
+            )),
         }
     }
 
@@ -178,7 +190,12 @@ impl SkewSpec {
             let key = format!("sizes.{number}.bytes");
             within(&key, u64::from(size.bytes), 512, 1 << 24)?;
             let weight = u64::from(size.weight);
-            within(&format!("sizes.{number}.weight"), weight, 1, u64::from(WEIGHT_MAX))?;
+            within(
+                &format!("sizes.{number}.weight"),
+                weight,
+                1,
+                u64::from(WEIGHT_MAX),
+            )?;
             if !size.bytes.is_multiple_of(unit_bytes) {
                 let what = format!("expected a multiple of firmware.unit_bytes, {unit_bytes}");
                 return Err(SpecError::of(&key, what));
@@ -192,7 +209,10 @@ impl SkewSpec {
         let is_written = |zone: &Class| zone.writes > 0.0;
         match self.zones.is_none() || self.zones_on(units, unit_bytes).iter().any(is_written) {
             true => Ok(()),
-            false => Err(SpecError::of("zones", "no zone that is written holds a unit of the drive")),
+            false => Err(SpecError::of(
+                "zones",
+                "no zone that is written holds a unit of the drive",
+            )),
         }
     }
 

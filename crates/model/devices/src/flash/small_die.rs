@@ -39,21 +39,41 @@ pub(super) fn start(sizes: &Sizes, skew: Skew, order: Order) -> Start {
         let mut of_class = |class| if is_written(class) { held.next() } else { None };
         AgedBlock {
             age: block.age * stretch,
-            held: classes.iter().map(|class| of_class(class).unwrap_or(0.0)).collect(),
+            held: classes
+                .iter()
+                .map(|class| of_class(class).unwrap_or(0.0))
+                .collect(),
         }
     };
-    let eldest = blocks.iter().map(|block| block.age).fold(0.0, f64::max) * stretch;
-    let idle_class = |class: &Class| match is_written(class) {
-        true => 0.0,
-        false => f64::from(class.units),
-    };
-    let untouched = |number: u32| AgedBlock {
-        age: eldest + f64::from(idle - number),
-        held: classes.iter().map(idle_class).collect(),
+    let untouched = |number: u32| {
+        let (first, room) = (
+            f64::from(number * sizes.block_units),
+            f64::from(sizes.block_units),
+        );
+        let mut end = 0.0;
+        let mut of_class = |class: &Class| {
+            let start = end;
+            end += f64::from(class.units) / f64::from(sizes.dies);
+            (end.min(first + room) - start.max(first)).max(0.0)
+        };
+        let held = classes.iter().map(|class| {
+            if is_written(class) {
+                0.0
+            } else {
+                of_class(class)
+            }
+        });
+        AgedBlock {
+            age: f64::from(2 * sizes.blocks - number),
+            held: held.collect(),
+        }
     };
     let group = small.group;
     let skewed = Skewed::of(sizes, skew, &classes, group, SEED, |_| {
-        (0..idle).map(untouched).chain((0..closed).map(stretched)).collect()
+        (0..idle)
+            .map(untouched)
+            .chain((0..closed).map(stretched))
+            .collect()
     });
     Start::Skewed(Box::new(skewed))
 }
@@ -91,7 +111,7 @@ const SMALL_UNITS: u32 = 200_000;
 const SMALL_BLOCKS: u32 = 128;
 
 /// How often it is written before it is steady, from the law's state; what it moves in the last of these counts.
-const SMALL_WRITES: u32 = 3;
+const SMALL_WRITES: u32 = 6;
 
 impl SmallDie {
     fn new(device: &Sizes, classes: Vec<Class>, writes: Sizing) -> SmallDie {
@@ -244,7 +264,9 @@ impl<'a> Runs<'a> {
                 drawn -= part;
                 drawn < 0.0
             });
-            self.left = found.or(self.writes.sizes.last()).map_or(1, |&(size, _)| size);
+            self.left = found
+                .or(self.writes.sizes.last())
+                .map_or(1, |&(size, _)| size);
         }
         let run = self.left.min(self.page - self.filled);
         self.left -= run;

@@ -603,7 +603,10 @@ impl Firmware {
                     format!("expected a multiple of firmware.steady_block_bytes, {block}")
                 }
                 Some(SteadyPattern::Sequential) if !block.is_multiple_of(self.unit_bytes) => {
-                    format!("firmware.steady_block_bytes is no multiple of unit_bytes, {}", self.unit_bytes)
+                    format!(
+                        "firmware.steady_block_bytes is no multiple of unit_bytes, {}",
+                        self.unit_bytes
+                    )
                 }
                 Some(SteadyPattern::Sequential) => String::new(),
                 _ => "only steady = \"sequential\" has it".to_owned(),

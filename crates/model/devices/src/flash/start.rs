@@ -55,7 +55,10 @@ impl Strides {
             return unit;
         }
         let (lap, of_lap) = (block % self.stride_blocks, block / self.stride_blocks);
-        let (short, long_laps) = (self.blocks / self.stride_blocks, self.blocks % self.stride_blocks);
+        let (short, long_laps) = (
+            self.blocks / self.stride_blocks,
+            self.blocks % self.stride_blocks,
+        );
         let before = lap * short + lap.min(long_laps);
         (before + of_lap) * self.block_units + unit % self.block_units
     }
@@ -67,7 +70,10 @@ impl Strides {
             return turn;
         }
         // The first laps have a block more than the others.
-        let (short, long_laps) = (self.blocks / self.stride_blocks, self.blocks % self.stride_blocks);
+        let (short, long_laps) = (
+            self.blocks / self.stride_blocks,
+            self.blocks % self.stride_blocks,
+        );
         let (lap, of_lap) = match block.checked_sub(long_laps * (short + 1)) {
             Some(behind) => (long_laps + behind / short, behind % short),
             None => (block / (short + 1), block % (short + 1)),
