@@ -251,7 +251,7 @@ def test_the_workload_of_an_experiment_and_a_trace_are_written_too(iolab: Comman
         (
             [
                 *[*DRIVE, "random", "--set", "firmware.steady=skewed", "--set", "skew.block_bytes=16384"],
-                *["--set", "skew.zones=[{ bytes = 4096, weight = 1 }]"],
+                *["--set", "skew.zones=[{ bytes = 512, weight = 1 }]"],
             ],
             ["skew.zones", "no zone that is written"],
         ),

@@ -254,7 +254,7 @@ def passes_before(machine: native.MachineFile, options: Options) -> int:
         raise InputError("the trace writes nothing", where="--start steady")
     device = machine["drives"][0]["device"]
     assert device["kind"] == "flash", "`drive` makes no other"
-    geometry = device["geometry"]
+    geometry = cast(Mapping[str, int], device["geometry"])
     sizes = ("channels", "dies_per_channel", "planes_per_die", "blocks_per_plane", "pages_per_block", "page_bytes")
     spare = math.prod(geometry[size] for size in sizes) * geometry["over_provision_per_mille"] // 1000
     touched = min(written, size_of(machine))

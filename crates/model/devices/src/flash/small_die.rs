@@ -177,7 +177,8 @@ impl SmallDie {
                 Order::Drawn => {
                     let mut runs = Runs::new(&self.writes, self.sizes.program_units);
                     let mut written = 0;
-                    while written < self.sizes.units {
+                    // Of a zone of some units not even a page might be filled.
+                    while written < self.sizes.units.max(self.sizes.block_units) {
                         let (run, align) = runs.next(&mut draws);
                         let (first, run) = draw(&self.classes, run, align, &mut draws);
                         (first..first + run).for_each(|unit| die.write(unit));

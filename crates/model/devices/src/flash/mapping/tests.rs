@@ -223,6 +223,7 @@ fn a_device_in_the_steady_state_of_a_skew_has_each_unit_where_its_block_says() {
             &[(0.2, 0.7), (0.3, 0.3), (0.1, 0.0), (0.4, 0.0)],
             mixed,
         ),
+        zones_of(301, &[(0.004, 1.0), (0.996, 0.0)], Sizing::of_one(1)),
         zipf(1.2, 301, 4, 7),
         Skew::scattered(Scatter::pareto(0.2), 301, 4, 7),
         Skew::scattered(Scatter::normal(0.1), 301, 4, 7),
