@@ -189,3 +189,12 @@ def test_reads_of_an_emulated_nvme_drive_cost_the_same_in_each_boot(iolab: Comma
         # The idle task and the worker that dispatches are not the reader.
         contexts = phase["probes"]["instructions"]["contexts"]
         assert 0.15 * sum(contexts.values()) < contexts["kernel thread"] < contexts["task"]
+
+
+def test_commands_with_a_hint_want_a_drive_with_placement_handles(iolab: CommandLine, kernel_name: str) -> None:
+    """QEMU's drive has none: it refuses the question."""
+    job = 'engine = "io_uring_cmd"\nread_percent = 0\nwrite_hint = "short"\n[settings.a]\n'
+    text = experiment(kernel_name, job).replace('engine = "psync"\n', "")
+    iolab.write("guest.toml", text.replace("[guest]\n", '[guest]\ndrive = "nvme"\n'))
+    told = iolab("run", "guest.toml", "--out", "run", status=None)
+    assert told.status != 0 and "no placement handles (it answers status" in told.text

@@ -25,6 +25,8 @@ IN_NO_MACHINE: dict[str, Any] = {
     "metadata": {"call_ns": 1},
     "slc": {"blocks_per_plane": 1, "bits_per_cell": 3, "page_program_ns": 1, "idle_ns": 1},
     "skew": {"block_bytes": 4096},
+    "zones": [{"bytes": 4096, "weight": 1}],
+    "sizes": [{"bytes": 4096, "weight": 1}],
     "placement": {"handles": 2, "isolation": "initially"},
     "thermal": {
         "idle_celsius": 40,

@@ -1,5 +1,6 @@
 """`iolab wear`: what writes do to a simulated flash drive, from the command line."""
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ SMALL = [
     }.items()
 ]
 """A drive of 192 MiB."""
+LARGER = ["--set=geometry.blocks_per_plane=300", "--set=firmware.buffer_bytes=1048576"]
+"""One of 900 MiB, so that the buffer holds a thousandth of it."""
 DRIVE = ["nvme_small_2020", *SMALL]
 
 
@@ -28,16 +31,16 @@ def worn(iolab: CommandLine, *arguments: str) -> Any:
 
 
 def test_random_writes_come_to_a_cliff_and_sequential_ones_do_not(iolab: CommandLine) -> None:
-    random = worn(iolab, "random", "--amount", "400MiB")
-    assert 1.3 < random["write_amplification_last_quarter"] < 4
-    assert 0 < random["cliff_bytes"] < random["host_bytes"]
-    assert random["host_bytes"] == sum(one["host_bytes"] for one in random["slices"])
-    assert random["erases"] == sum(one["erases"] for one in random["slices"]) > 0
-    free = [one["free_percent"] for one in random["slices"]]
+    drawn = worn(iolab, "random", "--amount", "400MiB")
+    assert 1.3 < drawn["write_amplification_last_quarter"] < 4
+    assert 0 < drawn["cliff_bytes"] < drawn["host_bytes"]
+    assert drawn["host_bytes"] == sum(one["host_bytes"] for one in drawn["slices"])
+    assert drawn["erases"] == sum(one["erases"] for one in drawn["slices"]) > 0
+    free = [one["free_percent"] for one in drawn["slices"]]
     # They fall until the collector begins, at 5 % of the blocks, and stay there.
     assert free[0] > 15
     assert all(0 < share < 8 for share in free[-12:])
-    assert all(one["slc_percent"] is None and one["celsius"] is None for one in random["slices"])
+    assert all(one["slc_percent"] is None and one["celsius"] is None for one in drawn["slices"])
     sequential = worn(iolab, "sequential", "--amount", "400MiB")
     assert sequential["write_amplification"] < 1.05
     assert sequential["host_bytes"] >= 380 * 2**20
@@ -69,36 +72,103 @@ def test_a_skewed_workload_starts_where_its_own_long_run_ends(iolab: CommandLine
     zones.write_text(
         '[workloads.hot]\npattern = "zoned"\nzones = "90/10%:10/90%"\nread_percent = 0\nqueue_depth = 32\n'
     )
-    # Of 900 MiB, so that the buffer holds a thousandth of it.
-    larger = ["--set=geometry.blocks_per_plane=300", "--set=firmware.buffer_bytes=1048576"]
     for workload in ("random", "zipf", "pareto", "normal", str(zones)):
         begun = {
-            state: worn(iolab, workload, *larger, "--amount", "200MiB", "--start", state)["write_amplification"]
+            state: worn(iolab, workload, *LARGER, "--amount", "200MiB", "--start", state)["write_amplification"]
             for state in ("steady", "filled")
         }
-        later = worn(iolab, workload, *larger, "--amount", "3GiB", "--start", "steady")
+        later = worn(iolab, workload, *LARGER, "--amount", "3GiB", "--start", "steady")
         assert begun["steady"] == pytest.approx(later["write_amplification_last_quarter"], rel=0.04)
         assert begun["filled"] < 0.7 * begun["steady"]
 
 
+@pytest.mark.parametrize(
+    "job",
+    [
+        'pattern = "zoned"\nzones = "50/5%:30/15%:15/30%:5/50%"\nblock_size = "16KiB"',
+        'pattern = "zoned"\nzones = "70/100MiB:30/300MiB"\nblock_size = "16KiB"',
+        'pattern = "random"\nblock_size = "16KiB"\nrange_start = "100MiB"\nrange_length = "600MiB"',
+        'pattern = "random"\nblock_size = { "16KiB" = 70, "128KiB" = 30 }',
+        'pattern = "random"\nblock_size = { "16KiB" = 1, "32KiB" = 1, "48KiB" = 1 }\nrange_length = "700MiB"',
+        'pattern = "random"\nblock_size = "64KiB"\nalign = "16KiB"',
+    ],
+)
+def test_zones_ranges_and_several_sizes_start_where_their_long_runs_end(
+    iolab: CommandLine, tmp_path: Path, job: str
+) -> None:
+    path = tmp_path / "job.toml"
+    path.write_text(f'[workloads.w]\n{job}\nfile_size = "1GiB"\nread_percent = 0\nqueue_depth = 32\n')
+    common = ["wear", *DRIVE, str(path), *LARGER, "--json"]
+    begun = iolab(*common, "--amount", "128MiB", "--start", "steady").json()["write_amplification"]
+    # From the filled drive, not from the same start.
+    later = iolab(*common, "--amount", "6GiB", "--start", "filled").json()["write_amplification_last_quarter"]
+    assert begun == pytest.approx(later, rel=0.04)
+    assert later > 1.2
+
+
+@pytest.mark.parametrize("pattern", ['"strided"\nstride = "1MiB"', '"backward"'])
+def test_what_is_written_in_order_is_invalid_in_order(iolab: CommandLine, tmp_path: Path, pattern: str) -> None:
+    path = tmp_path / "job.toml"
+    path.write_text(f'[workloads.w]\npattern = {pattern}\nread_percent = 0\nblock_size = "64KiB"\nqueue_depth = 8\n')
+    begun, from_sequence = (
+        iolab("wear", *DRIVE, str(path), *LARGER, "--start", start, "--json").json()
+        for start in ("steady", "steady-sequential")
+    )
+    assert begun["write_amplification"] == pytest.approx(1, abs=0.01)
+    assert begun["erases"] > 0
+    # A pass that goes on from slice to slice writes each unit once.
+    assert begun["host_bytes"] == pytest.approx(begun["drive_bytes"], rel=0.03)
+    assert (from_sequence["write_amplification"] > 1.05) == ("strided" in pattern)
+
+
+def trace_of(path: Path, blocks: list[int], times: int = 1) -> str:
+    """Writes of 64 KiB, one after the other, so many times over."""
+    rows = (f"{number * 100} d write {block * 65536} 65536" for number, block in enumerate(blocks * times))
+    path.write_text("\n".join(["fio version 3 iolog", "0 d add", "0 d open", *rows]) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("size", [9000, 400])
+def test_a_trace_starts_where_it_ends_when_it_is_written_over_and_over(
+    iolab: CommandLine, tmp_path: Path, size: int
+) -> None:
+    draws = random.Random(1)
+    blocks = [draws.randrange(12_000) for _ in range(size)]
+    asked = (*DRIVE, *LARGER)
+    begun = iolab("wear", *asked, trace_of(tmp_path / "once.txt", blocks), "--start", "steady", "--json").json()
+    times = 48 * 9000 // size // 8
+    later = iolab("wear", *asked, trace_of(tmp_path / "often.txt", blocks, times), "--start", "filled", "--json").json()
+    assert begun["host_bytes"] == size * 65536
+    found = begun["write_amplification"]
+    assert found == pytest.approx(later["write_amplification_last_quarter"], rel=0.03)
+    assert (found > 1.2) == (size == 9000)
+
+
 def test_a_pass_of_a_permutation_goes_on_from_slice_to_slice(iolab: CommandLine) -> None:
-    larger = ["--set=geometry.blocks_per_plane=300", "--set=firmware.buffer_bytes=1048576"]
-    begun = worn(iolab, "permutation", *larger, "--start", "steady")
+    begun = worn(iolab, "permutation", *LARGER, "--start", "steady")
     passes = 4
-    later = worn(iolab, "permutation", *larger, "--start", "filled", "--amount", str(passes * begun["host_bytes"]))
+    later = worn(iolab, "permutation", *LARGER, "--start", "filled", "--amount", str(passes * begun["host_bytes"]))
     last = [one["write_amplification"] for one in later["slices"]][-len(later["slices"]) // passes :]
     # In the first quarter of a pass, what was written first in the pass before becomes invalid.
     assert begun["slices"][0]["write_amplification"] < 1.1
     assert begun["write_amplification"] == pytest.approx(sum(last) / len(last), rel=0.04)
-    random = worn(iolab, "random", *larger, "--amount", "100MiB", "--start", "steady")
-    assert begun["write_amplification"] < 0.7 * random["write_amplification"]
+    at_random = worn(iolab, "random", *LARGER, "--amount", "100MiB", "--start", "steady")
+    assert begun["write_amplification"] < 0.7 * at_random["write_amplification"]
 
 
-def test_what_a_long_run_leaves_is_not_known_of_each_pattern(iolab: CommandLine, tmp_path: Path) -> None:
-    strided = tmp_path / "strided.toml"
-    strided.write_text('[workloads.w]\npattern = "strided"\nstride = "1MiB"\nread_percent = 0\n')
-    done = iolab("wear", *DRIVE, str(strided), "--start", "steady", status=None)
-    done.assert_one_clear_line(2, "--start steady", "strided", "not known", "permutation")
+@pytest.mark.parametrize(
+    "job",
+    [
+        'pattern = "strided"\nstride = "96KiB"\nblock_size = "64KiB"\nalign = "32KiB"',
+        'pattern = "zipf"\nblock_size = { "16KiB" = 1, "64KiB" = 1 }',
+        'pattern = "permutation"\nblock_size = "64KiB"\nrange_length = "128MiB"',
+    ],
+)
+def test_what_a_long_run_leaves_is_not_known_of_each_job(iolab: CommandLine, tmp_path: Path, job: str) -> None:
+    path = tmp_path / "job.toml"
+    path.write_text(f"[workloads.w]\nread_percent = 0\n{job}\n")
+    done = iolab("wear", *DRIVE, str(path), "--start", "steady", status=None)
+    done.assert_one_clear_line(2, "--start steady", job.split('"')[1], "not known", "whole drive")
 
 
 def test_collectors_differ_where_some_units_are_written_more_often(iolab: CommandLine) -> None:
@@ -170,13 +240,20 @@ def test_the_workload_of_an_experiment_and_a_trace_are_written_too(iolab: Comman
             [*DRIVE, "random", "--set", "skew.block_bytes=4096", "--set", "skew.zipf_theta_per_mille=900"],
             ["skew", "only firmware.steady"],
         ),
-        ([*DRIVE, "random", "--set", "skew.block_bytes=4096"], ["skew.hot_per_mille", "zipf_theta_per_mille"]),
+        ([*DRIVE, "random", "--set", "skew.block_bytes=4096"], ["skew.zones", "zipf_theta_per_mille"]),
         (
             [
-                *[*DRIVE, "random", "--set", "firmware.steady=skewed", "--set", "skew.block_bytes=4096"],
-                *["--set", "skew.hot_per_mille=100"],
+                *[*DRIVE, "random", "--set", "firmware.steady=skewed", "--set", "skew.block_bytes=16384"],
+                *["--set", "skew.zones=[{ bytes = 4096, weight = 0 }]"],
             ],
-            ["skew.hot_writes_per_mille", "needs it"],
+            ["skew.zones", "weights"],
+        ),
+        (
+            [
+                *[*DRIVE, "random", "--set", "firmware.steady=skewed", "--set", "skew.block_bytes=16384"],
+                *["--set", "skew.zones=[{ bytes = 512, weight = 1 }]"],
+            ],
+            ["skew.zones", "no zone that is written"],
         ),
         ([*DRIVE, "random", "--amount", "much"], ["--amount"]),
         ([*DRIVE, "random", "--set", "firmware.cores"], ["expected KEY=VALUE"]),

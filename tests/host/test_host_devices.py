@@ -7,6 +7,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from iolab.domain.phase_record import probes_of
+from iolab.domain.probe.nvme import UNIT_BYTES
+from iolab.files import store
 from support.command_line import CommandLine, wait_until
 from support.devices import command, mounted
 from support.experiments import experiment
@@ -73,6 +76,24 @@ def test_a_load_is_verified_and_limited(iolab: CommandLine, name: str, request: 
     values = iolab("show", "run", "--metric", "iops", "--json").json()["values"]
     (limited,) = (value["median"] for value in values if value["setting"] == "limited")
     assert 0 < limited < 60
+
+
+def test_a_drive_counts_what_the_host_writes(iolab: CommandLine, nvme: Path) -> None:
+    """QEMU's have no page of what was programmed."""
+    workload = '[workloads.w]\nread_percent = 0\nblock_size = "64KiB"\nfile_size = "64MiB"\namount = "64MiB"\n'
+    run(iolab, nvme, "[settings.as-it-is]\n", workload, "--probe", "nvme")
+    (phase,) = (phase for phase in store.read(iolab.cwd / "run").record(0).phases if probes_of(phase))
+    ((_, counted),) = probes_of(phase)["nvme"]["drives"].items()
+    assert abs(counted["host_bytes_written"] - 64 * 2**20) <= UNIT_BYTES
+    assert "media_bytes_written" not in counted
+    assert -10 < counted["celsius"] < 100
+
+
+def test_commands_with_a_hint_take_a_drive_with_placement_handles(iolab: CommandLine, nvme: Path) -> None:
+    workload = VERIFIED + 'engine = "io_uring_cmd"\nwrite_hint = "short"\n'
+    iolab.write("e.toml", experiment(f'kind = "device"\npath = "{nvme}"', workload=workload, rounds=1))
+    iolab("run", "e.toml", "--out", "run", status=None)
+    assert any("no placement handles" in fault for fault in faults(iolab.cwd / "run")), faults(iolab.cwd / "run")
 
 
 @pytest.mark.parametrize("name", ["nvme", "null_block", "scsi"])

@@ -825,6 +825,7 @@ class Firmware(TypedDict):
     stall: NotRequired[WriteStall | None]
     steady: NotRequired[SteadyPattern | None]
     steady_block_bytes: NotRequired[int | None]
+    steady_stride_bytes: NotRequired[int | None]
     unit_bytes: int
     write_ns: NotRequired[int | None]
 
@@ -854,14 +855,24 @@ class Placement(TypedDict):
     isolation: Isolation
 
 
+class WrittenSize(TypedDict):
+    bytes: int
+    weight: int
+
+
+class WrittenZone(TypedDict):
+    bytes: int
+    weight: int
+
+
 class SkewSpec(TypedDict):
     block_bytes: int
-    hot_per_mille: NotRequired[int | None]
-    hot_writes_per_mille: NotRequired[int | None]
     normal_deviation_per_mille: NotRequired[int | None]
     pareto_h_per_mille: NotRequired[int | None]
     scatter_seed: NotRequired[int | None]
+    sizes: NotRequired[list[WrittenSize] | None]
     zipf_theta_per_mille: NotRequired[int | None]
+    zones: NotRequired[list[WrittenZone] | None]
 
 
 class SlcCache(TypedDict):
@@ -1126,6 +1137,7 @@ class BackwardPattern(TypedDict):
 
 
 class StridedPattern(TypedDict):
+    blocks_done: NotRequired[int]
     kind: Literal["strided"]
     one_lap: NotRequired[bool]
     stride_bytes: int

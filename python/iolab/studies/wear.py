@@ -23,7 +23,7 @@ from iolab.domain.simulated_machine import InvalidMachine
 from iolab.domain.trial import DrivesTarget, LoadPhase, Phase, Trial
 from iolab.domain.workload import io, trace
 from iolab.domain.workload.job import PARETO_H, ZIPF_THETA
-from iolab.domain.workload.zone import Zone, read_zones
+from iolab.domain.workload.zone import read_zones, zoned
 from iolab.files import machine_file
 from iolab.machines.model.simulation import execute
 
@@ -31,10 +31,14 @@ AROUND = "model:nvme"
 """The simulated machine whose drive is exchanged."""
 SLICES = 48
 CLIFF_SHARE = 0.5
+AT_ONCE = 1e-6
+"""The least factor on the times of a trace."""
 SEED = 1
 SCATTER_SEED = 1
 ALL = 100
 """Percent."""
+WEIGHTS = 1_000_000
+"""What the parts of writes add up to."""
 ALIGN_BYTES = 4096
 WRITES: dict[str, Any] = {"read_percent": 0, "block_size": 131_072, "queue_depth": 32}
 """A named pattern's options; those of the pattern itself have their defaults."""
@@ -187,53 +191,98 @@ def drive(name: str, changes: Sequence[str]) -> native.MachineFile:
     return machine
 
 
-def own_steady_state(options: Options) -> tuple[str, ...]:
-    """Changes of a drive so that it starts as a long run of this workload leaves it: `KEY=VALUE` each.
+def size_of(machine: native.MachineFile) -> int:
+    """Bytes of its drive that are written."""
+    return native_model.drive_sizes(machine)[0] // ALIGN_BYTES * ALIGN_BYTES
+
+
+def own_steady_state(options: Options, size: int) -> tuple[str, ...]:
+    """Changes of a drive of so many bytes so that it starts as a long run of this workload leaves it: `KEY=VALUE` each.
 
     Raises:
         InputError: the state after this workload is not known.
     """
-    if isinstance(options, trace.TraceOptions) or options.read_percent == ALL:
+    if isinstance(options, trace.TraceOptions):
+        return ("firmware.filled=true", "firmware.steady=sequential")
+    if options.read_percent == ALL:
         raise InputError("only of a job that writes", where="--start steady")
     block, *others = options.block_size
+    start, length = _range(options, size)
+    is_whole, is_even = length == size, not others and options.align_bytes == block
     steady: dict[str, object] | None = None
     match options.pattern:
-        case "sequential":
+        case "sequential" | "backward":
             steady = {"firmware.steady": "sequential"}
-        case "random" | "permutation":
-            steady = {"firmware.steady": options.pattern}
-            if not others:
-                steady["firmware.steady_block_bytes"] = block
-        case "zipf" | "pareto" | "normal" as pattern if not others:
+        case "strided" if is_whole and is_even and options.stride and options.stride % block == 0:
+            stride = {"firmware.steady_block_bytes": block, "firmware.steady_stride_bytes": options.stride}
+            steady = {"firmware.steady": "sequential", **stride}
+        case "random" | "permutation" if is_whole and is_even:
+            steady = {"firmware.steady": options.pattern, "firmware.steady_block_bytes": block}
+        case "zipf" | "pareto" | "normal" as pattern if is_whole and is_even:
             key, value = {
                 "zipf": ("zipf_theta_per_mille", 1000 * (options.zipf_theta or ZIPF_THETA)),
                 "pareto": ("pareto_h_per_mille", 1000 * (options.pareto_h or PARETO_H)),
                 "normal": ("normal_deviation_per_mille", 10 * (options.normal_deviation or 0)),
             }[pattern]
-            steady = _skewed(block, {key: round(value), "scatter_seed": SCATTER_SEED})
-        case "zoned" if not others and (hot := _hot_zone(options.zones or "")):
-            shares = {"hot_per_mille": hot.percent or 0, "hot_writes_per_mille": hot.operations_percent}
-            steady = _skewed(block, {key: round(10 * percent) for key, percent in shares.items()})
+            steady = _skewed(options, {key: round(value), "scatter_seed": SCATTER_SEED})
+        case "random" | "zoned":
+            zones = zoned(read_zones(options.zones or f"{ALL}/{ALL}%", parse_bytes), length)["zones"]
+            written = [(zone["length_bytes"], round(WEIGHTS / ALL * zone["weight"])) for zone in zones]
+            all_zones = [(start, 0), *written] if start else written
+            steady = _skewed(options, {"zones": _inline(("bytes", "weight"), all_zones)})
     if steady is None:
-        known = "sequential, random, permutation, or with one block size zipf, pareto, normal, or two zones in percent"
         raise InputError(
-            f"what a long run of {options.pattern} leaves is not known", where="--start steady", remedy=f"use {known}"
+            f"what a long run of {options.pattern} leaves is not known of this range, block_size, align or stride",
+            where="--start steady",
+            remedy="use the whole drive, one block_size that is its align, and a stride that is a multiple of it; "
+            "sequential, backward, random and zoned take any",
         )
     return ("firmware.filled=true", *(f"{key}={value}" for key, value in steady.items()))
 
 
-def _skewed(block_bytes: int, keys: Mapping[str, object]) -> dict[str, object]:
-    """The keys of a drive that was written so, in blocks of one size."""
-    skew = {**keys, "block_bytes": block_bytes}
+def passes_before(machine: native.MachineFile, options: Options) -> int:
+    """How often a trace is written without a measure so that it has come to its steady state: none of a job, which
+    starts there.
+
+    What a pass writes is written again in the next. If two passes fit in what is spare, all of a block is invalid
+    before it is collected, as after writing in sequence; else the drive is written three times over.
+    """
+    if not isinstance(options, trace.TraceOptions):
+        return 0
+    written = options.written_bytes
+    if not written:
+        raise InputError("the trace writes nothing", where="--start steady")
+    device = machine["drives"][0]["device"]
+    assert device["kind"] == "flash", "`drive` makes no other"
+    geometry = cast(Mapping[str, int], device["geometry"])
+    sizes = ("channels", "dies_per_channel", "planes_per_die", "blocks_per_plane", "pages_per_block", "page_bytes")
+    spare = math.prod(geometry[size] for size in sizes) * geometry["over_provision_per_mille"] // 1000
+    touched = min(written, size_of(machine))
+    return 2 if 2 * written <= spare else math.ceil(3 * (spare + touched) / written)
+
+
+def _skewed(options: io.IoOptions, keys: Mapping[str, object]) -> dict[str, object]:
+    """The keys of a drive that was written so, in the sizes of the job."""
+    skew = {**keys, "block_bytes": options.align_bytes}
+    if list(options.block_size) != [options.align_bytes]:
+        all_weights = sum(options.block_size.values())
+        sizes = [(size, max(1, round(WEIGHTS * part / all_weights))) for size, part in options.block_size.items()]
+        skew["sizes"] = _inline(("bytes", "weight"), sizes)
     return {"firmware.steady": "skewed", **{f"skew.{key}": value for key, value in skew.items()}}
 
 
-def _hot_zone(text: str) -> Zone | None:
-    """The first of two zones that are the whole range."""
-    zones = read_zones(text, parse_bytes)
-    sizes = [zone.percent for zone in zones if zone.percent is not None]
-    is_whole = len(sizes) == len(zones) and math.isclose(sum(sizes), ALL, abs_tol=0.1)
-    return zones[0] if is_whole and zones[1:] and not zones[2:] else None
+def _inline(keys: Sequence[str], rows: Sequence[Sequence[int]]) -> str:
+    """Tables of TOML in one line."""
+    tables = (", ".join(f"{key} = {value}" for key, value in zip(keys, row, strict=True)) for row in rows)
+    return f"[{', '.join(f'{{ {table} }}' for table in tables)}]"
+
+
+def _range(options: io.IoOptions, size: int) -> tuple[int, int]:
+    """Where the job begins on the drive, and how much of it it uses."""
+    start = options.range_start
+    if start >= size:
+        raise InputError(f"{format_bytes(start)} is behind the drive's {format_bytes(size)}", where="range_start")
+    return start, min(options.range_length or size, size - start)
 
 
 def workload(name: str, given: Mapping[str, Any]) -> Options:
@@ -258,19 +307,22 @@ def workload(name: str, given: Mapping[str, Any]) -> Options:
     return _checked(trace.TraceOptions, {"file": str(path.absolute())}, name)
 
 
-def wear(machine: native.MachineFile, options: Options, amount: int | None, slices: int = SLICES) -> Wear:
+def wear(
+    machine: native.MachineFile, options: Options, amount: int | None, slices: int = SLICES, passes: int = 0
+) -> Wear:
     """Writes in `slices` parts, one after the other, on a drive that keeps its state.
 
     Args:
         amount: bytes that are transferred, about; None: as many as the drive holds, or the whole trace.
+        passes: how often the whole trace is written first, as fast as the drive takes it; of a trace alone.
 
     Raises:
         InputError: the drive is too small, or has no mechanism for something in the workload.
         MachineError: the simulation failed.
     """
-    size = native_model.drive_sizes(machine)[0] // ALIGN_BYTES * ALIGN_BYTES
+    size = size_of(machine)
     if isinstance(options, trace.TraceOptions):
-        phases = _of_trace(options, size, slices)
+        phases = _of_trace(options, size, slices, passes)
     else:
         phases = _of_job(options, size, size if amount is None else amount, slices)
     trial = Trial(
@@ -309,19 +361,22 @@ def _slice(seen: Observation) -> WearSlice:
 
 
 def _of_job(options: io.IoOptions, size: int, amount: int, slices: int) -> Iterator[Phase]:
-    """A sequential job goes on where the slice before ended; so slices divide the drive."""
+    """A job in order goes on where the slice before ended; so slices divide its range."""
+    start, length = _range(options, size)
     part = max(amount // slices, *options.block_size, ALIGN_BYTES)
-    is_sequential = options.pattern == "sequential"
-    if is_sequential:
-        part = size // max(1, round(size / part))
-    is_permuted = options.pattern == "permutation"
-    aligned = math.lcm(options.align_bytes, ALIGN_BYTES, *(options.block_size if is_permuted else ()))
+    is_in_order = options.pattern in ("sequential", "backward")
+    if is_in_order:
+        part = length // max(1, round(length / part))
+    is_in_passes = options.pattern in ("permutation", "strided")
+    aligned = math.lcm(options.align_bytes, ALIGN_BYTES, *(options.block_size if is_in_passes else ()))
     part = max(part // aligned, 1) * aligned
     for number in range(max(1, round(amount / part))):
-        start = number * part
+        done = number * part
+        before = done % (length // part * part) if is_in_order else 0
         changes = {
             "file_size": size,
-            "range_start": start % (size // part * part) if is_sequential else options.range_start,
+            "range_start": start + (before if options.pattern == "sequential" else 0),
+            "range_length": length - before,
             "amount": part,
             "operations": None,
             "duration": None,
@@ -337,16 +392,20 @@ def _of_job(options: io.IoOptions, size: int, amount: int, slices: int) -> Itera
             for job in phase.load["groups"][0]["jobs"]:
                 # The same blocks are hot in each slice, and a pass goes on where the slice before ended.
                 job["scatter_seed"] = SCATTER_SEED
-                if job["pattern"]["kind"] == "permutation":
-                    blocks_done = start // job["blocks"][0]["bytes"]
-                    job["pattern"] = {"kind": "permutation", "blocks_done": blocks_done}
+                if job["pattern"]["kind"] == "permutation" or job["pattern"]["kind"] == "strided":
+                    job["pattern"]["blocks_done"] = done // job["blocks"][0]["bytes"]
         yield _named(phase, number)
 
 
-def _of_trace(options: trace.TraceOptions, size: int, slices: int) -> Iterator[Phase]:
+def _of_trace(options: trace.TraceOptions, size: int, slices: int, passes: int) -> Iterator[Phase]:
     whole_ns = max(1, int(options.schedule["elapsed_ns"]))
-    part_ns = -(-whole_ns // slices)
+    part_ns = whole_ns // slices + 1  # the last arrives when all of the time has passed
     reach = min(options.bytes_per_file(1), size)
+    for number in range(passes):
+        given = {"time_scale": AT_ONCE, "file_size": format_bytes(reach), "layout": False}
+        whole = trace.TraceOptions.model_validate({"file": options.file, **given})
+        phase = trace.KIND.phases(whole, SEED, 1)[-1]
+        yield phase.model_copy(update={"name": f"pass-{number + 1}", "measured": False})
     for number in range(slices):
         times = {"skip": f"{number * part_ns}ns", "take": f"{part_ns}ns"}
         given = {**times, "file_size": format_bytes(reach), "layout": False}

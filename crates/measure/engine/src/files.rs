@@ -141,7 +141,7 @@ fn open(spec: &FileSpec, group: &GroupSpec, writes: bool) -> Result<OpenFile, St
     }
     check_flags(&file, &spec.path, group)?;
     let namespace = match group.engine {
-        EngineKind::IoUringCmd => Some(Namespace::of(&file, &spec.path, group)?),
+        EngineKind::IoUringCmd => Some(Namespace::of(&file, spec, group)?),
         _ => None,
     };
     let device = if kind.is_block_device() {

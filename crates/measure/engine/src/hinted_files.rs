@@ -27,7 +27,9 @@ pub fn set_hints<'a>(
     }
     let mut known: Vec<KnownInode> = Vec::new();
     let all = groups.flat_map(|files| phase.files.iter().zip(files));
-    for (spec, open) in all.filter_map(|(spec, open)| Some((spec, open.as_mut()?))) {
+    let open = all.filter_map(|(spec, open)| Some((spec, open.as_mut()?)));
+    // Commands past the block layer name their place themselves.
+    for (spec, open) in open.filter(|(_, open)| open.namespace.is_none()) {
         let metadata = open
             .file
             .metadata()

@@ -9,9 +9,10 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use workload::phase::GroupSpec;
+use workload::phase::{FileSpec, GroupSpec};
 
 use crate::error::StartError;
+use crate::placement;
 use crate::queue::queue_attribute;
 
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub struct Namespace {
     pub id: u32,
     /// Of a logical block.
     pub block_bytes: u64,
+    /// Where the drive puts what is written, if the file has a hint.
+    pub placement: Option<u16>,
 }
 
 impl Namespace {
@@ -29,7 +32,8 @@ impl Namespace {
     }
 
     /// That of an open block device.
-    pub fn of(block: &File, path: &str, group: &GroupSpec) -> Result<Namespace, StartError> {
+    pub fn of(block: &File, spec: &FileSpec, group: &GroupSpec) -> Result<Namespace, StartError> {
+        let path = spec.path.as_str();
         let refused = |why: String| {
             let takes = "engine io_uring_cmd sends commands to a whole NVMe namespace of Linux 5.19 or later, such as \
                          /dev/nvme0n1; name one, or take engine = \"io_uring\"";
@@ -70,10 +74,14 @@ impl Namespace {
         let block_bytes = queue_attribute(number, "logical_block_size")
             .and_then(|text| text.parse().ok())
             .ok_or_else(|| refused("it has no logical_block_size".into()))?;
+        let placed = |hint| placement::identifier(file.as_raw_fd(), id, hint);
+        let placement = spec.write_hint.map(placed).transpose();
+        let placement = placement.map_err(|why| StartError::spec(format!("{path}: {why}")))?;
         Ok(Namespace {
             file,
             id,
             block_bytes,
+            placement,
         })
     }
 }

@@ -51,6 +51,7 @@ fn cases() -> Vec<(&'static str, JobSpec)> {
                 spec.pattern = Pattern::Strided {
                     stride_bytes: 1 << 20,
                     one_lap: false,
+                    blocks_done: 0,
                 }
             }),
         ),

@@ -57,6 +57,8 @@ enum Other {
     Strided {
         stride_bytes: u64,
         lap_step: u64,
+        /// Position and lap before the first step.
+        first: (u64, u64),
     },
     Scattered {
         ranks: Ranks,
@@ -104,10 +106,16 @@ impl Walk {
             &Pattern::Strided {
                 stride_bytes,
                 one_lap,
-            } => other(Other::Strided {
-                stride_bytes,
-                lap_step: if one_lap { stride_bytes } else { step },
-            }),
+                blocks_done,
+            } => {
+                let lap_step = if one_lap { stride_bytes } else { step };
+                let last = blocks.iter().map(|block| block.last).min().unwrap_or(0);
+                other(Other::Strided {
+                    stride_bytes,
+                    lap_step,
+                    first: after_blocks(blocks_done, last, stride_bytes, lap_step),
+                })
+            }
             Pattern::Uniform => Kind::Uniform { bytes_per_pass },
             Pattern::Zoned { zones } => other(Other::Zoned {
                 zones: Zones::new(zones, align_bytes, places),
@@ -189,7 +197,8 @@ impl Other {
                 }
                 (blocks_done % blocks.len(), stream.next_u64())
             }
-            Other::Strided { .. } | Other::Scattered { .. } | Other::Zoned { .. } => (0, 0),
+            Other::Strided { first, .. } => *first,
+            Other::Scattered { .. } | Other::Zoned { .. } => (0, 0),
         }
     }
 
@@ -206,6 +215,7 @@ impl Other {
             Other::Strided {
                 stride_bytes,
                 lap_step,
+                ..
             } => cursor.strided(block, *stride_bytes, *lap_step)?,
             Other::Scattered {
                 ranks,
@@ -226,6 +236,23 @@ impl Other {
             Other::Permutation { blocks, .. } => cursor.permuted(blocks, stream)? * block.step,
         })
     }
+}
+
+/// Position and lap of strided steps when so many of them are done, from 0 to `last` in each pass.
+fn after_blocks(blocks: u64, last: u64, stride_bytes: u64, lap_step: u64) -> (u64, u64) {
+    let laps = (0..stride_bytes.min(last.saturating_add(1))).step_by(lap_step as usize);
+    let steps = |lap: u64| (last - lap) / stride_bytes + 1;
+    let mut left = match blocks {
+        0 => return (0, 0),
+        _ => blocks % laps.clone().map(steps).sum::<u64>(),
+    };
+    for lap in laps {
+        if left <= steps(lap) {
+            return (lap + left * stride_bytes, lap);
+        }
+        left -= steps(lap);
+    }
+    (0, 0)
 }
 
 impl Cursor {

@@ -151,6 +151,9 @@ pub enum Pattern {
         /// The range is finished after the first lap: the blocks between belong to others.
         #[serde(default)]
         one_lap: bool,
+        /// Blocks of a pass that are done before the first operation.
+        #[serde(default)]
+        blocks_done: u64,
     },
     /// Every block with the same probability, independent of those before.
     Uniform,

@@ -190,6 +190,12 @@ class TraceOptions(Options):
         return self._opened.table()
 
     @property
+    def written_bytes(self) -> int:
+        """What all writes of the trace come to."""
+        rows = (line.split(",", 5) for line in self._table.splitlines()[1:])
+        return sum(int(size) for _, _, operation, _, size, _ in rows if operation.startswith("W"))
+
+    @property
     def thread_count(self) -> int:
         """How many threads offer the I/O."""
         return min(self.threads or THREADS_MAX, len(self.schedule["processes"]))

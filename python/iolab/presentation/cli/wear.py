@@ -67,9 +67,13 @@ def wear(
         raise InputError(str(error), where="--amount", remedy="a size such as 10GiB") from error
     given = {"block_size": block_size, "queue_depth": queue_depth}
     asked = study.workload(workload, {name: value for name, value in given.items() if value is not None})
-    first = study.own_steady_state(asked) if start == "steady" else _of_start(start)
-    machine = study.drive(drive, [*first, *(changes or [])])
-    found = study.wear(machine, asked, amount_bytes)
+    machine = study.drive(drive, [*_of_start(start), *(changes or [])])
+    passes = 0
+    if start == "steady":
+        first = study.own_steady_state(asked, study.size_of(machine))
+        machine = study.drive(drive, [*first, *(changes or [])])
+        passes = study.passes_before(machine, asked)
+    found = study.wear(machine, asked, amount_bytes, passes=passes)
     if json:
         print_json({"drive": drive, "workload": workload, **found.as_dict()})
     else:
@@ -85,7 +89,7 @@ _STARTS = {
 
 
 def _of_start(start: str | None) -> tuple[str, ...]:
-    if start is None:
+    if start in (None, "steady"):
         return ()
     if start not in _STARTS:
         raise InputError(unknown("state", start, [*_STARTS, "steady"]), where="--start")

@@ -14,6 +14,7 @@ use crate::backend::{Completion, IoQueue, Target};
 use crate::buffers::Buffers;
 use crate::files::OpenFile;
 use crate::namespace::Namespace;
+use crate::nvme_command::Command;
 
 pub struct Passthrough {
     /// Before the buffers that it names.
@@ -34,32 +35,12 @@ struct RingNamespace {
     name: Fd,
     id: u32,
     block_bytes: u64,
+    /// Which placement identifier writes name, if they name one.
+    placement: Option<u16>,
     target: Target,
 }
 
-/// `struct nvme_uring_cmd` (include/uapi/linux/nvme_ioctl.h, Linux 6.12).
-#[derive(Default)]
-#[repr(C)]
-struct Command {
-    opcode: u8,
-    flags: u8,
-    reserved: u16,
-    namespace: u32,
-    cdw2: u32,
-    cdw3: u32,
-    metadata: u64,
-    address: u64,
-    metadata_bytes: u32,
-    data_bytes: u32,
-    /// Command dwords 10 to 15.
-    cdw: [u32; 6],
-    timeout_ms: u32,
-    unused: u32,
-    /// The rest of the entry.
-    rest: u64,
-}
-
-/// `NVME_URING_CMD_IO` of the same file.
+/// `NVME_URING_CMD_IO` (include/uapi/linux/nvme_ioctl.h, Linux 6.12).
 const NVME_URING_CMD_IO: u32 = 0xc048_4e80;
 /// Opcodes of the NVM command set (NVM Express NVM Command Set Specification 1.0, figure 7).
 const FLUSH: u8 = 0x00;
@@ -67,6 +48,8 @@ const WRITE: u8 = 0x01;
 const READ: u8 = 0x02;
 /// Force unit access, dword 12.
 const FUA: u32 = 1 << 30;
+/// The directive type of data placement, dword 12: dword 13 names where (TP4146).
+const PLACED: u32 = 2 << 20;
 
 impl Passthrough {
     /// As `Uring::new`.
@@ -88,6 +71,7 @@ impl Passthrough {
                 name: Fd(namespace.map_or(-1, Namespace::fd)),
                 id: namespace.map_or(0, |namespace| namespace.id),
                 block_bytes: namespace.map_or(1, |namespace| namespace.block_bytes),
+                placement: namespace.and_then(|namespace| namespace.placement),
                 target,
             })
             .collect();
@@ -133,6 +117,10 @@ fn transfer(op: &Op, namespace: &RingNamespace, buffer: *mut u8) -> Command {
     let count = (u64::from(op.bytes) / namespace.block_bytes) as u32;
     let is_durable = matches!(op.kind, OpKind::DurableWrite | OpKind::OsyncWrite);
     let flags = if is_durable { FUA } else { 0 };
+    let (placed, identifier) = match namespace.placement {
+        Some(identifier) if op.kind.is_write() => (PLACED, u32::from(identifier) << 16),
+        _ => (0, 0),
+    };
     Command {
         opcode: if op.kind.is_write() { WRITE } else { READ },
         namespace: namespace.id,
@@ -141,8 +129,8 @@ fn transfer(op: &Op, namespace: &RingNamespace, buffer: *mut u8) -> Command {
         cdw: [
             first as u32,
             (first >> 32) as u32,
-            (count - 1) | flags,
-            0,
+            (count - 1) | flags | placed,
+            identifier,
             0,
             0,
         ],
@@ -221,6 +209,7 @@ mod tests {
             name: Fd(0),
             id: 3,
             block_bytes: 512,
+            placement: None,
             target: Target {
                 fd: -1,
                 base: 1 << 42,
@@ -256,5 +245,17 @@ mod tests {
             std::ptr::null_mut(),
         );
         assert_eq!((command.opcode, command.cdw[2]), (WRITE, 15 | FUA));
+    }
+
+    #[test]
+    fn a_write_names_the_place_of_its_hint_and_a_read_none() {
+        let namespace = RingNamespace {
+            placement: Some(0x0203),
+            ..namespace()
+        };
+        let command = |kind| transfer(&op(kind), &namespace, std::ptr::null_mut()).cdw;
+        let write = OpKind::Write;
+        assert_eq!(command(write), [8, 2, 15 | PLACED, 0x0203_0000, 0, 0]);
+        assert_eq!(command(OpKind::Read), [8, 2, 15, 0, 0, 0]);
     }
 }

@@ -26,6 +26,7 @@ fn each_impossible_key_is_named() {
             spec.pattern = Pattern::Strided {
                 stride_bytes: 100,
                 one_lap: false,
+                blocks_done: 0,
             }
         }),
         ("pattern", |spec| {

@@ -40,6 +40,7 @@ fn patterns() -> impl Strategy<Value = Pattern> {
         (1..20u64).prop_map(|blocks| Pattern::Strided {
             stride_bytes: blocks * 4096,
             one_lap: blocks % 2 == 0,
+            blocks_done: 0,
         }),
         Just(Pattern::Uniform),
         (0.0..3.0).prop_map(|theta| Pattern::Zipf { theta }),

@@ -344,13 +344,23 @@ fn positional_patterns_visit_blocks_in_their_order() {
     assert_eq!(
         blocks(Pattern::Strided {
             stride_bytes: 8192,
-            one_lap: false
+            one_lap: false,
+            blocks_done: 0,
         }),
         [1, 3, 5, 2, 4, 1, 3]
     );
+    for (blocks_done, then) in (0..).zip([1, 3, 5, 2, 4, 1, 3]) {
+        let later = Pattern::Strided {
+            stride_bytes: 8192,
+            one_lap: false,
+            blocks_done,
+        };
+        assert_eq!(blocks(later)[0], then);
+    }
     let one_lap = Pattern::Strided {
         stride_bytes: 8192,
         one_lap: true,
+        blocks_done: 0,
     };
     assert_eq!(blocks(one_lap), [1, 3, 5, 1, 3, 5, 1]);
 }

@@ -53,7 +53,7 @@ use spec::Sizes;
 pub use spec::{
     Firmware, FlashSpec, Geometry, Interface, SlcCache, SteadyPattern, Suspend, Timing, WriteStall,
 };
-use start::Start;
+use start::{Start, Strides};
 use thermal::Heat;
 pub use thermal::Thermal;
 
@@ -144,12 +144,19 @@ fn start_of(sizes: &Sizes, spec: &FlashSpec) -> Start {
     match firmware.steady {
         None if !firmware.filled => Start::New,
         None => Start::InSequence { overwritten: false },
-        Some(SteadyPattern::Sequential) => Start::InSequence { overwritten: true },
+        Some(SteadyPattern::Sequential) => match firmware.steady_stride_bytes {
+            None => Start::InSequence { overwritten: true },
+            Some(bytes) => Start::Strided(Strides::new(
+                sizes.units,
+                block_units,
+                bytes / u64::from(firmware.unit_bytes),
+            )),
+        },
         Some(SteadyPattern::Random) if block_units <= 1 => Start::random(sizes),
         Some(SteadyPattern::Random) => small_die::start(sizes, even, Order::Drawn),
         Some(SteadyPattern::Permutation) => small_die::start(sizes, even, Order::Permuted),
         Some(SteadyPattern::Skewed) => {
-            let skew = spec.skew.expect("`check` has seen it");
+            let skew = spec.skew.as_ref().expect("`check` has seen it");
             small_die::start(
                 sizes,
                 skew.on(sizes.units, firmware.unit_bytes),
@@ -198,7 +205,7 @@ impl Flash {
             next_die: 0,
             written: ProgrammedUnits::default(),
             held: HeldCompletions::new(spec.interface.coalesce),
-            spec: *spec,
+            spec: spec.clone(),
         })
     }
 

@@ -4,8 +4,9 @@ use base::permutation::Permutation;
 use base::rng::{Stream, stream};
 
 use crate::flash::arrangement::{SEED, sums};
+use crate::flash::collector::Collector;
 use crate::flash::rehearsal::Rehearsal;
-use crate::flash::skew::Skew;
+use crate::flash::skew::{Sizing, Skew};
 use crate::flash::skew_law::{Class, SkewLaw};
 use crate::flash::skewed::{AgedBlock, Skewed};
 use crate::flash::spec::Sizes;
@@ -20,24 +21,80 @@ pub(super) enum Order {
     Permuted,
 }
 
-/// As the law has it, and then as one die has it that is written from there on, without time.
+/// As the law has it, and then as one die has it that is written from there on, without time. What is never written is in
+/// full blocks of its own: no collector gains by them, and those that are written share the others.
 pub(super) fn start(sizes: &Sizes, skew: Skew, order: Order) -> Start {
     let classes = skew.classes(sizes.units);
-    let small = SmallDie::new(sizes, &classes, skew.block_units());
+    let written: Vec<Class> = classes.iter().copied().filter(is_written).collect();
+    let idle_units = sizes.units - written.iter().map(|class| class.units).sum::<u32>();
+    let idle = idle_units.div_ceil(sizes.dies).div_ceil(sizes.block_units);
+    let device = without_idle(sizes, idle);
+    let small = SmallDie::new(&device, written, skew.sizes());
     let (blocks, amplification) = small.rehearse(SEED, order);
-    let closed = sizes.main_blocks - sizes.free_blocks(amplification);
+    let closed = device.main_blocks - device.free_blocks(amplification);
     let stretch = f64::from(closed) / blocks.len() as f64;
     let stretched = |number: u32| {
         let block = &blocks[(f64::from(number) / stretch) as usize];
+        let mut held = block.held.iter().copied();
+        let mut of_class = |class| if is_written(class) { held.next() } else { None };
         AgedBlock {
             age: block.age * stretch,
-            held: block.held.clone(),
+            held: classes
+                .iter()
+                .map(|class| of_class(class).unwrap_or(0.0))
+                .collect(),
         }
     };
-    let skewed = Skewed::of(sizes, skew, &classes, small.group, SEED, |_| {
-        (0..closed).map(stretched).collect()
+    let untouched = |number: u32| {
+        let (first, room) = (
+            f64::from(number * sizes.block_units),
+            f64::from(sizes.block_units),
+        );
+        let mut end = 0.0;
+        let mut of_class = |class: &Class| {
+            let start = end;
+            end += f64::from(class.units) / f64::from(sizes.dies);
+            (end.min(first + room) - start.max(first)).max(0.0)
+        };
+        let held = classes.iter().map(|class| {
+            if is_written(class) {
+                0.0
+            } else {
+                of_class(class)
+            }
+        });
+        AgedBlock {
+            age: f64::from(2 * sizes.blocks - number),
+            held: held.collect(),
+        }
+    };
+    let group = small.group;
+    let skewed = Skewed::of(sizes, skew, &classes, group, SEED, |_| {
+        (0..idle)
+            .map(untouched)
+            .chain((0..closed).map(stretched))
+            .collect()
     });
     Start::Skewed(Box::new(skewed))
+}
+
+fn is_written(class: &Class) -> bool {
+    class.writes > 0.0
+}
+
+/// So many blocks of each die, the first to have been closed, are never collected: a windowed collector sees fewer
+/// others, or as a greedy one all of them.
+fn without_idle(sizes: &Sizes, idle: u32) -> Sizes {
+    let collector = match sizes.collector {
+        Collector::Windowed if sizes.window_blocks <= idle => Collector::Greedy,
+        collector => collector,
+    };
+    Sizes {
+        main_blocks: sizes.main_blocks - idle,
+        window_blocks: sizes.window_blocks.saturating_sub(idle).max(1),
+        collector,
+        ..*sizes
+    }
 }
 
 /// A die with the fill and the classes of the device's, and fewer blocks.
@@ -46,6 +103,7 @@ struct SmallDie {
     classes: Vec<Class>,
     /// Units that are written, and so become invalid, together: what a page of all planes gets of a write.
     group: u32,
+    writes: Sizing,
 }
 
 /// Units of a small die, and its fewest blocks.
@@ -53,11 +111,11 @@ const SMALL_UNITS: u32 = 200_000;
 const SMALL_BLOCKS: u32 = 128;
 
 /// How often it is written before it is steady, from the law's state; what it moves in the last of these counts.
-const SMALL_WRITES: u32 = 3;
+const SMALL_WRITES: u32 = 6;
 
 impl SmallDie {
-    fn new(device: &Sizes, classes: &[Class], block_units: u32) -> SmallDie {
-        let group = block_units.min(device.program_units);
+    fn new(device: &Sizes, classes: Vec<Class>, writes: Sizing) -> SmallDie {
+        let group = writes.piece(device.program_units);
         let blocks = (SMALL_UNITS / device.block_units)
             .clamp(SMALL_BLOCKS, device.main_blocks.max(SMALL_BLOCKS));
         let (collect_only_blocks, collect_blocks) = (2, 3);
@@ -89,6 +147,7 @@ impl SmallDie {
             },
             classes,
             group,
+            writes,
         }
     }
 
@@ -114,12 +173,22 @@ impl SmallDie {
                 die.amplification();
             }
             let key = draws.next_u64();
-            for number in 0..groups.len() {
-                let first = match order {
-                    Order::Drawn => draw(&self.classes, self.group, &mut draws),
-                    Order::Permuted => groups.at(key, number) as u32 * self.group,
-                };
-                (first..first + self.group).for_each(|unit| die.write(unit));
+            match order {
+                Order::Drawn => {
+                    let mut runs = Runs::new(&self.writes, self.sizes.program_units);
+                    let mut written = 0;
+                    // Of a zone of some units not even a page might be filled.
+                    while written < self.sizes.units.max(self.sizes.block_units) {
+                        let (run, align) = runs.next(&mut draws);
+                        let (first, run) = draw(&self.classes, run, align, &mut draws);
+                        (first..first + run).for_each(|unit| die.write(unit));
+                        written += run;
+                    }
+                }
+                Order::Permuted => (0..groups.len())
+                    .map(|number| groups.at(key, number) as u32 * self.group)
+                    .flat_map(|first| first..first + self.group)
+                    .for_each(|unit| die.write(unit)),
             }
         }
         let ranks = sums(self.classes.iter().map(|class| class.units));
@@ -161,8 +230,56 @@ impl SmallDie {
     }
 }
 
-/// The first unit of a group in a class, by the class's part of the writes; ranks are units.
-pub(super) fn draw(classes: &[Class], group: u32, draws: &mut Stream) -> u32 {
+/// What a die gets of writes: the device fills pages of all planes with them one after the other, and the pages of a write
+/// go to several dies.
+pub(super) struct Runs<'a> {
+    writes: &'a Sizing,
+    page: u32,
+    /// Of the page that is being filled, and of the write that fills it.
+    filled: u32,
+    left: u32,
+}
+
+impl<'a> Runs<'a> {
+    pub(super) fn new(writes: &'a Sizing, page: u32) -> Runs<'a> {
+        Runs {
+            writes,
+            page,
+            filled: 0,
+            left: 0,
+        }
+    }
+
+    /// The next one's units, and of how many their first is a multiple.
+    pub(super) fn next(&mut self, draws: &mut Stream) -> (u32, u32) {
+        if let [(size, _)] = self.writes.sizes[..]
+            && size == self.writes.align
+        {
+            let run = size.min(self.page);
+            return (run, run);
+        }
+        if self.left == 0 {
+            let mut drawn = draws.unit();
+            let sizes = self.writes.sizes.iter();
+            let found = sizes.clone().find(|(_, part)| {
+                drawn -= part;
+                drawn < 0.0
+            });
+            self.left = found
+                .or(self.writes.sizes.last())
+                .map_or(1, |&(size, _)| size);
+        }
+        let run = self.left.min(self.page - self.filled);
+        self.left -= run;
+        self.filled = (self.filled + run) % self.page;
+        let is_aligned = self.page.is_multiple_of(self.writes.align);
+        (run, if is_aligned { self.writes.align } else { 1 })
+    }
+}
+
+/// The first unit of a run in a class, by the class's part of the writes, and how much of the run the class holds; ranks
+/// are units.
+pub(super) fn draw(classes: &[Class], run: u32, align: u32, draws: &mut Stream) -> (u32, u32) {
     let (mut left, mut first) = (draws.unit(), 0);
     let mut last = 1;
     for class in classes {
@@ -175,6 +292,7 @@ pub(super) fn draw(classes: &[Class], group: u32, draws: &mut Stream) -> u32 {
     }
     // Rounding may have left something behind the last class.
     let all: u32 = classes.iter().map(|class| class.units).sum();
-    let group_number = draws.below(u64::from(last / group)) as u32;
-    first.min(all - last) + group_number * group
+    let run = run.min(last);
+    let place = draws.below(u64::from((last - run) / align + 1)) as u32;
+    (first.min(all - last) + place * align, run)
 }

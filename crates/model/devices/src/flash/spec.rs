@@ -14,7 +14,7 @@ use events::SpecError;
 use events::spec_error::{RATE, within};
 
 /// Everything about a flash device; a machine file's device of kind `flash`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlashSpec {
     /// Commands that the device takes at once.
@@ -169,10 +169,14 @@ pub struct Firmware {
     /// A filled device has been written over and over in this pattern before the start, until its write amplification
     /// was steady. Absent: all of it has been written once, in sequence.
     pub steady: Option<SteadyPattern>,
-    /// Size and alignment of the writes of `steady` at random or in permutations, in whole units and at least one; what
-    /// is written together becomes invalid together. Absent: a unit.
+    /// Size and alignment of the writes of `steady` at random, in permutations or strides, in whole units and at least
+    /// one; what is written together becomes invalid together. Absent: a unit.
     #[schemars(range(min = 512, max = 1 << 24))]
     pub steady_block_bytes: Option<u32>,
+    /// Of `steady = "sequential"`, the distance between two writes, a multiple of `steady_block_bytes`; at the drive's
+    /// end they start again one block further on. Absent: each is behind the last.
+    #[schemars(range(min = 512))]
+    pub steady_stride_bytes: Option<u64>,
 }
 
 /// What writes leave to do, such as writing the mapping back, done for many of them at once.
@@ -316,6 +320,10 @@ impl FlashSpec {
                 "nothing is left for the host",
             ));
         }
+        if let Some(skew) = &self.skew {
+            skew.check_size(sizes.units, self.firmware.unit_bytes)
+                .map_err(|error| error.within("skew"))?;
+        }
         // A die may get a little more than its share.
         let used = sizes.units.div_ceil(sizes.dies) + sizes.block_units;
         if used > sizes.die_units_max {
@@ -330,11 +338,11 @@ impl FlashSpec {
 
     fn check_skew(&self) -> Result<(), SpecError> {
         let is_skewed = self.firmware.steady == Some(SteadyPattern::Skewed);
-        if let Some(skew) = self.skew {
+        if let Some(skew) = &self.skew {
             skew.check(self.firmware.unit_bytes)
                 .map_err(|error| error.within("skew"))?;
         }
-        let (key, what) = match (self.skew, is_skewed) {
+        let (key, what) = match (&self.skew, is_skewed) {
             (Some(_), false) => ("skew", "only firmware.steady = \"skewed\" has it"),
             (None, true) => ("firmware.steady", "\"skewed\" needs the table skew"),
             _ => return Ok(()),
@@ -577,13 +585,34 @@ impl Firmware {
         }
         if let Some(bytes) = self.steady_block_bytes {
             within("steady_block_bytes", u64::from(bytes), 512, 1 << 24)?;
-            let takes_it = [SteadyPattern::Random, SteadyPattern::Permutation];
-            if !self
-                .steady
-                .is_some_and(|pattern| takes_it.contains(&pattern))
-            {
-                let what = "only steady = \"random\" and \"permutation\" have it";
+            let takes_it = match self.steady {
+                Some(SteadyPattern::Random | SteadyPattern::Permutation) => true,
+                Some(SteadyPattern::Sequential) => self.steady_stride_bytes.is_some(),
+                Some(SteadyPattern::Skewed) | None => false,
+            };
+            if !takes_it {
+                let what = "only steady = \"random\", \"permutation\" and a sequential one in strides have it";
                 return Err(SpecError::of("steady_block_bytes", what));
+            }
+        }
+        if let Some(stride) = self.steady_stride_bytes {
+            within("steady_stride_bytes", stride, 512, u64::MAX)?;
+            let block = self.steady_block_bytes.unwrap_or(self.unit_bytes);
+            let what = match self.steady {
+                Some(SteadyPattern::Sequential) if !stride.is_multiple_of(u64::from(block)) => {
+                    format!("expected a multiple of firmware.steady_block_bytes, {block}")
+                }
+                Some(SteadyPattern::Sequential) if !block.is_multiple_of(self.unit_bytes) => {
+                    format!(
+                        "firmware.steady_block_bytes is no multiple of unit_bytes, {}",
+                        self.unit_bytes
+                    )
+                }
+                Some(SteadyPattern::Sequential) => String::new(),
+                _ => "only steady = \"sequential\" has it".to_owned(),
+            };
+            if !what.is_empty() {
+                return Err(SpecError::of("steady_stride_bytes", what));
             }
         }
         let most = u64::from(self.collect_per_mille);

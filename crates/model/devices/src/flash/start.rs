@@ -19,10 +19,67 @@ pub(super) enum Start {
     /// All units in sequence, page by page round the dies. With `overwritten`, what is spare holds what was valid
     /// before: so sequential writing leaves it.
     InSequence { overwritten: bool },
+    /// The same of writes in strides, over and over.
+    Strided(Strides),
     /// What a long run of random writes leaves.
     Scattered(Scattered),
     /// The same of writes that are not uniform.
     Skewed(Box<Skewed>),
+}
+
+/// The order of a pass of strided writes: `stride_blocks` laps over the drive, each a block further on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Strides {
+    block_units: u32,
+    stride_blocks: u32,
+    /// Whole blocks of the drive; what is behind them keeps its place.
+    blocks: u32,
+}
+
+impl Strides {
+    pub(super) fn new(units: u32, block_units: u32, stride_units: u64) -> Strides {
+        let block_units = block_units.max(1);
+        let blocks = units / block_units;
+        let stride_blocks = stride_units / u64::from(block_units);
+        Strides {
+            block_units,
+            stride_blocks: stride_blocks.clamp(1, u64::from(blocks.max(1))) as u32,
+            blocks,
+        }
+    }
+
+    /// How many units of a pass are written before this one.
+    fn turn(&self, unit: u32) -> u32 {
+        let block = unit / self.block_units;
+        if block >= self.blocks {
+            return unit;
+        }
+        let (lap, of_lap) = (block % self.stride_blocks, block / self.stride_blocks);
+        let (short, long_laps) = (
+            self.blocks / self.stride_blocks,
+            self.blocks % self.stride_blocks,
+        );
+        let before = lap * short + lap.min(long_laps);
+        (before + of_lap) * self.block_units + unit % self.block_units
+    }
+
+    /// The unit of a turn.
+    fn unit(&self, turn: u32) -> u32 {
+        let block = turn / self.block_units;
+        if block >= self.blocks {
+            return turn;
+        }
+        // The first laps have a block more than the others.
+        let (short, long_laps) = (
+            self.blocks / self.stride_blocks,
+            self.blocks % self.stride_blocks,
+        );
+        let (lap, of_lap) = match block.checked_sub(long_laps * (short + 1)) {
+            Some(behind) => (long_laps + behind / short, behind % short),
+            None => (block / (short + 1), block % (short + 1)),
+        };
+        (of_lap * self.stride_blocks + lap) * self.block_units + turn % self.block_units
+    }
 }
 
 /// Units at random, in blocks of which each has a number of valid ones.
@@ -70,12 +127,8 @@ impl Start {
     pub(super) fn place(&self, sizes: &Sizes, unit: u32) -> u32 {
         match self {
             Start::New => NOWHERE,
-            Start::InSequence { .. } => {
-                let page = unit / sizes.program_units;
-                let (die, of_die) = (page % sizes.dies, page / sizes.dies);
-                let first = die * sizes.blocks * sizes.block_units;
-                first + of_die * sizes.program_units + unit % sizes.program_units
-            }
+            Start::InSequence { .. } => place_in_sequence(sizes, unit),
+            Start::Strided(strides) => place_in_sequence(sizes, strides.turn(unit)),
             Start::Scattered(scattered) => scattered.place(sizes, unit),
             Start::Skewed(skewed) => skewed.place(sizes, unit),
         }
@@ -91,9 +144,13 @@ impl Start {
     ) -> Option<(u32, u32)> {
         match self {
             Start::New => None,
-            Start::InSequence { .. } => {
-                let unit = unit_in_sequence(sizes, die, block, offset);
-                (unit != NOWHERE).then_some((offset, unit))
+            Start::InSequence { .. } | Start::Strided(_) => {
+                let turn = unit_in_sequence(sizes, die, block, offset);
+                let unit = match self {
+                    Start::Strided(strides) if turn != NOWHERE => strides.unit(turn),
+                    _ => turn,
+                };
+                (turn != NOWHERE).then_some((offset, unit))
             }
             Start::Scattered(scattered) => scattered.unit_from(sizes, die, block, offset),
             Start::Skewed(skewed) => skewed.unit_from(sizes, die * sizes.blocks + block, offset),
@@ -104,7 +161,7 @@ impl Start {
     pub(super) fn valid(&self, sizes: &Sizes, die: u32, block: u32) -> u32 {
         match self {
             Start::New => 0,
-            Start::InSequence { .. } => valid_in_sequence(sizes, die, block),
+            Start::InSequence { .. } | Start::Strided(_) => valid_in_sequence(sizes, die, block),
             Start::Scattered(scattered) => scattered.valid(die, block),
             Start::Skewed(skewed) => skewed.valid(die * sizes.blocks + block),
         }
@@ -125,20 +182,27 @@ impl Start {
         let has_some = |block: &u32| self.valid(sizes, die, *block) > 0;
         match self {
             Start::New | Start::Skewed(_) => Vec::new(),
-            Start::InSequence { overwritten } => {
+            Start::InSequence { .. } | Start::Strided(_) => {
                 let (full, empty): (Vec<u32>, Vec<u32>) =
                     (0..sizes.main_blocks).partition(has_some);
-                let invalid = match overwritten {
-                    true => empty
+                let invalid = match self {
+                    Start::InSequence { overwritten: false } => 0,
+                    _ => empty
                         .len()
                         .saturating_sub(sizes.collect_blocks as usize + 1),
-                    false => 0,
                 };
                 empty[..invalid].iter().copied().chain(full).collect()
             }
             Start::Scattered(scattered) => scattered.closed[die as usize].clone(),
         }
     }
+}
+
+fn place_in_sequence(sizes: &Sizes, unit: u32) -> u32 {
+    let page = unit / sizes.program_units;
+    let (die, of_die) = (page % sizes.dies, page / sizes.dies);
+    let first = die * sizes.blocks * sizes.block_units;
+    first + of_die * sizes.program_units + unit % sizes.program_units
 }
 
 /// The unit that is valid at a place of a device that was written in sequence.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::DeviceSpec;
-use crate::flash::skew::SkewSpec;
+use crate::flash::skew::{SkewSpec, WrittenSize, WrittenZone};
 use crate::trial::{
     command, mixture, random, run, run_from, run_streams, run_until_idle, sequential,
 };
@@ -47,6 +47,7 @@ fn spec() -> FlashSpec {
             filled: true,
             steady: None,
             steady_block_bytes: None,
+            steady_stride_bytes: None,
         },
         interface: Interface {
             bytes_per_s: 1_000_000_000,
@@ -484,10 +485,22 @@ fn what_is_impossible_names_its_key() {
         key(|spec| spec.firmware.steady_block_bytes = Some(4096)),
         "firmware.steady_block_bytes"
     );
+    let stride = |steady, block, stride| {
+        let mut changed = spec();
+        changed.firmware.steady = Some(steady);
+        changed.firmware.steady_block_bytes = Some(block);
+        changed.firmware.steady_stride_bytes = Some(stride);
+        changed.check().map_err(|error| error.key)
+    };
+    let wrong = Err("firmware.steady_stride_bytes".to_owned());
+    assert_eq!(stride(SteadyPattern::Sequential, 8192, 65_536), Ok(()));
+    assert_eq!(stride(SteadyPattern::Sequential, 8192, 12_288), wrong);
+    assert_eq!(stride(SteadyPattern::Sequential, 2048, 65_536), wrong);
+    assert_eq!(stride(SteadyPattern::Random, 8192, 65_536), wrong);
     let skewed = |change: fn(&mut SkewSpec)| {
         let mut skew = SkewSpec {
-            hot_per_mille: None,
-            hot_writes_per_mille: None,
+            zones: None,
+            sizes: None,
             zipf_theta_per_mille: None,
             pareto_h_per_mille: None,
             normal_deviation_per_mille: None,
@@ -497,11 +510,14 @@ fn what_is_impossible_names_its_key() {
         change(&mut skew);
         skew.check(4096).map_err(|error| error.key)
     };
-    assert_eq!(skewed(|_| ()).unwrap_err(), "hot_per_mille");
-    assert_eq!(
-        skewed(|skew| skew.hot_per_mille = Some(9)).unwrap_err(),
-        "hot_writes_per_mille"
-    );
+    assert_eq!(skewed(|_| ()).unwrap_err(), "zones");
+    let idle = |skew: &mut SkewSpec| {
+        skew.zones = Some(vec![WrittenZone {
+            bytes: 4096,
+            weight: 0,
+        }]);
+    };
+    assert_eq!(skewed(idle).unwrap_err(), "zones");
     assert_eq!(
         skewed(|skew| skew.pareto_h_per_mille = Some(1000)).unwrap_err(),
         "pareto_h_per_mille"
@@ -517,9 +533,19 @@ fn what_is_impossible_names_its_key() {
     assert_eq!(skewed(both).unwrap_err(), "pareto_h_per_mille");
     let mixed = |skew: &mut SkewSpec| {
         skew.zipf_theta_per_mille = Some(900);
-        skew.hot_writes_per_mille = Some(200);
+        skew.sizes = Some(vec![WrittenSize {
+            bytes: 8192,
+            weight: 1,
+        }]);
     };
-    assert_eq!(skewed(mixed).unwrap_err(), "hot_writes_per_mille");
+    assert_eq!(skewed(mixed).unwrap_err(), "sizes");
+    let odd = |skew: &mut SkewSpec| {
+        skew.sizes = Some(vec![WrittenSize {
+            bytes: 6144,
+            weight: 1,
+        }]);
+    };
+    assert_eq!(skewed(odd).unwrap_err(), "sizes.0.bytes");
 }
 
 /// Rates of the first and of the last quarter of 48 MiB in sequence, and when they are written.
