@@ -1,10 +1,12 @@
 """`iolab wear`: what writes do to a simulated flash drive, from the command line."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from iolab.presentation.table.wear import wear_tables
 from iolab.studies.wear import Wear, WearSlice
 from support.command_line import CommandLine
 
@@ -210,13 +212,24 @@ def test_a_drive_that_gets_warm_states_its_temperature(iolab: CommandLine) -> No
     assert "degrees Celsius at most" in iolab(*asked).stdout
 
 
-def test_a_rate_that_recovers_has_no_cliff() -> None:
-    def slices(*rates: int) -> list[WearSlice]:
-        return [WearSlice(rate, 10**9, 0, None, None, None, None) for rate in rates]
+def slices(*rates: int) -> list[WearSlice]:
+    """Of a second each."""
+    return [WearSlice(rate, 10**9, 1, None, None, None, None) for rate in rates]
 
+
+def test_a_rate_that_recovers_has_no_cliff() -> None:
     assert Wear(2**30, slices(100, 20, 90, 80), is_paced=False).cliff is None
     assert Wear(2**30, slices(100, 20, 90, 90, 90, 10, 60, 10), is_paced=False).cliff == (390, 5 * 10**9)
     assert Wear(2**30, slices(100, 10, 10), is_paced=True).cliff is None
+
+
+def test_a_last_quarter_between_two_turns_of_the_collector_is_no_end() -> None:
+    found = Wear(2**30, slices(100, 5, 5, 5, 5, 90, 90, 90), is_paced=False)
+    assert found.cliff is None
+    lines = [line for line in wear_tables(found) if isinstance(line, str)]
+    assert any(line.startswith("! the last quarter is faster than the whole") for line in lines)
+    settled = [line for line in wear_tables(replace(found, slices=slices(100, 50, 50, 50))) if isinstance(line, str)]
+    assert not any("last quarter is faster" in line for line in settled)
 
 
 def test_the_workload_of_an_experiment_and_a_trace_are_written_too(iolab: CommandLine) -> None:

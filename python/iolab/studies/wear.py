@@ -113,11 +113,13 @@ class Wear:
 
     @property
     def cliff(self) -> tuple[int, int] | None:
-        """Bytes and nanoseconds before the first slice that has less than half of the first one's rate, and so has all
-        that follows together; None: there is none, or the load sets the rate."""
+        """Bytes and nanoseconds before the first slice that has less than half of the first one's rate, as have all
+        that follows together and the last quarter; None: there is none, or the load sets the rate."""
         if self.is_paced:
             return None
         least = CLIFF_SHARE * self.slices[0].bytes_per_s
+        if self.last_quarter.bytes_per_s >= least:
+            return None
         for number, one in enumerate(self.slices):
             rest = replace(self, slices=self.slices[number:])
             if one.elapsed_ns and max(one.bytes_per_s, rest.bytes_per_s) < least:

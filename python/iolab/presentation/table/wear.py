@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _BAR = 40
 _ROWS_MAX = 24
+_FASTER_AT_LAST = 1.25
+"""Times the rate of the whole, from which on the last quarter is no picture of it."""
 
 
 def wear_tables(found: Wear) -> Iterator[RenderableType]:
@@ -28,8 +30,12 @@ def wear_tables(found: Wear) -> Iterator[RenderableType]:
     sizes = scale_for("bytes", [found.host_bytes])
     rates = scale_for("bytes/s", [one.bytes_per_s for one in found.slices])
     if found.slices and not found.is_paced:
-        first, last = (rates.with_unit(one.bytes_per_s) for one in (found.slices[0], found.last_quarter))
-        yield f"Rate: {first} at first, {last} in the last quarter"
+        of_parts = found, found.slices[0], found.last_quarter
+        whole, first, last = (rates.with_unit(one.bytes_per_s) for one in of_parts)
+        yield f"Rate: {whole} of all, {first} at first, {last} in the last quarter"
+        if found.last_quarter.bytes_per_s > _FASTER_AT_LAST * found.bytes_per_s:
+            yield "! the last quarter is faster than the whole: the drive collects in longer turns than it lasted"
+            yield "! what helps: more bytes (--amount)"
     yield f"Written: {sizes.with_unit(found.host_bytes)} in {found.elapsed_ns / 1e9:.4g} s, {_drives(found)}"
     late = f"{_factor(found.last_quarter.amplification)} in the last quarter"
     yield f"Write amplification: {_factor(found.amplification)}, {late}"
