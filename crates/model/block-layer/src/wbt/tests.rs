@@ -45,11 +45,11 @@ fn slow_reads_halve_the_requests_of_writeback_and_fast_ones_double_them() {
     let (mut wbt, mut now) = (wbt(false), 0);
     let mut depths = vec![(wbt.depth, wbt.background)];
     for _ in 0..4 {
-        window(&mut wbt, &mut now, Some(TARGET_NS + 1));
+        window(&mut wbt, &mut now, Some(TARGET_NS));
         depths.push((wbt.depth, wbt.background));
     }
     assert_eq!(depths, [(16, 4), (8, 2), (4, 1), (2, 1), (1, 1)]);
-    window(&mut wbt, &mut now, Some(TARGET_NS));
+    window(&mut wbt, &mut now, Some(TARGET_NS - 1));
     assert_eq!(wbt.depth, 2);
 }
 

@@ -17,6 +17,16 @@ use events::time::Time;
 /// Consecutive pages of a file: the first, and how many.
 pub(super) type Piece = (FileId, u64, u64);
 
+/// What a flusher takes of the pages before it submits a write that ends there, if it has one: these pages if they go on with
+/// it, otherwise the first, with which another begins (`iomap_writepage_map`, `io_submit_add_bh` of fs/ext4/page-io.c, 6.1).
+pub(super) fn up_to_submission(piece: Piece, goes_on: Option<(FileId, u64)>) -> Piece {
+    let (file, page, pages) = piece;
+    match goes_on.is_none_or(|end| end == (file, page)) {
+        true => piece,
+        false => (file, page, pages.min(1)),
+    }
+}
+
 /// What is in memory.
 #[derive(Clone, Copy)]
 pub(super) struct Memory<'a> {
@@ -193,13 +203,14 @@ impl Backlog {
     }
 
     /// The next to be written on the drive, of the inode that the flusher has or takes (`sync_sb_inodes`). `before`: only
-    /// what has been dirty since then. If it does not wrap and the inode has nothing behind the last, it has come to an end.
+    /// what has been dirty since then. `goes_on`: it has a write that it has not submitted, which ends there. If it does not
+    /// wrap and the inode has nothing behind the last, it has come to an end.
     pub(super) fn next(
         &mut self,
         device: DeviceId,
         before: Option<Time>,
         inode: &mut Option<FileId>,
-        (most, wraps): (u64, bool),
+        (most, goes_on, wraps): (u64, Option<(FileId, u64)>, bool),
         at: Memory,
     ) -> Option<Piece> {
         let pages = at.pages;
@@ -223,8 +234,9 @@ impl Backlog {
             let of = &mut self.files[file as usize];
             let piece = match self.variant.writes_in_file_order() {
                 true => of.next_run(most, wraps, &at).map(|(part, start, count)| {
-                    of.cursor = (part, start + count);
-                    (of.parts[part].1, start, count)
+                    let piece = up_to_submission((of.parts[part].1, start, count), goes_on);
+                    of.cursor = (part, start + piece.2);
+                    piece
                 }),
                 false => of
                     .order

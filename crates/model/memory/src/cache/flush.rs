@@ -5,7 +5,7 @@
 //! (2.5.66 and 2.6.18 `mm/page-writeback.c`). A kernel does so after each page, here after each step.
 
 use crate::cache::Effect;
-use crate::cache::backlog::{Memory, Piece};
+use crate::cache::backlog::{Memory, Piece, up_to_submission};
 use crate::cache::device::{DeviceId, FLUSHER, OLD_DATA_FLUSHER, task_of};
 use crate::cache::flushers::{Flusher, Purpose};
 use crate::cache::page_cache::PageCache;
@@ -96,18 +96,21 @@ impl PageCache {
                 false => self.next_piece(&mut flusher, left),
             };
             let Some(piece) = piece else {
-                dry = flusher.ioend.is_none() || matches!(flusher.purpose, Purpose::Sync(..));
+                dry =
+                    !self.is_within_ioend(&flusher) || matches!(flusher.purpose, Purpose::Sync(..));
                 if !dry {
                     // Behind what it has written of the inode there is no more: it does not begin again at its start.
                     flusher.turn = 0;
                 }
                 break;
             };
+            let submitted = self.effects.len();
             let (pages, counts) = self.write_folio_back(&mut flusher, piece);
             flusher.left = flusher.left.saturating_sub(pages);
             flusher.turn = flusher.turn.saturating_sub(counts);
             left = left.saturating_sub(pages);
-            if flusher.locked.is_some() {
+            // If what it has submitted of an inode finds no request, others write back what follows.
+            if self.keeps_writes() && self.effects.len() > submitted {
                 break;
             }
         }
@@ -219,6 +222,8 @@ impl PageCache {
             Purpose::Sync(file, from, end) => {
                 let (start, count) = self.pages.waiting_run(file, from, most)?;
                 let count = count.min(end.checked_sub(start)?);
+                let goes_on = self.end_of_ioend(flusher);
+                let (_, _, count) = up_to_submission((file, start, count), goes_on);
                 flusher.purpose = Purpose::Sync(file, start + count, end);
                 (count > 0).then_some((file, start, count))
             }
@@ -232,9 +237,10 @@ impl PageCache {
             pages: &self.pages,
             folios: &self.folios,
         };
-        let wraps = flusher.ioend.is_none();
+        let goes_on = self.end_of_ioend(flusher);
+        let how = (most, goes_on, !self.is_within_ioend(flusher));
         self.backlog
-            .next(device, before, &mut flusher.inode, (most, wraps), memory)
+            .next(device, before, &mut flusher.inode, how, memory)
     }
 
     pub(super) fn return_inode(&mut self, flusher: &mut Flusher) {

@@ -347,17 +347,20 @@ impl PageCache {
         }));
     }
 
-    /// The dirty pages are being written from now on: for how many that counts. They are submitted at once, but for an ioend,
-    /// which may go on.
+    /// The dirty pages are being written from now on: for how many that counts. They are submitted at once, or when it is
+    /// clear that no more of them follow.
     pub(super) fn write_back(&mut self, flusher: &mut Flusher, piece: Piece) -> u64 {
         let (file, page, pages) = piece;
         let device = self.backlog.device_of(file);
         self.pages.start_writing(file, page, pages);
         let counts = self.folios.start_writing(file, page, pages);
         self.devices.start_writing(device, pages);
-        let ioend = flusher.ioend.map(|tag| self.in_flight.id(tag));
-        let follows = |io: &PageIo| (io.file, io.page + io.pages) == (file, page);
-        match ioend.filter(|&id| follows(&self.in_flight[id])) {
+        let follows = self.end_of_ioend(flusher) == Some((file, page));
+        let has_room = |io: &PageIo| {
+            self.devices.has_ioends(device) || io.pages + pages <= self.rules.io_pages_max
+        };
+        let kept = flusher.ioend.map(|tag| self.in_flight.id(tag));
+        match kept.filter(|&id| follows && has_room(&self.in_flight[id])) {
             Some(id) => self.in_flight[id].pages += pages,
             None => {
                 self.submit_ioend(flusher);
@@ -371,10 +374,27 @@ impl PageCache {
                 }));
             }
         }
-        if !self.devices.has_ioends(device) {
+        if !self.keeps_writes() {
             self.submit_ioend(flusher);
         }
         counts
+    }
+
+    /// Whether what is written back is submitted when something else follows (`iomap_add_to_ioend`, `io_submit_add_bh`); that
+    /// this is so from 3.2 on is inferred.
+    pub(super) fn keeps_writes(&self) -> bool {
+        self.rules.variant == CacheVariant::Linux3_2
+    }
+
+    /// It has an ioend under way, behind whose end it does not begin again at the start of the file in this turn.
+    pub(super) fn is_within_ioend(&self, flusher: &Flusher) -> bool {
+        flusher.ioend.is_some() && self.devices.has_ioends(flusher.of)
+    }
+
+    /// Where what the flusher has kept ends: of which file, before which page.
+    pub(super) fn end_of_ioend(&self, flusher: &Flusher) -> Option<(FileId, u64)> {
+        let io = self.in_flight[self.in_flight.id(flusher.ioend?)];
+        Some((io.file, io.page + io.pages))
     }
 
     /// What the flusher has kept goes to the device.

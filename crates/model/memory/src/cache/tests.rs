@@ -226,6 +226,8 @@ fn from_3_2_on_a_flusher_begins_when_a_writer_has_looked_and_it_has_had_a_cpu() 
     cache.advance(0);
     assert_eq!(taken(&mut cache), []);
     cache.unblocked(0, FLUSHER);
+    // With the first 256 pages it sees that more follow.
+    cache.advance(0);
     cache.advance(0);
     assert!(matches!(taken(&mut cache)[..], [Effect::Io(_), ..]));
 
@@ -770,6 +772,36 @@ fn an_ioend_is_what_lies_in_a_row_and_ends_as_a_whole() {
     assert_eq!(submitted(true), [(0, 0, 300), (0, 400, 100)]);
     let pieces = [(0, 0, 256), (0, 256, 44), (0, 400, 100)];
     assert_eq!(submitted(false), pieces);
+}
+
+#[test]
+fn two_who_write_back_one_file_and_wait_for_requests_have_its_pages_in_turn() {
+    let mut cache = PageCache::new(&CacheSpec {
+        dirty_background_percent: Some(0),
+        ..CacheSpec::new(CacheVariant::Linux3_2, MEMORY)
+    })
+    .unwrap();
+    for piece in 0..8 {
+        cache.write(0, 1, 0, 10 * piece * PAGE, 4 * PAGE);
+    }
+    assert!(matches!(taken(&mut cache)[..], [Effect::Start(FLUSHER)]));
+    let step = |cache: &mut PageCache, task: TaskId| {
+        cache.unblocked(0, task);
+        cache.advance(0);
+        cache.blocked(task);
+        let effects = taken(cache);
+        match &effects[..] {
+            [Effect::Io(io)] => (io.task, io.page, io.pages),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(step(&mut cache, FLUSHER), (FLUSHER, 0, 4));
+    assert_eq!(cache.fsync(0, 1, 0), Outcome::Wait);
+    assert_eq!(step(&mut cache, 1), (1, 11, 3));
+    assert_eq!(step(&mut cache, FLUSHER), (FLUSHER, 10, 1));
+    assert_eq!(step(&mut cache, 1), (1, 20, 1));
+    assert_eq!(step(&mut cache, FLUSHER), (FLUSHER, 21, 1));
+    cache.check(0).expect("its owners agree");
 }
 
 #[test]
