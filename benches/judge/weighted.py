@@ -1,0 +1,13 @@
+"""Groups that share a drive by weights under BFQ: the loads that are asked of io.cost, on the same drives."""
+
+from dataclasses import replace
+
+from judge import costed
+from judge.configuration import Configuration
+
+KERNEL = costed.KERNEL
+
+
+def configurations() -> list[Configuration]:
+    of_bfq = {"scheduler": "bfq", "tunables": {"low_latency": 0}, "cost_model": "", "cost_qos": ""}
+    return [replace(asked, **of_bfq) for asked in costed.configurations()]
