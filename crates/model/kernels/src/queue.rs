@@ -215,8 +215,8 @@ impl Kernel {
         self.version >= [5, 4, 0]
     }
 
-    /// Whether groups can have that `io.prio.class`: from 5.14 on, and `promote-to-rt` from 6.5 on. What is modelled is 6.1's:
-    /// kernels before it took tasks that nobody gave a priority for others.
+    /// Whether groups can have that `io.prio.class`: from 5.14 on, and `promote-to-rt` from 6.5 on. 6.0 and
+    /// before are left out: they took tasks that nobody gave a priority for others.
     pub fn changes_priorities(&self, promotes: bool) -> bool {
         self.version >= if promotes { [6, 5, 0] } else { [6, 1, 0] }
     }
