@@ -9,5 +9,8 @@ KERNEL = costed.KERNEL
 
 
 def configurations() -> list[Configuration]:
-    of_bfq = {"scheduler": "bfq", "tunables": {"low_latency": 0}, "cost_model": "", "cost_qos": ""}
-    return [replace(asked, **of_bfq) for asked in costed.configurations()]
+    return [_by_bfq(asked) for asked in costed.configurations()]
+
+
+def _by_bfq(asked: Configuration) -> Configuration:
+    return replace(asked, scheduler="bfq", tunables={"low_latency": 0}, cost_model="", cost_qos="")
