@@ -9,8 +9,9 @@ shows them, and [its page](../case-studies/guest-schedulers.md) explains what di
 
 Eight loads of a group at its limit (`io.max`), each beside a reader without limits, are asked on three drives.
 Arithmetic knows the limits, but not that they are kept in slices. As many are asked of groups with a promised latency
-(`io.latency`), for which a kernel is built from Debian's source, and of groups that share by cost (`io.cost`).
-Arithmetic holds whoever promised nothing to one operation at a time, and shares by weights.
+(`io.latency`) and of groups whose priority is changed (`io.prio.class`), for which kernels are built from Debian's
+source, and of groups that share by cost (`io.cost`) or by BFQ's weights. Arithmetic holds whoever promised nothing to
+one operation at a time, shares by weights, and knows no priorities.
 
 Then a campaign asks both machines questions that nobody chose ([how](../trust-a-model.md#random-questions)): kernel,
 scheduler, tunables, jobs, filesystem and drive are drawn from a seed. *Ours* is the model's share of independent cells,
@@ -25,7 +26,7 @@ from pathlib import Path
 
 from guest_counts import chosen_kernel
 from iolab.base import data
-from judge import campaign, costed, limited, protected
+from judge import campaign, costed, limited, prioritised, protected, weighted
 from judge.answer import Answers
 from judge.configuration import Configuration
 from judge.draw import KERNELS, configuration
@@ -55,6 +56,8 @@ OF_GROUPS = (
     ("judge-limits", f"groups at their limits under {limited.KERNEL}", limited.configurations),
     ("judge-latencies", f"groups with a promised latency under {protected.KERNEL}", protected.configurations),
     ("judge-costs", f"groups that share by cost under {costed.KERNEL}", costed.configurations),
+    ("judge-weights", f"groups that share by BFQ's weights under {weighted.KERNEL}", weighted.configurations),
+    ("judge-priorities", f"groups of changed priority under {prioritised.KERNEL}", prioritised.configurations),
 )
 """Controllers of groups: where guests' answers are kept, what is asked, and the questions."""
 

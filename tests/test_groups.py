@@ -188,6 +188,11 @@ def test_a_simulated_machine_has_weights_and_limits_on_one_level_alone(iolab: An
     assert main_phase(protected).control_groups[0].io_latency == 5_000_000
     buffered = protected.replace('group = "web"', 'group = "web"\ndirect = false\nread_percent = 50')
     assert "a latency of buffered writes (io_latency of web)" in refused(buffered)
+    idle = flat.replace("io_weight = 300", 'io_prio_class = "idle"')
+    made = simulated_machine.with_groups(cast("native.MachineFile", {}), [main_phase(idle)])
+    assert made["cgroups"][0]["io_prio_class"] == "idle"
+    buffered = idle.replace('group = "web"', 'group = "web"\ndirect = false\nread_percent = 50')
+    assert "the class of buffered writes (io_prio_class of web)" in refused(buffered)
     unshared = flat.replace('scheduler = "bfq"', 'scheduler = "none"')
     assert "or set io_cost_model or io_cost_qos" in refused(unshared)
     costed = unshared.replace('kind = "mix"', 'kind = "mix"\nio_cost_qos = "rpct=95 rlat=5000 min=50.5"')

@@ -320,7 +320,7 @@ def test_groups_that_compete_by_weight_are_threads_in_control_groups() -> None:
 def test_limits_of_groups_name_the_guests_drive() -> None:
     text = EXPERIMENT.split("[workloads.reads]")[0] + (
         '[workloads.tenants]\nkind = "mix"\nduration = "1s"\n[workloads.tenants.groups.limited]\n'
-        "io_max = { read = 1000000, write_iops = 5 }\n"
+        'io_max = { read = 1000000, write_iops = 5 }\nio_prio_class = "idle"\n'
         '[workloads.tenants.jobs.reads]\ngroup = "limited"\nfile_size = "8MiB"\n[settings.plain]\n'
     )
     (trial,) = Plan(loads(text, "guest.toml"), 1).round(0)
@@ -331,11 +331,13 @@ def test_limits_of_groups_name_the_guests_drive() -> None:
         ("/sys/block/nullb0/dev", "1000000", f"{directory}/blkio.throttle.read_bps_device"),
         ("/sys/block/nullb0/dev", "5", f"{directory}/blkio.throttle.write_iops_device"),
     ]
+    written = {step["path"]: step["value"] for step in steps if step["do"] == "write"}
+    assert written[f"{directory}/blkio.prio.class"] == "idle", "it is of no device"
     # A scheduler that shares by weight may not be there.
     assert not any(str(step.get("path")).endswith("weight") for step in steps)
     (phase,) = [json.loads(json.dumps(step))["phase"] for step in steps if step["do"] == "load"][-1:]
     assert [group["cgroup"] for group in phase["groups"]] == [directory]
-    with pytest.raises(InputError, match="io_latency, io_max and io_weight alone, and limited has memory_max"):
+    with pytest.raises(InputError, match="io_prio_class and io_weight alone, and limited has memory_max"):
         loads(text.replace("io_max = {", 'memory_max = "64MiB"\nio_max = {'), "guest.toml")
 
 

@@ -122,11 +122,12 @@ class Answers:
         beside.rename(path)
 
     def guest(self, asked: Configuration) -> Answer:
-        """The stored answer, or a new one."""
+        """The stored answer, or a new one, which is stored unless it is a refusal: that may be this machine's."""
         found = self.stored(asked)
         if found is None:
             found = of_guest(asked)
-            self.store(asked, found)
+            if not found.refusal:
+                self.store(asked, found)
         return found
 
     def all(self) -> list[tuple[Configuration, Answer]]:

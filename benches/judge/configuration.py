@@ -34,10 +34,20 @@ class Job:
     """The latency that its group is promised; 0: none."""
     io_weight: int = 0
     """Of its group; 0: the kernel's."""
+    io_prio_class: str = ""
+    """What becomes of its group's priority class, as of a mix; empty: nothing."""
+
+    @property
+    def has_group(self) -> bool:
+        """Its control group is told something."""
+        return any(getattr(self, key) for key in _OF_GROUPS)
 
     @property
     def in_flight(self) -> int:
         return self.depth * self.copies
+
+
+_OF_GROUPS = ("io_max", "io_latency_us", "io_weight", "io_prio_class")
 
 
 @dataclass(frozen=True)
@@ -83,7 +93,7 @@ class Configuration:
     def as_json(self) -> dict[str, Any]:
         found = asdict(self)
         # Answers are stored under the text of their question, and most were before these keys.
-        jobs = [_without_unset(job, ("io_max", "io_latency_us", "io_weight")) for job in found["jobs"]]
+        jobs = [_without_unset(job, _OF_GROUPS) for job in found["jobs"]]
         return {**_without_unset(found, ("config", "cost_model", "cost_qos")), "jobs": tuple(jobs)}
 
     @property
@@ -118,6 +128,7 @@ def _job_words(job: Job) -> str:
     parts += [f"{key}<={limit}" for key, limit in job.io_max.items()]
     parts += [f"weight={job.io_weight}"] if job.io_weight else []
     parts += [f"latency={job.io_latency_us}us"] if job.io_latency_us else []
+    parts += [job.io_prio_class] if job.io_prio_class else []
     return " ".join(parts)
 
 

@@ -14,7 +14,7 @@ def predicted(asked: Configuration) -> Cells:
     """The cells of a configuration. A closed loop of so many operations in flight waits in one line; a buffered call
     costs the drive its bytes in requests of 128 KiB. Who is limited has the limit, and waits in one line for it. Whose
     latency would be above what the kernel promises has the others keep one operation in flight."""
-    if asked.cost_model:
+    if any(job.io_weight for job in asked.jobs):
         return _by_weight(asked)
     service_us = _service_us(asked)
     promised_us = min((job.io_latency_us for job in asked.jobs if job.io_latency_us), default=service_us)
@@ -42,7 +42,7 @@ def predicted(asked: Configuration) -> Cells:
 
 
 def _by_weight(asked: Configuration) -> Cells:
-    """Who shares by cost has its weight's part of what the drive can do, or what it asks for if that is less; what is
+    """Who shares by weight has its part of what the drive can do, or what it asks for if that is less; what is
     left goes to the others in the same way."""
     left = asked.drive_depth * US_PER_S / asked.latency_us
     wants = {

@@ -3,7 +3,7 @@
 from judge.configuration import Configuration, Job
 
 KERNEL = "linux-source-6.1"
-"""Built with `io_latency.config`: Debian's own kernels have no io.latency."""
+"""Built with `groups.config`: Debian's own kernels have no io.latency."""
 LATENCIES_US = (200, 1000, 4000)
 
 
@@ -11,7 +11,7 @@ def configurations() -> list[Configuration]:
     return [
         Configuration(
             kernel=KERNEL,
-            config="io_latency.config",
+            config="groups.config",
             latency_us=latency_us,
             drive_depth=8,
             scheduler="none",

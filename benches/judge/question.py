@@ -12,7 +12,12 @@ DIRTYABLE_BYTES = 219_255 * 4096
 """Memory that may be dirty in a guest machine of 1 GiB: five times nr_dirty_threshold of /proc/vmstat with dirty_ratio
 20, read under Debian's 6.1.0-56; 220,760 pages under its 6.12.117. So much there is when dirty_ratio is set, before
 null_blk keeps what files are laid out with."""
-UPSTREAM = {"6.1.0-56-cloud": "6.1.192", "6.12.117+deb12-cloud": "6.12.117", "linux-source-6.1": "6.1.192"}
+UPSTREAM = {
+    "6.1.0-56-cloud": "6.1.192",
+    "6.12.117+deb12-cloud": "6.12.117",
+    "linux-source-6.1": "6.1.192",
+    "linux-source-6.12": "6.12.117",
+}
 """The stable release that a Debian kernel is built from: `uname -v` in the guest."""
 COPY_CALL_NS, PAGE_COPY_NS = 1815, 838
 """Of reads from the page cache in Debian's 6.1.0-56 on ext4 in a guest, where an instruction takes a nanosecond: 2,141
@@ -136,13 +141,14 @@ def _load(asked: Configuration) -> list[str]:
     lines += ["cut_transient = false", "drop_caches = false"]
     for key, line in (("io_cost_model", asked.cost_model), ("io_cost_qos", asked.cost_qos)):
         lines += [f'{key} = "{line}"'] if line else []
-    in_groups = bool(asked.cost_model) or any(job.io_max or job.io_latency_us for job in asked.jobs)
+    in_groups = any(job.has_group for job in asked.jobs)
     for name, job in zip(names(asked), asked.jobs, strict=True):
         if in_groups:
             limits = ", ".join(f"{key} = {limit}" for key, limit in job.io_max.items())
             lines += [f"[workloads.{WORKLOAD}.groups.of-{name}]", *([f"io_max = {{ {limits} }}"] if limits else [])]
             lines += [f"io_weight = {job.io_weight}"] if job.io_weight else []
             lines += [f'io_latency = "{job.io_latency_us}us"'] if job.io_latency_us else []
+            lines += [f'io_prio_class = "{job.io_prio_class}"'] if job.io_prio_class else []
         lines += [f"[workloads.{WORKLOAD}.jobs.{name}]", *_job(asked, job)]
         lines += [f'group = "of-{name}"'] if in_groups else []
     return lines

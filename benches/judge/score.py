@@ -31,7 +31,9 @@ class Scored:
     @property
     def factor(self) -> float:
         """How far off, at least 1; infinite if nothing was predicted."""
-        if self.predicted is None or self.predicted <= 0:
+        if self.predicted == self.real:
+            return 1.0
+        if self.predicted is None or min(self.predicted, self.real) <= 0:
             return float("inf")
         return max(self.predicted / self.real, self.real / self.predicted)
 

@@ -55,6 +55,7 @@ fn serve(spec: &SchedulerSpec, rotational: bool) {
         request_sectors_max: 64,
         pool_requests: 128,
         group_weights: &[1000, 100, 900],
+        group_policies: &[],
     });
     let rules = QueueRules {
         request_sectors_max: 64,

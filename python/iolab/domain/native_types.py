@@ -383,9 +383,13 @@ class IoMaxSpec(TypedDict):
     write_iops: NotRequired[int | None]
 
 
+PriorityPolicy = Literal["no-change", "promote-to-rt", "restrict-to-be", "idle"]
+
+
 class CgroupSpec(TypedDict):
     io_latency_ns: NotRequired[int | None]
     io_max: NotRequired[IoMaxSpec | None]
+    io_prio_class: NotRequired[PriorityPolicy | None]
     name: str
     weight: int
 

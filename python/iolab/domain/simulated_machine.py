@@ -166,6 +166,8 @@ def _cgroup(group: ControlGroup) -> native.CgroupSpec:
         made["io_max"] = cast("native.IoMaxSpec", group.io_max)
     if group.io_latency is not None:
         made["io_latency_ns"] = group.io_latency
+    if group.io_prio_class is not None:
+        made["io_prio_class"] = group.io_prio_class
     return made
 
 

@@ -158,12 +158,12 @@ impl IoCost {
         self.sums.commit();
     }
 
-    /// `ioc_start_period`: the timer comes with a clock tick.
+    /// `ioc_start_period`: the timer comes with a clock tick, and not before the one behind its own.
     fn start_period(&mut self, now: Now) {
         self.period_at_us = now.us;
         self.period_at_vtime = now.vtime;
         let ticks = (self.params.period_us * MICROSECOND).div_ceil(self.tick_ns);
-        self.timer = Some((now.ns / self.tick_ns + ticks) * self.tick_ns);
+        self.timer = Some(expiry(now.ns / self.tick_ns, ticks) * self.tick_ns);
     }
 
     /// `iocg_activate`.
@@ -620,6 +620,16 @@ impl Group {
             is_active: false,
         }
     }
+}
+
+/// The tick with which a timer of so many ticks comes: far ones come with every eighth tick, or every 64th
+/// (`calc_index` of kernel/time/timer.c, 6.1).
+fn expiry(now: u64, ticks: u64) -> u64 {
+    let mut shift = 0;
+    while ticks >= 63 << shift {
+        shift += 3;
+    }
+    (((now + ticks) >> shift) + 1) << shift
 }
 
 /// For a group with that share (`abs_cost_to_cost`).

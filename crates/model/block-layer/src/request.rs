@@ -3,6 +3,7 @@
 use crate::qos_ticket::QosTicket;
 use events::slab::{Id, Slab};
 use events::time::Time;
+use serde::Deserialize;
 
 /// A position on a device in units of 512 bytes.
 pub type Sector = u64;
@@ -59,6 +60,39 @@ impl Priority {
         };
         let level = level.parse().ok().filter(|&level| level < 8)?;
         Some(Priority { class, level })
+    }
+}
+
+/// What becomes of the priority class of a control group's I/O (`io.prio.class`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PriorityPolicy {
+    /// Nothing.
+    #[default]
+    NoChange,
+    /// It is at least of the real-time class.
+    PromoteToRt,
+    /// It is at most of the best-effort class.
+    RestrictToBe,
+    /// It is of the idle class.
+    Idle,
+}
+
+impl PriorityPolicy {
+    /// Of I/O with that priority (`blkcg_set_ioprio`): but for promotion, the lower one of two.
+    pub fn of(self, own: Priority) -> Priority {
+        let first_of = |class| Priority { class, level: 0 };
+        match self {
+            PriorityPolicy::RestrictToBe if own.class < IoClass::BestEffort => {
+                first_of(IoClass::BestEffort)
+            }
+            PriorityPolicy::Idle if own.class < IoClass::Idle => first_of(IoClass::Idle),
+            PriorityPolicy::PromoteToRt if own.class > IoClass::RealTime => Priority {
+                class: IoClass::RealTime,
+                level: 4,
+            },
+            _ => own,
+        }
     }
 }
 

@@ -215,6 +215,12 @@ impl Kernel {
         self.version >= [5, 4, 0]
     }
 
+    /// Whether groups can have that `io.prio.class`: from 5.14 on, and `promote-to-rt` from 6.5 on. 6.0 and
+    /// before are left out: they took tasks that nobody gave a priority for others.
+    pub fn changes_priorities(&self, promotes: bool) -> bool {
+        self.version >= if promotes { [6, 5, 0] } else { [6, 1, 0] }
+    }
+
     /// What its request queues allow by default: sizes, merges, pool and plug (docs/model/sources/plugging.md).
     pub fn queue_rules(&self, rotational: bool, queue_depth: u32) -> QueueRules {
         let self_unplugs =

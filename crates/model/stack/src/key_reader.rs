@@ -35,6 +35,8 @@ pub enum KeyReader {
     Cost,
     /// The I/O priority of tasks, if a scheduler uses it.
     Priorities,
+    /// What becomes of the I/O priority of control groups whose tasks do I/O, if a scheduler uses it.
+    Policies,
     /// Timer interrupts, if a scheduler counts in them.
     Ticks,
     /// The request queue, the scheduler and the device of the drive of that number.
@@ -70,7 +72,7 @@ struct Reads {
 
 impl KeyReader {
     /// One of each kind.
-    pub const ALL: [KeyReader; 27] = [
+    pub const ALL: [KeyReader; 28] = [
         KeyReader::Cpus,
         KeyReader::Calls,
         KeyReader::ReapCalls,
@@ -86,6 +88,7 @@ impl KeyReader {
         KeyReader::Latencies,
         KeyReader::Cost,
         KeyReader::Priorities,
+        KeyReader::Policies,
         KeyReader::Ticks,
         KeyReader::Drive(0),
         KeyReader::Seeks(0),
@@ -204,6 +207,10 @@ impl KeyReader {
             KeyReader::Priorities => (
                 &["io_priority"],
                 "I/O goes to a drive whose scheduler is cfq, bfq or mq-deadline",
+            ),
+            KeyReader::Policies => (
+                &["kernel", "cgroups.*.name", "cgroups.*.io_prio_class"],
+                "jobs in control groups do I/O on a drive whose scheduler is mq-deadline",
             ),
             KeyReader::Ticks => (
                 &["hz"],

@@ -12,7 +12,7 @@ from iolab.domain.trial.target import Spec
 WEIGHT_DEFAULT = 100
 """The kernel's, of a group that nobody gave one (block/bfq-cgroup.c, block/blk-iocost.c)."""
 
-KEYS_EVERYWHERE = frozenset({"io_latency", "io_max", "io_weight"})
+KEYS_EVERYWHERE = frozenset({"io_latency", "io_max", "io_prio_class", "io_weight"})
 """What guest and simulated machines do of a mix's groups, which lie in no other there."""
 
 IoPriorityClass = Literal["no-change", "promote-to-rt", "restrict-to-be", "idle"]

@@ -280,7 +280,7 @@ def _of_groups(phase: WeightedLoadPhase) -> Iterator[Refusal]:
             yield from _of_limits(group.name, keys, buffered=group.name in buffered, polling=group.name in polling)
 
 
-_LIMITS = {"io_max": "limits", "io_latency": "a latency", "io_cost": "the cost"}
+_LIMITS = {"io_max": "limits", "io_latency": "a latency", "io_prio_class": "the class", "io_cost": "the cost"}
 """What such a key of a group, or of the mix, is in words."""
 
 

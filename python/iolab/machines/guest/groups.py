@@ -14,7 +14,7 @@ from iolab.domain import native_types as native
 from iolab.domain.trial import ControlGroup, WeightedLoadPhase
 from iolab.domain.trial.control_group import WEIGHT_DEFAULT
 from iolab.machines.guest.steps import CGROUPS, Plan
-from iolab.machines.host.groups import writes
+from iolab.machines.host.groups import is_of_device, writes
 from iolab.machines.system import io_cost
 
 
@@ -72,7 +72,10 @@ def _make(plan: Plan, phase: WeightedLoadPhase, group: ControlGroup, version: in
         plan.add("write", path=f"{directory}/{file}", value=str(group.io_weight or WEIGHT_DEFAULT), optional=False)
     for key in sorted(set(group.given) - {"io_weight"}):
         for file, text in writes(key, version, group.given[key], ""):
-            _tell(plan, f"{directory}/{file}", text.strip(), disks)
+            if is_of_device(key):
+                _tell(plan, f"{directory}/{file}", text.strip(), disks)
+            else:
+                plan.add("write", path=f"{directory}/{file}", value=text, optional=False)
 
 
 def _tell(plan: Plan, path: str, words: str, disks: Sequence[str]) -> None:

@@ -96,6 +96,11 @@ def writes(key: str, version: int, value: Any, device: str) -> Writes:
     return _KEYS[key].writes(version, value, device)
 
 
+def is_of_device(key: str) -> bool:
+    """Whether the kernel is told so of each device."""
+    return _KEYS[key].per_device
+
+
 @dataclass(frozen=True)
 class Groups:
     """The control groups of a phase, and notes on them."""

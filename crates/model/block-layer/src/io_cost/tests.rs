@@ -194,6 +194,19 @@ fn levels_of_being_busy_change_the_rate_as_in_the_kernels_table() {
     assert_eq!(found, [0, 0, 1, 1, 2, 2, 4, 4, 8, 8, 16, 16]);
 }
 
+/// 50 ms are 13 ticks of 4 ms, which end with the fourteenth; 1 s is 250, which end with every eighth.
+#[test]
+fn periods_end_a_tick_late_and_long_ones_with_every_eighth() {
+    let mut bench = Bench::new(rules(&[100], fixed_rate()), 100_000);
+    (0..4).for_each(|_| bench.submit(1));
+    assert_eq!(bench.cost.timer, Some(56 * MILLISECOND));
+    bench.run(57 * MILLISECOND);
+    assert_eq!(bench.cost.timer, Some(2 * 56 * MILLISECOND));
+    assert_eq!(expiry(3, 62), 66);
+    assert_eq!(expiry(3, 63), 72);
+    assert_eq!(expiry(8, 250), 264);
+}
+
 #[test]
 fn an_idle_group_ends_and_begins_again_with_the_target() {
     let mut bench = Bench::new(rules(&[100], fixed_rate()), 100_000);

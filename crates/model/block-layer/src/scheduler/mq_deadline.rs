@@ -10,7 +10,10 @@ use serde::Deserialize;
 use crate::scheduler::Scheduler;
 use crate::scheduler::read_preference::ReadPreference;
 use crate::scheduler::request_fifo::{FifoId, RequestFifos};
-use crate::{Bio, Direction, IoClass, Request, RequestId, Requests, Sector, TagCounts};
+use crate::{
+    Bio, Direction, IoClass, Priority, PriorityPolicy, Request, RequestId, Requests, Sector,
+    TagCounts,
+};
 use events::time::{MILLISECOND, SECOND, Time};
 
 /// The attributes of mq-deadline in sysfs; times in nanoseconds.
@@ -65,6 +68,8 @@ pub struct MqDeadline {
     position: Option<[Sector; LINES]>,
     /// Writes leave tags to reads.
     reserves: bool,
+    /// By group, the root first; groups beyond change nothing.
+    policies: Vec<PriorityPolicy>,
     /// Requests of each class, queued or at the device.
     outstanding: [u32; CLASSES.len()],
     // These three are common to all classes, as in the kernel.
@@ -86,6 +91,7 @@ impl MqDeadline {
             next: [None; LINES],
             position: None,
             reserves: true,
+            policies: Vec::new(),
             outstanding: [0; CLASSES.len()],
             last_direction: Direction::Read,
             batching: 0,
@@ -103,6 +109,22 @@ impl MqDeadline {
     pub fn without_reserve(mut self) -> MqDeadline {
         self.reserves = false;
         self
+    }
+
+    /// By control group, the root first.
+    pub fn with_policies(mut self, policies: &[PriorityPolicy]) -> MqDeadline {
+        self.policies = policies.to_vec();
+        self
+    }
+
+    /// Of I/O of that group, whose task has that priority (`bio_set_ioprio`).
+    fn priority(&self, group: u16, own: Priority) -> Priority {
+        let policy = self.policies.get(usize::from(group)).copied();
+        policy.unwrap_or_default().of(own)
+    }
+
+    fn class_of(&self, request: &Request) -> IoClass {
+        self.priority(request.group, request.priority).class
     }
 
     /// How many requests that are not sync reads may have a tag, of so many.
@@ -193,12 +215,14 @@ impl Scheduler for MqDeadline {
 
     /// `dd_request_merge`.
     fn fifo_before(&self, bio: &Bio) -> Option<FifoId> {
-        let fifo = fifo_of(bio.priority.class, bio.direction);
+        let class = self.priority(bio.group, bio.priority).class;
+        let fifo = fifo_of(class, bio.direction);
         self.tunables.front_merges.then_some(fifo)
     }
 
     fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
-        requests[request].priority == bio.priority
+        let request = &requests[request];
+        self.priority(request.group, request.priority) == self.priority(bio.group, bio.priority)
     }
 
     /// `dd_merged_requests`.
@@ -209,7 +233,7 @@ impl Scheduler for MqDeadline {
         survivor: RequestId,
         merged: RequestId,
     ) {
-        self.outstanding[requests[merged].priority.class as usize] -= 1;
+        self.outstanding[self.class_of(&requests[merged]) as usize] -= 1;
         let next = &mut self.next[self.fifos.fifo_of(merged)];
         if *next == Some(merged) {
             *next = self.fifos.after(requests, merged);
@@ -243,7 +267,7 @@ impl Scheduler for MqDeadline {
     /// `dd_insert_request`.
     fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
         let request = &requests[id];
-        let class = request.priority.class;
+        let class = self.class_of(request);
         let deadline = now + self.expire_ns[request.direction as usize];
         self.outstanding[class as usize] += 1;
         let fifo = fifo_of(class, request.direction);
@@ -263,7 +287,7 @@ impl Scheduler for MqDeadline {
 
     /// `dd_finish_request`.
     fn completed(&mut self, _: Time, requests: &Requests, request: RequestId) {
-        self.outstanding[requests[request].priority.class as usize] -= 1;
+        self.outstanding[self.class_of(&requests[request]) as usize] -= 1;
     }
 
     fn queued(&self) -> usize {
@@ -274,7 +298,6 @@ impl Scheduler for MqDeadline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Priority;
     use crate::invariants;
     use crate::invariants::bench::{Bench, bio};
     use Direction::{Read, Write};
@@ -302,6 +325,55 @@ mod tests {
         assert!(bench.dispatched(1, 1).is_empty(), "900 is at the device");
         bench.scheduler.completed(2, &bench.requests, real_time);
         assert_eq!(bench.dispatched(2, 1), [100]);
+    }
+
+    /// The classes of tasks are alike; what counts is what becomes of them in their groups.
+    #[test]
+    fn a_groups_policy_decides_the_class() {
+        use PriorityPolicy::{Idle, NoChange, PromoteToRt, RestrictToBe};
+        let policies = [NoChange, Idle, PromoteToRt, RestrictToBe];
+        let mut bench = bench();
+        bench.scheduler = bench.scheduler.with_policies(&policies);
+        for (group, start) in [(1, 100), (0, 500), (2, 900)] {
+            let class = IoClass::BestEffort;
+            let bio = Bio {
+                group,
+                ..of_class(class, 0, start)
+            };
+            bench.add_bio(0, &bio);
+        }
+        let real_time = bench.scheduler.dispatch(1, &bench.requests).unwrap();
+        assert_eq!(bench.requests[real_time].start, 900);
+        assert!(bench.dispatched(1, 1).is_empty(), "900 is at the device");
+        bench.scheduler.completed(2, &bench.requests, real_time);
+        assert_eq!(bench.dispatched(2, 1), [500]);
+        let urgent = Priority {
+            class: IoClass::RealTime,
+            level: 2,
+        };
+        assert_eq!(
+            RestrictToBe.of(urgent),
+            Priority {
+                class: IoClass::BestEffort,
+                level: 0
+            }
+        );
+        assert_eq!(
+            Idle.of(urgent),
+            Priority {
+                class: IoClass::Idle,
+                level: 0
+            }
+        );
+        assert_eq!(PromoteToRt.of(urgent), urgent);
+        assert_eq!(
+            PromoteToRt.of(Priority::default()),
+            Priority {
+                class: IoClass::RealTime,
+                level: 4
+            }
+        );
+        assert_eq!(RestrictToBe.of(Priority::default()), Priority::default());
     }
 
     #[test]

@@ -6,7 +6,6 @@ mod variants;
 
 use std::collections::BTreeMap;
 
-use crate::QueueMap;
 use crate::scheduler::Scheduler;
 use crate::scheduler::anticipatory::{self, Anticipatory};
 use crate::scheduler::bfq::{self, Bfq};
@@ -24,6 +23,7 @@ use crate::scheduler::linus::{self, Linus};
 use crate::scheduler::mq_deadline::{self, MqDeadline};
 use crate::scheduler::none::NoScheduler;
 use crate::scheduler::noop::Noop;
+use crate::{PriorityPolicy, QueueMap};
 pub use error::BadScheduler;
 use kernels::schedulers::{SchedulerVariant, variants};
 use tunables::TunableReader;
@@ -67,6 +67,8 @@ pub struct Surroundings<'a> {
     pub pool_requests: u32,
     /// By group, the root first.
     pub group_weights: &'a [u32],
+    /// The same of what becomes of their priorities.
+    pub group_policies: &'a [PriorityPolicy],
 }
 
 impl SchedulerSpec {
@@ -144,6 +146,12 @@ impl SchedulerSpec {
         )
     }
 
+    /// Whether it looks at what becomes of priorities in control groups: CFQ and BFQ take the task's own
+    /// (`bfq_check_ioprio_change`).
+    pub fn reads_policies(&self) -> bool {
+        matches!(self.tunables, SchedulerTunables::MqDeadline(_))
+    }
+
     /// Whether it counts in timer interrupts.
     pub fn reads_hz(&self) -> bool {
         matches!(
@@ -187,7 +195,7 @@ impl SchedulerSpec {
             }
             SchedulerTunables::DeadlineTimed(tunables) => Box::new(DeadlineTimed::new(*tunables)),
             SchedulerTunables::MqDeadline(tunables) => {
-                let scheduler = MqDeadline::new(*tunables);
+                let scheduler = MqDeadline::new(*tunables).with_policies(around.group_policies);
                 Box::new(match self.version() {
                     "5.14" => scheduler,
                     "6.1.105" => scheduler.without_reserve(),

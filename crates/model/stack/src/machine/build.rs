@@ -6,8 +6,8 @@ use crate::world::{DriveParts, FuaRules, LoadJournal, SwapArea, World};
 use block_layer::TaskPlug;
 use block_layer::scheduler::spec::Surroundings;
 use block_layer::{
-    CostRules, HardwareRules, LatencyRules, RequestQueue, SECTOR_BYTES, Throttle, ThrottleLimits,
-    ThrottleRules,
+    CostRules, HardwareRules, LatencyRules, PriorityPolicy, RequestQueue, SECTOR_BYTES, Throttle,
+    ThrottleLimits, ThrottleRules,
 };
 use events::SpecError;
 use events::time::SECOND;
@@ -135,6 +135,16 @@ fn weights(machine: &MachineSpec) -> Vec<u32> {
     [ROOT_WEIGHT].into_iter().chain(groups).collect()
 }
 
+/// By group, the root first.
+fn policies(machine: &MachineSpec) -> Vec<PriorityPolicy> {
+    let groups = machine.cgroups.iter();
+    let given = groups.map(|group| group.io_prio_class.unwrap_or_default());
+    [PriorityPolicy::NoChange]
+        .into_iter()
+        .chain(given)
+        .collect()
+}
+
 fn latency_rules(machine: &MachineSpec, drive: &DrivePlan) -> LatencyRules {
     let targets = machine.cgroups.iter().map(|group| group.io_latency_ns);
     LatencyRules {
@@ -199,6 +209,7 @@ fn parts(drive: &DrivePlan, machine: &MachineSpec) -> Result<DriveParts, SpecErr
         request_sectors_max: drive.rules.request_sectors_max,
         pool_requests: drive.rules.pool.requests,
         group_weights: &of_scheduler,
+        group_policies: &policies(machine),
     };
     let mut queue = RequestQueue::new(drive.rules, drive.scheduler.build(&surroundings))
         .with_hooks(drive.hooks())

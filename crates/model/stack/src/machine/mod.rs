@@ -21,7 +21,7 @@ use ::memory::swap::{SortLoad, SwapSpec};
 use base::units::counted;
 use block_layer::completion::CompletionSpec;
 use block_layer::scheduler::spec::SchedulerSpec;
-use block_layer::{Priority, SECTOR_BYTES, Sector, ThrottleLimits};
+use block_layer::{Priority, PriorityPolicy, SECTOR_BYTES, Sector, ThrottleLimits};
 use cpus::{CpusPlan, CpusTable};
 use drive::{DrivePlan, DriveSpec};
 use driver::driver_of;
@@ -63,6 +63,8 @@ pub struct CgroupSpec {
     /// The latency that is protected by holding back groups with a higher one, or none; 4.19 or later, with tags of blk-mq.
     #[schemars(range(min = 1000))]
     pub io_latency_ns: Option<u64>,
+    /// What becomes of the priority class of its I/O before mq-deadline; kernels from 6.1 on, `promote-to-rt` from 6.5 on.
+    pub io_prio_class: Option<PriorityPolicy>,
 }
 
 /// Limits of a control group's I/O, each of at least 1; left out: none.
@@ -178,6 +180,18 @@ impl MachineSpec {
                     );
                     return Err(SpecError::of(&key, what));
                 }
+            }
+            if let Some(policy) = cgroup.io_prio_class
+                && !kernel.changes_priorities(policy == PriorityPolicy::PromoteToRt)
+            {
+                let what = format!(
+                    "{} has none such here: expected 6.1 or later, for promote-to-rt 6.5",
+                    kernel.name()
+                );
+                return Err(SpecError::of(
+                    &format!("cgroups.{number}.io_prio_class"),
+                    what,
+                ));
             }
             let Some(limits) = cgroup.io_max else {
                 continue;
@@ -307,6 +321,12 @@ impl MachineSpec {
     pub(crate) fn protects_latencies(&self) -> bool {
         let mut groups = self.cgroups.iter();
         groups.any(|group| group.io_latency_ns.is_some())
+    }
+
+    /// Whether the priority class of a control group's I/O is changed.
+    pub(crate) fn changes_priorities(&self) -> bool {
+        let mut groups = self.cgroups.iter();
+        groups.any(|group| group.io_prio_class.is_some())
     }
 
     /// Whether control groups share drives by what I/O costs.

@@ -1,4 +1,4 @@
-//! Latencies (`io.latency`) and costs (`io.cost`) of control groups before a drive.
+//! Latencies (`io.latency`), costs (`io.cost`) and priorities (`io.prio.class`) of control groups before a drive.
 
 use serde_json::{Value, json};
 
@@ -141,13 +141,36 @@ fn who_is_woken_for_two_bios_tries_once() {
     }
 }
 
+/// Before mq-deadline it waits while others have anything to do; BFQ and no scheduler don't look.
 #[test]
-fn older_kernels_have_neither() {
+fn an_idle_group_waits_before_mq_deadline_alone() {
+    for scheduler in ["mq-deadline", "bfq", "none"] {
+        let mut plain = machine();
+        plain["drives"][0]["scheduler"]["name"] = json!(scheduler);
+        let mut idle = plain.clone();
+        idle["cgroups"][1]["io_prio_class"] = json!("idle");
+        let [before, after] = [plain, idle].map(|machine| rates(machine, "libaio", [4, 16]));
+        match scheduler {
+            "mq-deadline" => assert!(after[1] < 0.1 * before[1], "{before:?} {after:?}"),
+            _ => assert_eq!(before, after, "{scheduler}"),
+        }
+    }
+}
+
+#[test]
+fn older_kernels_have_none() {
     let mut promised = machine();
     promised["kernel"] = json!("4.18");
     promised["cgroups"][0]["io_latency_ns"] = json!(1000);
     let error = MachineSpec::from_json(promised).unwrap_err();
     assert_eq!(error.key, "cgroups.0.io_latency_ns");
+    for (kernel, policy) in [("6.0", "idle"), ("6.4", "promote-to-rt")] {
+        let mut idle = machine();
+        idle["kernel"] = json!(kernel);
+        idle["cgroups"][0]["io_prio_class"] = json!(policy);
+        let error = MachineSpec::from_json(idle).unwrap_err();
+        assert_eq!(error.key, "cgroups.0.io_prio_class");
+    }
     let mut costed = machine();
     costed["kernel"] = json!("5.3");
     costed["io_cost"] = json!({});

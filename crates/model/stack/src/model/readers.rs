@@ -286,6 +286,12 @@ fn of_drive(drive: usize, group: &GroupUse, machine: &MachineSpec, used: &mut BT
     {
         used.insert(KeyReader::Groups);
     }
+    if group.cgroup.is_some()
+        && machine.changes_priorities()
+        && machine.scheduler(drive).reads_policies()
+    {
+        used.insert(KeyReader::Policies);
+    }
     if group.cgroup.is_some() && machine.has_limits() {
         used.insert(KeyReader::Limits);
     }
@@ -451,6 +457,7 @@ pub(super) mod tests {
                 // What a scheduler or a journal looks at leaves no trace of its own.
                 let untraced = [
                     KeyReader::Priorities,
+                    KeyReader::Policies,
                     KeyReader::Ticks,
                     KeyReader::Journal,
                     KeyReader::ReapCalls,

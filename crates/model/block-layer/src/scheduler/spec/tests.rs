@@ -23,6 +23,7 @@ const AROUND: Surroundings = Surroundings {
     request_sectors_max: 255,
     pool_requests: 128,
     group_weights: &[1000],
+    group_policies: &[],
 };
 
 #[test]
