@@ -91,6 +91,8 @@ def test_a_frame_is_compared(library: str) -> None:
     frame = pl.DataFrame(rows) if library == "polars" else pandas.DataFrame(rows)
     (one,) = iolab.compare(frame, setting_column="kernel", round_column="turn", baseline="old")
     assert (one.metric, one.judgement.verdict) == ("seconds", "faster")
+    (by_default,) = iolab.compare(frame, setting_column="kernel", round_column="turn")
+    assert by_default == one
     (one,) = iolab.compare(
         frame, setting_column="kernel", round_column="turn", baseline="old", better={"seconds": "higher"}
     )
@@ -198,7 +200,7 @@ def test_mistakes_are_errors_of_one_line(run: iolab.Run, tmp_path: Path) -> None
         (lambda: iolab.compare(run, run.path.parent / "other", baseline="one"), "other: does not exist"),
         (lambda: iolab.explain(run, run, baseline="one"), "baseline"),
         (lambda: iolab.explain(run, workload="writes"), "writes"),
-        (lambda: iolab.compare(frame), "setting_column, round_column, baseline"),
+        (lambda: iolab.compare(frame), "setting_column, round_column"),
         (lambda: iolab.compare(frame, by_job=True, setting_column="a", round_column="a", baseline="1"), "for runs"),
         (lambda: iolab.compare(run, run.path, group_by="(a)"), "group_by"),
         (lambda: iolab.compare(run, by_job=True, job="a"), "by_job is given too"),

@@ -39,11 +39,15 @@ def fio(
     at_s: int = 1_700_000_000,
     version: str = "fio-3.36",
     jobs: dict[str, float] | None = None,
+    stonewall: bool = False,
 ) -> Path:
     """What fio would write of jobs that each read at so many times `iops` for ten seconds, which ended at `at_s`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draw = random.Random(str(path.name) + str(path.parent.name))
     found = [_job(name, iops * factor * draw.uniform(0.99, 1.01)) for name, factor in (jobs or {"reads": 1.0}).items()]
+    for number, job in enumerate(found if stonewall else ()):
+        job["groupid"] = number
+        job["job options"]["stonewall"] = ""
     document = {
         "fio version": version,
         "timestamp": at_s,
@@ -412,3 +416,79 @@ def test_doubts_stand_beside_problems_and_not_among_them(tmp_path: Path, capsys:
     problems = compared(capsys, tmp_path / "old", tmp_path / "new")["problems"]
     assert problems
     assert all("null does no I/O" not in problem for problem in problems)
+
+
+def test_a_gate_judges_every_job_and_tables_state_what_they_leave_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"job{number}" for number in range(30)]
+    for number in range(5):
+        for setting, last in (("old", 1.0), ("new", 0.5)):
+            jobs = dict.fromkeys(names, 1.0) | {names[-1]: last}
+            fio(tmp_path / setting / f"{number}.json", jobs=jobs, at_s=1_700_000_000 + 1000 * number, stonewall=True)
+    shown = text(capsys, tmp_path / "old", tmp_path / "new", "--fail-on", "slower", status=1)
+    assert "● new is slower than old in job29: rate (-" in shown
+    for name in names:  # each has its leading metrics in the table
+        assert all(f"\n{name}/{metric} " in shown for metric in ("rate_bytes_per_s", "iops", "latency_ns_mean"))
+    found = compared(capsys, tmp_path / "old", tmp_path / "new")["comparisons"]
+    all_of, in_table = {one["metric"] for one in found}, {line.split()[0] for line in shown.splitlines() if "/" in line}
+    left_out = len(all_of - in_table)
+    assert left_out > 0
+    assert f"! the tables leave out {left_out} metrics for their length, none of which differs: --json has" in shown
+    assert {one["metric"] for one in found if one["verdict"] == "slower"} <= in_table
+    assert "leave out" not in text(capsys, tmp_path / "old", tmp_path / "new", "--metric", "latency_ns_min")
+
+
+def test_jobs_that_are_judged_together_are_stated_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for setting in ("old", "new"):
+        fio(tmp_path / f"{setting}.json", jobs={f"job{number}": 1.0 for number in range(9)})
+    together = "! old: 9 kinds of jobs are judged together: --by-job judges each"
+    assert together in text(capsys, tmp_path / "old.json", tmp_path / "new.json")
+    assert "judged together" not in text(capsys, tmp_path / "old.json", tmp_path / "new.json", "--by-job")
+
+
+def test_of_one_round_the_largest_change_of_a_leading_metric_comes_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = fio(tmp_path / "before.json", jobs={"seq": 1.0, "rand": 1.0}, stonewall=True)
+    document = json.loads(before.read_text())
+    seq, rand = (job["read"] for job in document["jobs"])
+    seq["lat_ns"]["max"] *= 3
+    seq["bw_bytes"] *= 1.005
+    rand["bw_bytes"] *= 0.66
+    seq["io_bytes"], rand["io_bytes"] = 1.005 * seq["io_bytes"], 0.66 * rand["io_bytes"]
+    (tmp_path / "after.json").write_text(json.dumps(document))
+    assert "after differs from before in rand: rate (-34.0 %), seq: latency max (3.00x) and seq: rate (+0.5 %)" in (
+        " ".join(text(capsys, before, tmp_path / "after.json").split())
+    )
+
+
+def test_settings_without_values_are_not_too_few_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "few.toml").write_text(
+        'machine = "model:one_disk"\nrounds = 2\n[workloads.reads]\noperations = 50\nfile_size = "8MiB"\n'
+        "[settings.shallow]\n[settings.deep]\nworkload = { queue_depth = 8 }\n"
+    )
+    assert invoke(["run", str(tmp_path / "few.toml"), "--out", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    arguments = (tmp_path / "run", "--metric", "latency_ns_p999")
+    absent = "of fewer than 10,000 values, fewer than 10 lie beyond it"
+    cause = f"no setting has a value of latency p99.9: {absent}; a trial had at most 50 operations"
+    shown = text(capsys, *arguments)
+    assert f"Measure longer, or name another metric: {cause}" in shown and "takes two settings" not in shown
+    refused = text(capsys, *arguments, "--fail-on", "slower", status=2)
+    assert f"slower: can never hold, {cause}" in refused and "measure longer" in refused
+
+
+def test_a_column_is_meant_by_its_own_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"{name},{number},{number + 3}" for number in range(3) for name in "ab"]
+    (tmp_path / "p.csv").write_text("\n".join(["setting,round,p99_ms", *rows]))
+    assert "did you mean latency_ns_p99?" in text(capsys, tmp_path / "p.csv", "--metric", "p99_ms", status=2)
+
+
+def test_that_higher_is_better_by_assumption_is_stated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"{name},{number},{(10 + 5 * (name == 'b')) * (1 + number / 100)}" for number in range(6) for name in "ab"]
+    (tmp_path / "q.csv").write_text("\n".join(["setting,round,Q5", *rows]))
+    stated = "no unit or direction is known of Q5: higher is taken as better; if lower is, --lower-is-better Q5"
+    assert stated in text(capsys, tmp_path / "q.csv")
+    for direction in ("--lower-is-better", "--higher-is-better"):
+        assert "is taken as better" not in text(capsys, tmp_path / "q.csv", direction, "Q5")

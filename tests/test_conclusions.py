@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
-from iolab.domain.comparison import Comparison
+from iolab.domain.comparison import Comparison, Pair, compare_pairs
 from iolab.domain.definition import Nature
 from iolab.domain.verdict.doubt import why_undecided_of
 from iolab.domain.verdict.judgement import judge
@@ -119,3 +119,55 @@ def test_undecided_settings_are_named_nearest_first_with_the_span_of_their_noise
         "- Undecided, all 2: writeback in IOPS (38 more); noatime in IOPS (103 more).",
         "- Why undecided: noise: the change of one round varies by 11 % to 37 % (noatime, IOPS and 1 more).",
     ]
+
+
+def judged_of(job: str | None, metric: str, ratio: float | None, *, leads: bool, noise: float = 0.001) -> Comparison:
+    ours = [100.0 * (1 + noise * (round_ * 7 % 5)) for round_ in range(5)]
+    theirs = [None if ratio is None else ratio * 100.0 * (1 + noise * (round_ * 3 % 5)) for round_ in range(5)]
+    return Comparison(metric, "m", "b", "a", judge(ours, theirs, nature="time"), "time", 0, job=job, leads=leads)
+
+
+def test_what_differs_comes_before_what_is_the_same_or_undecided() -> None:
+    same, slower = judged_of(None, "rate_s", 1.0, leads=True), judged_of(None, "latency_ns_p99", 3.0, leads=False)
+    (one,) = conclusions([same, slower])
+    assert one.verdict == "slower" and one.text.startswith("b is slower than a in latency p99 (3.00x); the same within")
+    undecided = judged_of(None, "latency_ns_mean", 1.0, leads=True, noise=0.3)
+    assert conclusions([undecided, slower])[0].text.startswith("b is undecided against a in latency mean")
+    assert conclusions([undecided, same, slower])[0].text.startswith("b is slower than a in latency p99")
+
+
+def test_maxima_and_rare_percentiles_are_named_last() -> None:
+    metrics = ("latency_ns_max", "latency_ns_p9999", "latency_ns_p50", "latency_ns_mean", "latency_ns_p99")
+    sizes = (9.0, 8.0, 1.5, 1.4, 1.3)
+    (one,) = conclusions([judged_of(None, name, size, leads=False) for name, size in zip(metrics, sizes, strict=True)])
+    assert "latency max" in one.text and "p99.99" not in one.text and "and 1 more" in one.text
+
+
+def test_a_job_that_is_undecided_has_a_clause_beside_one_that_lost() -> None:
+    found = [
+        judged_of("backup", "latency_ns_mean", 20.0, leads=True),
+        judged_of("database", "latency_ns_p99", 1.0, leads=True, noise=0.3),
+        judged_of("database", "rate_s", 1.0, leads=False, noise=0.3),
+        judged_of(None, "latency_ns_mean", 4.0, leads=False),
+    ]
+    text = conclusions(found)[0].text
+    assert text.startswith("b against a: m, job backup: slower in latency mean (20.0x); m, job database: undecided in")
+    assert text.endswith("m as a whole: slower in latency mean (4.00x).") and "rate" not in text
+
+
+def test_the_first_metric_of_each_job_that_has_values_of_both_leads() -> None:
+    def pair(job: str | None, metric: str, theirs: float | None) -> Pair:
+        return Pair(metric, "m", "a", "b", [1.0, 1.1], [theirs, theirs], job=job)
+
+    pairs = [
+        *(pair("backup", "latency_ns_p99", None), pair("backup", "latency_ns_mean", 9.0)),
+        *(pair("database", "latency_ns_p99", 1.0), pair("database", "latency_ns_mean", 1.0)),
+        pair(None, "latency_ns_p99", 1.0),
+    ]
+    found = compare_pairs(pairs, same_within=0.02)
+    assert [(one.job, one.metric) for one in found if one.leads] == [
+        ("backup", "latency_ns_mean"),
+        ("database", "latency_ns_p99"),
+    ]
+    absent = found[0].judgement
+    assert (absent.verdict, absent.n, absent.baseline, absent.candidate) == ("undecided", 0, 1.05, None)

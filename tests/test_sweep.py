@@ -11,6 +11,7 @@ from iolab.domain.comparison import Numbers
 from iolab.domain.matrix_axis import knee, sweeps
 from iolab.domain.summary import summarise
 from iolab.files.importer.run_import import open_run
+from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.report.page import render as page_of
 from iolab.presentation.table import render
 from support.stored import stored_run
@@ -187,6 +188,24 @@ def test_rounds_that_cannot_tell_have_no_knee() -> None:
     saturating = [min(depth, 32) * 1000.0 for depth in DEPTHS]
     assert knee([[height] for height in saturating]) is None
     assert knee(by_round(saturating, noise=0.2)) is None
+
+
+def test_one_round_is_stated_to_show_no_knee(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"{depth},{1000 * min(depth, 32)}" for depth in DEPTHS]
+    (tmp_path / "depths.csv").write_text("\n".join(["queue_depth,iops", *rows]))
+    assert invoke(["show", str(tmp_path / "depths.csv")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "; one round shows no knee." in shown and "without a knee" not in shown
+
+
+def test_a_value_that_a_table_of_a_sweep_lacks_has_its_reason(iolab: CommandLine) -> None:
+    experiment = iolab.write(
+        "few.toml",
+        'machine = "model:consumer-nvme"\nrounds = 1\n[workloads.reads]\nduration = "20ms"\nfile_size = "8MiB"\n'
+        "queue_depth = [1, 4, 32]\n",
+    )
+    shown = iolab("run", experiment, "--out", "few").stdout
+    assert " - [1]" in shown and "[1] of fewer than 1,000 values, fewer than 10 lie beyond it" in shown
 
 
 def test_a_sweep_is_one_table_and_one_sentence(iolab: CommandLine) -> None:

@@ -175,6 +175,14 @@ def test_rounds_to_decide_grow_with_the_noise_and_end() -> None:
     assert judge(*noisy(40, 1.0, 2.0), nature="rate", same_within=0.0).rounds_to_decide is None
 
 
+@pytest.mark.parametrize("values", [[50.0, 55.0, 60.0], [50.0, 60.0, 55.0], [7.0, 7.0]])
+def test_what_is_equal_in_every_round_is_the_same_in_any_order(values: list[float]) -> None:
+    found = judge(values, values, nature="time")
+    assert (found.verdict, found.ratio, found.ci_low, found.ci_high, found.p_value) == ("same", 1.0, 1.0, 1.0, 1.0)
+    assert found.baseline == found.candidate == sum(values) / len(values)
+    assert judge(values, [*values[:-1], 1.1 * values[-1]], nature="time").verdict == "undecided"
+
+
 def test_a_drift_is_no_difference_without_spread() -> None:
     """The candidate happened to run second in all five rounds of a machine that slows down by 3 % per trial."""
     trials = 100 * 0.97 ** np.arange(10) * (1 + 0.001 * np.array([0, 1, -1, 0, 1, 0, -1, 1, 0, -1]))

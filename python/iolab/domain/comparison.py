@@ -16,6 +16,7 @@ from iolab.base import csv_table
 from iolab.base.errors import InputError, unknown
 from iolab.base.strict_json import JsonObject
 from iolab.domain.definition import Better, Nature, better_of
+from iolab.domain.lead import phase_of
 from iolab.domain.metric import IN_INSTRUCTIONS, describe
 from iolab.domain.verdict.judgement import Judgement, control_false_discovery, judge
 from iolab.domain.verdict.sequential import judge_sequential
@@ -86,7 +87,8 @@ class Comparison:
     pairing: Pairing = "round"
     job: str | None = None
     leads: bool = False
-    """It is about what the workload waits for (`iolab.domain.lead`): the first of the workload that has values."""
+    """It is about what the workload waits for (`iolab.domain.lead`): the first of the workload, or of one of its jobs
+    or phases, that has values under both settings."""
 
     @property
     def notes(self) -> list[str]:
@@ -222,16 +224,19 @@ def compare_pairs(
 ) -> list[Comparison]:
     """A verdict for each pair, with the false-discovery rate over all of them controlled.
 
-    Pairs are in the order of the output: the first of each workload lead. Those that have no rounds in common
-    are judged by `judge_unpaired`. `same_instructions`: the margin of metrics that count them, instead. `better`
-    overrides which way of a metric is better. `max_rounds`: the most rounds of a run that may stop at any round; the
-    sequential rule judges then, its promise shared among all pairs. What is paired by boot has a value for each
-    `rounds_per_boot` of them.
+    Pairs are in the order of the output: the first of each workload lead, or of each of its jobs and phases. Those that
+    have no rounds in common are judged by `judge_unpaired`. `same_instructions`: the margin of metrics that count them,
+    instead. `better` overrides which way of a metric is better. `max_rounds`: the most rounds of a run that may stop at
+    any round; the sequential rule judges then, its promise shared among all pairs. What is paired by boot has a value
+    for each `rounds_per_boot` of them.
     """
-    leading: dict[str | None, tuple[str | None, str]] = {}
+    have_jobs = {pair.workload for pair in pairs if pair.job is not None}
+    leading: dict[tuple[str | None, ...], Pair] = {}
     for pair in pairs:
-        if not all(map(_absent, pair.baseline_values)):
-            leading.setdefault(pair.workload, (pair.job, pair.metric))
+        known = not any(all(map(_absent, values)) for values in (pair.baseline_values, pair.candidate_values))
+        if known and (pair.job is not None or pair.workload not in have_jobs):
+            leading.setdefault((pair.candidate, pair.workload, pair.job, phase_of(pair.metric)), pair)
+    leaders = set(map(id, leading.values()))
     natures = [nature_of(pair.metric, (better or {}).get(pair.metric)) for pair in pairs]
 
     def judge_of(pair: Pair) -> Callable[..., Judgement]:
@@ -264,7 +269,7 @@ def compare_pairs(
             unpaired_rounds=pair.unpaired_rounds,
             pairing=pair.pairing,
             job=pair.job,
-            leads=leading.get(pair.workload) == (pair.job, pair.metric),
+            leads=id(pair) in leaders,
         )
         for pair, judgement, nature in zip(pairs, judgements, natures, strict=True)
     ]
@@ -282,6 +287,14 @@ def nature_of(metric: str, better: Better | None = None) -> Nature:
 def _require(word: str, words: Collection[str], what: str, where: str) -> None:
     if word not in words:
         raise InputError(f"{word}: {unknown(what, word, words)}", where=where)
+
+
+def first_setting(frame: pl.DataFrame, setting_column: str, name: str) -> str:
+    """The setting that comes first in a frame, which is the baseline of those that name none."""
+    _require(setting_column, frame.columns, "column", name)
+    if frame.is_empty():
+        raise InputError("has no rows", where=name)
+    return _in_order(frame[setting_column])[0]
 
 
 def _in_order(column: pl.Series) -> list[str]:

@@ -7,13 +7,19 @@ The rule, which docs/reference/statistics.md states:
 - One that keeps several I/Os in flight waits for completions: latency leads.
 - The job with the longest tail under the baseline comes first among jobs side by side, and its tail leads.
 - Any other leads with what its experiment compares first.
+
+What other tools report has no such shape: there, the metrics of each job, which is a phase, have a `tier`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, islice, zip_longest
 
+from iolab.domain.metric import describe
 from iolab.domain.metric.row import families
 from iolab.domain.trial import Phase
 
@@ -26,6 +32,40 @@ OF_DEVICE = "device_busy_percent"
 COMPLETION = ("latency_ns_mean", "latency_ns_p99")
 TAIL = ("latency_ns_p99", "latency_ns_mean")
 OF_TRANSFERS = ("read", "write", "")
+METRICS_SHOWN_MAX = 40
+"""The most that tables of what another tool reports show unasked, beside `LEADING_SHOWN` of each phase and those that
+differ."""
+LEADING_SHOWN = 4
+"""Rate, IOPS, mean latency and p99."""
+_PERCENTILE = re.compile(r"_(?:p(?P<percent>\d+)|median|min|max|stddev)$")
+
+
+@lru_cache(maxsize=100_000)
+def tier(key: str) -> int:
+    """0: rates, times, their means and p99; 1: other percentiles and metrics; 2: extremes, percentiles of fewer than
+    one operation in a hundred, and spreads, which vary most."""
+    found = _PERCENTILE.search(key)
+    if found is None:
+        return int(describe(key).nature not in ("rate", "time"))
+    percent = found["percent"]
+    if percent is None:
+        return 1 if found[0] == "_median" else 2
+    return 0 if percent == "99" else 1 if len(percent) < 3 else 2
+
+
+def phase_of(key: str) -> str:
+    """`seqread` of `seqread/read.iops`; empty if the workload has one phase."""
+    return key.rpartition("/")[0]
+
+
+def left_out(keys: Sequence[str], differing: Collection[str]) -> list[str]:
+    """Those that tables leave out for their length: each phase has its first metrics before any has further ones."""
+    by_phase: dict[str, list[str]] = {}
+    for key in sorted(keys, key=tier):
+        by_phase.setdefault(phase_of(key), []).append(key)
+    turns = filter(None, chain.from_iterable(zip_longest(*by_phase.values())))
+    kept = {*islice(turns, max(METRICS_SHOWN_MAX, LEADING_SHOWN * len(by_phase))), *differing}
+    return [key for key in keys if key not in kept]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ candidate."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -12,7 +12,8 @@ import numpy as np
 from iolab.base.errors import InputError, unknown
 from iolab.domain.comparison import Comparison, Numbers, Pair, compare_pairs, place_of
 from iolab.domain.durable_rule import rule_sentences
-from iolab.domain.lead import SYNC_RATE, SYNC_TIMES, TAIL, Shape, in_order
+from iolab.domain.experiment import IMPORTED
+from iolab.domain.lead import SYNC_RATE, SYNC_TIMES, TAIL, Shape, in_order, left_out
 from iolab.domain.machine import Machine
 from iolab.domain.metric import Metric, describe, meant, parse_key
 from iolab.domain.validity import lines, unfaithful
@@ -118,6 +119,8 @@ class Summary(Levels):
     problems: list[str]
     doubts: list[str]
     """What casts doubt on its numbers, and what to do, a line each."""
+    left_out: Collection[str]
+    """Keys of metrics that tables leave out for their length."""
     rules: list[str]
     """Whether its logs keep the rule for their tails, and how much its groups do together, a sentence each."""
 
@@ -188,8 +191,26 @@ def summarise(
         rows=rows,
         problems=run.problems,
         doubts=lines(run),
+        left_out=() if metrics else left_out_of([run], judged),
         rules=[*rule_sentences(run), *sharing_sentences(run)],
     )
+
+
+def left_out_of(runs: Sequence[MeasuredRun], judged: Sequence[Comparison]) -> frozenset[str]:
+    """Keys that tables of these runs leave out unless asked for: of other tools' only, which report many, and none that
+    differs."""
+    if any(run.machine_name != IMPORTED for run in runs):
+        return frozenset()
+    keys = dict.fromkeys(key for run in runs for key in compared_keys(run))
+    return frozenset(left_out(list(keys), {one.metric for one in judged if one.judgement.differs}))
+
+
+def judged_together(run: MeasuredRun, jobs: Jobs) -> list[str]:
+    """A line if the jobs of a workload are too many to be judged one by one unasked."""
+    counts = [len(shape.jobs) for shape in run.shapes.values() if len(shape.jobs) > JOBS_UNASKED_MAX]
+    if not counts or jobs.only is not None or jobs.which != "kinds":
+        return []
+    return [f"{max(counts)} kinds of jobs are judged together: --by-job judges each"]
 
 
 def _unjudged(comparison: Comparison) -> Comparison:
@@ -349,7 +370,9 @@ def has_key(run: MeasuredRun, text: str) -> bool:
 
 
 def _keys_meant(run: MeasuredRun, text: str) -> list[str]:
-    with_phase = "/" in text if text in run.keys else parse_key(text).phase is not None
+    if "/" in text and text in run.keys:
+        return [text]
+    with_phase = False if text in run.keys else parse_key(text).phase is not None
     return [key for key in run.keys if (key if with_phase else key.rpartition("/")[2]) == text]
 
 

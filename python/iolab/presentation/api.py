@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from iolab.base.errors import InputError, from_os_error, unknown
-from iolab.domain.comparison import Comparison, compare_table
+from iolab.domain.comparison import Comparison, compare_table, first_setting
 from iolab.domain.explain import Cause, Explanation, causes
 from iolab.domain.explain import explain as explained
 from iolab.domain.explain.inputs import of_run, of_two_runs
@@ -394,9 +394,8 @@ def compare(
         others: further runs or paths, any number; each is compared with the first. Paths alone are grouped as the
             command line does: `old-1`, `old-2`, `new-1` are rounds of the settings old and new.
         metrics: keys; default: what the experiment compares. For a frame, columns; default: all others with numbers.
-        baseline: the setting to compare with; default: the experiment's. With several runs, the run; default: the
-        first.
-            A frame needs one.
+        baseline: the setting to compare with; default: the experiment's. With several runs, the run, and in a frame
+            the setting; default: the first.
         same_within: the margin of the verdict `same`, 0.02 for 2 %; default: the experiment's, else 0.02.
         group_by: for paths, a regular expression: what in DIRECTORY/NAME is the setting.
         by_job: compares each job of a workload too.
@@ -421,7 +420,7 @@ def compare(
         "better": better,
     }
     if hasattr(data, "columns") and hasattr(data, "to_dict"):
-        needed = {"setting_column": setting_column, "round_column": round_column, "baseline": baseline}
+        needed = {"setting_column": setting_column, "round_column": round_column}
         if missing := [name for name, given in needed.items() if given is None]:
             raise InputError(f"a frame needs {', '.join(missing)}", where="compare")
         if others:
@@ -429,11 +428,12 @@ def compare(
         if group_by is not None or by_job or job is not None:
             raise InputError("group_by, by_job and job are for runs", where="compare", remedy="leave them out")
         with _own_errors():
+            frame = _as_polars(data)
             found = compare_table(
-                _as_polars(data),
+                frame,
                 str(setting_column),
                 str(round_column),
-                str(baseline),
+                first_setting(frame, str(setting_column), "frame") if baseline is None else baseline,
                 list(metrics) or None,
                 same_within=0.02 if same_within is None else same_within,
                 workload_column=workload_column,

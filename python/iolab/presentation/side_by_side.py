@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from iolab.base.errors import InputError, unknown
+from iolab.base.plain_text import listed
 from iolab.base.strict_json import JsonObject
 from iolab.domain.arms import Arm, arm_names, compare_arms, levels_of
 from iolab.domain.comparison import Comparison
 from iolab.domain.conditions import Conditions, conditions_of, conditions_within
-from iolab.domain.summary import Jobs, summarise
+from iolab.domain.measured_run import MeasuredRun
+from iolab.domain.summary import Jobs, Summary, judged_together, left_out_of, summarise
 from iolab.domain.validity import lines
 from iolab.files.importer.groups import Group, groups_of
 from iolab.files.importer.run_import import open_files, open_run
 from iolab.files.store import RunData
 from iolab.presentation.table import axis
+from iolab.presentation.table.words import assumed, label
+
+NAMED_MAX = 4
+"""Metrics that a line names; more are counted."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,10 @@ class ComparisonResult:
     """What is wrong with the runs or files."""
     doubts: Sequence[str] = ()
     """Why numbers may not mean what they seem to, such as a page cache that served reads."""
+    left_out: Collection[str] = ()
+    """Keys of metrics that tables leave out for their length."""
+    without_values: str = ""
+    """Why none of the metrics can be compared, though there are settings."""
 
     @property
     def swept(self) -> list[str]:
@@ -112,21 +122,43 @@ def _within(arm: Arm, wanted: ComparisonRequest, jobs: Jobs) -> ComparisonResult
         title=summary.title,
         trials_not_ok=summary.trials_not_ok,
         problems=run.problems,
-        doubts=lines(run),
+        doubts=[*lines(run), *judged_together(run, jobs), *assumed(summary.comparisons)],
+        left_out=summary.left_out,
+        without_values="" if summary.comparisons else _without_values(run, summary),
     )
+
+
+def _without_values(run: MeasuredRun, summary: Summary) -> str:
+    """Which metrics have no value under any setting, why, and how many operations their trials had at most."""
+    if len(summary.settings) < 2 or not summary.rows:
+        return ""
+    reasons = dict.fromkeys(cell.reason for row in summary.rows for cell in row.cells.values() if cell.reason)
+    names = list(dict.fromkeys(label(row.metric) for row in summary.rows))
+    text = f"no setting has a value of {listed(names, NAMED_MAX)}: {'; '.join(reasons) or 'no trial has one'}"
+    counts = {key[: max(key.rfind("."), key.rfind("/")) + 1] + "ops" for key in (row.metric for row in summary.rows)}
+    known = run.metrics.filter(run.metrics["key"].is_in(list(counts)))["value"].drop_nulls().to_list()
+    return f"{text}; a trial had at most {max(known):,.0f} operations" if known else text
 
 
 def _across(arms: list[Arm], wanted: ComparisonRequest, jobs: Jobs) -> ComparisonResult:
     """The other arms with the first."""
     runs = [run for arm in arms for run in arm.runs]
+    doubts = [
+        f"{arm.name}: {doubt}"
+        for arm in arms
+        for run in arm.runs
+        for doubt in (*lines(run), *judged_together(run, jobs))
+    ]
+    judged = compare_arms(arms, metrics=wanted.metrics, same_within=wanted.same_within, jobs=jobs)
     return ComparisonResult(
-        compare_arms(arms, metrics=wanted.metrics, same_within=wanted.same_within, jobs=jobs),
+        judged,
         axis.as_dicts(levels_of(arms, wanted.metrics, jobs)),
         conditions_of(arms),
         title=f"{', '.join(arm.name for arm in arms[1:])} against {arms[0].name}",
         trials_not_ok=sum(int((~run.trials["status"].is_in(["ok", "impossible"])).sum()) for run in runs),
         problems=[f"{arm.name}: {problem}" for arm in arms for run in arm.runs for problem in run.problems],
-        doubts=[f"{arm.name}: {doubt}" for arm in arms for run in arm.runs for doubt in lines(run)],
+        doubts=[*dict.fromkeys(doubts), *assumed(judged)],
+        left_out=() if wanted.metrics else left_out_of(runs, judged),
     )
 
 

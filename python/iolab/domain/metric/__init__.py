@@ -17,6 +17,7 @@ from iolab.domain.metric.registry import (
     TRANSFERS,
     Key,
     describe,
+    is_unknown,
     ops_of,
     parse_key,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "Metric",
     "Row",
     "describe",
+    "is_unknown",
     "key_of",
     "meant",
     "ops_of",

@@ -20,8 +20,9 @@ SYNONYMS = {
     **dict.fromkeys(("stdev", "std", "sd"), "stddev"),
     **dict.fromkeys(("maximum", "worst"), "max"),
     **dict.fromkeys(("tps", "qps"), "iops"),
+    **dict.fromkeys(("ms", "msec", "us", "usec", "sec"), ""),
 }
-"""What people and other tools call it -> words of iolab's names."""
+"""What people and other tools call it -> words of iolab's names, in which units are ns, s and bytes."""
 
 
 def meant(name: str, names: Iterable[str]) -> list[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from iolab.base.errors import InputError, unknown
-from iolab.domain.definition import TOOL_METRICS, Metric, MetricDescription, describe_by_name
+from iolab.domain.definition import SCORE, TOOL_METRICS, Metric, MetricDescription, describe_by_name
 from iolab.domain.metric import latency, measure, phase, rate, usage
 from iolab.domain.metric.aliases import unknown_metric
 from iolab.domain.probe import PROBES
@@ -48,6 +48,12 @@ def describe(key: str) -> MetricDescription:
     """What is known of the metric that `key` names: one of iolab's, of another tool's, or by the words of its name."""
     name = key.rpartition("/")[2].rpartition(".")[2]
     return METRICS.get(name) or TOOL_METRICS.get(name) or describe_by_name(key)
+
+
+def is_unknown(key: str) -> bool:
+    """Whether neither iolab nor the words of the name know a unit or a direction of the metric."""
+    found = describe(key)
+    return type(found) is MetricDescription and not found.unit and found == describe_by_name(key) and SCORE not in key
 
 
 def ops_of(metric: Metric) -> tuple[str, ...]:

@@ -110,8 +110,9 @@ class Search:
         """What to measure now; None when the answer stands."""
         if self._confirmed:
             return None
-        if self.share_used < 1 and self.impossible < IMPOSSIBLE_MAX:
-            points = self._chosen()
+        room = self.budget.trials - self.trials_used - 1  # beside the default's
+        if room > 0 and self.share_used < 1 and self.impossible < IMPOSSIBLE_MAX:
+            points = self._chosen()[:room]
             if points:
                 return Block("search", self._blocks, tuple(points))
         winners = self.winners()

@@ -114,9 +114,15 @@ def judge_at(
     few = f"{len(x)} of the rounds has both settings, a verdict needs at least 2"
     reason = few if len(x) < 2 else why_no_ratio(np.concatenate([x, y]))
     if reason:
-        return undefined(x, y, reason, same_within, alpha)
-    if not x.any() and not y.any():
-        return Judgement(0.0, 0.0, len(x), 1.0, 1.0, 1.0, 1.0, None, "same", 0, same_within, alpha)
+        # Without a common round, each setting still has a level of its own.
+        ours, theirs = (x, y) if len(x) else map(_known, (baseline, candidate))
+        return replace(undefined(ours, theirs, reason, same_within, alpha), n=len(x))
+    if (x == y).all():
+        # A drift between the trials of a round would have made some of them differ, whatever it is.
+        level = float(typical(x / 2)) * 2 if x.any() else 0.0
+        return Judgement(
+            level, level, len(x), 1.0, 1.0, 1.0, 1.0, None, "same", 0, same_within, alpha, median_ratio=1.0
+        )
     scale = math.ldexp(1.0, math.frexp(float(x.max()))[1] - 1)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scaled = x / scale, y / scale
@@ -209,6 +215,11 @@ def _paired(
         raise InputError(f"baseline has {x.size} rounds and candidate {y.size}, expected pairs")
     both = ~(np.isnan(x) | np.isnan(y))
     return x[both], y[both]
+
+
+def _known(values: Sequence[float | None]) -> NDArray[np.float64]:
+    found = np.asarray(values, dtype=np.float64)
+    return found[~np.isnan(found)]
 
 
 def why_no_ratio(both: NDArray[np.float64]) -> str | None:

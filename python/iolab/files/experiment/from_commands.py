@@ -24,7 +24,9 @@ def text_of(commands: Sequence[str], prepare: str | None, directory: Path) -> st
     workload = {"kind": "command", "command": commands[0], "directory": str(directory)}
     return write(
         {
-            "title": " | ".join(names) if len(names) < 3 else f"{len(names)} commands",
+            "title": " | ".join(command[:NAME_LETTERS_MAX].strip() for command in commands)
+            if len(names) < 3
+            else f"{len(names)} commands",
             "rounds": ROUNDS,
             "target": {"kind": "directory", "path": str(directory)},
             "workloads": {"command": workload | ({} if prepare is None else {"prepare": prepare})},

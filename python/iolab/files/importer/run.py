@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -180,8 +179,6 @@ def _frame(trials: Sequence[ImportedTrial]) -> polars.DataFrame:
 
 LOADS = ("queue_depth_mean", "device_busy_percent", "tasks_blocked_mean", "cpu_iowait_percent", "cpu_idle_percent")
 """Shown unasked, though neither more nor less of them is better: whoever reads iostat's report looks for them."""
-METRICS_SHOWN_MAX = 40
-"""The most that a table of an imported run shows unasked."""
 
 
 def experiment_text(results: Results, title: str, sources: Sequence[tuple[str, str]]) -> str:
@@ -201,7 +198,7 @@ def experiment_text(results: Results, title: str, sources: Sequence[tuple[str, s
 
 
 def compared_keys(results: Results) -> list[str]:
-    """The keys that a table shows unasked: those with a better direction, in the order of the source, the times of
+    """The keys that are compared unasked: those with a better direction, in the order of the source, the times of
     a load's syncs first, then how busy the device and the CPUs were. If all operations were reads, `read.iops` is
     `iops` again, and is left out."""
     values: dict[str, dict[int, float]] = {}
@@ -214,17 +211,7 @@ def compared_keys(results: Results) -> list[str]:
     if not any(key.endswith(OF_DEVICE) for key in keys):
         with_direction.sort(key=lambda key: key.rpartition("/")[2] not in (SYNC_RATE, *SYNC_TIMES))
     loads = [key for key in keys if key.rpartition("/")[2] in LOADS or key.rpartition(".")[2] in results.shown]
-    return _of_each_phase([*with_direction, *loads] if with_direction else keys)
-
-
-def _of_each_phase(keys: list[str]) -> list[str]:
-    """The first keys of each phase, in the order of the source, so that none is left out for those before it."""
-    by_phase: dict[str, list[str]] = {}
-    for key in keys:
-        by_phase.setdefault(key.rpartition("/")[0], []).append(key)
-    turns = chain.from_iterable(zip_longest(*by_phase.values()))
-    kept = set(islice(filter(None, turns), METRICS_SHOWN_MAX))
-    return [key for key in keys if key in kept]
+    return [*with_direction, *loads] if with_direction else keys
 
 
 def _of_all_operations(key: str) -> str:

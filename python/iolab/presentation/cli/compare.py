@@ -101,6 +101,7 @@ def compare(
         _refuse_for_csv({"--group-by": group_by, "--job": job, "--by-job": by_job or None, "--output": output})
         from iolab.domain.comparison import compare_csv
         from iolab.presentation.side_by_side import ComparisonResult
+        from iolab.presentation.table.words import assumed
 
         setting, round_, first, workload = columns.required(runs[0], baseline)
         found = compare_csv(
@@ -113,7 +114,7 @@ def compare(
             workload_column=workload,
             better=columns.better,
         )
-        _finish(ComparisonResult(found), conditions, None, json=json)
+        _finish(ComparisonResult(found, doubts=assumed(found, columns.better or ())), conditions, None, json=json)
         return
     columns.refuse_for(runs[0])
     if len(runs) == 2 and _are_traces(runs):
@@ -183,16 +184,18 @@ def _finish(
     else:
         from iolab.presentation.terminal import show
 
-        show(verdicts(compared.comparisons, compared.remarks, compared.swept, lines))
+        show(verdicts(compared.comparisons, compared.remarks, compared.swept, lines, compared.left_out))
         _print_functions(runs or [])
-        if not compared.comparisons:
+        if compared.without_values:
+            print(f"Measure longer, or name another metric: {compared.without_values}.")
+        elif not compared.comparisons:
             print("A comparison takes two settings, or two runs; iolab show prints one alone.")
             if runs and runs[0].is_file():
                 print("If a column of a CSV file holds the settings, name it: --setting-column NAME.")
         if output is not None:
             print(f"Report: {output}")
     if not compared.comparisons:
-        refuse_without_comparison(fail_on)
+        refuse_without_comparison(fail_on, compared.without_values)
     exit_if_met(fail_on, compared.comparisons, trials_not_ok=compared.trials_not_ok)
 
 

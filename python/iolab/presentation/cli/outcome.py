@@ -203,15 +203,17 @@ def check_conditions(given: Sequence[str] | None) -> list[str]:
     return conditions
 
 
-def refuse_without_comparison(conditions: Sequence[str]) -> None:
+def refuse_without_comparison(conditions: Sequence[str], without_values: str = "") -> None:
     """For whoever has nothing to compare: InputError if a condition is of a verdict, as a gate that cannot fail is
-    none."""
+    none. `without_values`: why settings have no values, if that is the cause."""
     of_verdicts = [word for word in conditions if word in VERDICT_CONDITIONS]
     if of_verdicts:
         raise InputError(
-            f"{of_verdicts[0]}: can never hold, nothing is compared",
+            f"{of_verdicts[0]}: can never hold, {without_values or 'nothing is compared'}",
             where="--fail-on",
-            remedy="give the experiment a second setting, or compare two runs: iolab compare OLD NEW --fail-on slower",
+            remedy="measure longer, or name a metric that has values"
+            if without_values
+            else "give the experiment a second setting, or compare two runs: iolab compare OLD NEW --fail-on slower",
         )
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted
 from iolab.base.quantity import change, scale_for
-from iolab.domain.matrix_axis import FLAT_BELOW, LATENCIES, knee_of, main_metric, rows_of, sweeps, values
+from iolab.domain.matrix_axis import FLAT_BELOW, LATENCIES, knee_of, main_metric, rounds_along, rows_of, sweeps, values
+from iolab.presentation.table.layout import Footnotes
 from iolab.presentation.table.words import beside, label, unit_of
 
 if TYPE_CHECKING:
@@ -31,21 +32,21 @@ def title(sweep: Sweep) -> str:
     return f"{sweep.name} over {sweep.parameter}" if sweep.name else f"over {sweep.parameter}"
 
 
-def table(sweep: Sweep, summary: Levels) -> Table:
+def table(sweep: Sweep, summary: Levels, footnotes: Footnotes) -> Table:
     """Columns: the parameter, then for each metric a value per line of the sweep, with the change and the verdict of
     those that were compared."""
-    return _table(sweep, summary, list(_measured(sweep, summary).items())[:METRICS_MAX])
+    return _table(sweep, summary, footnotes, list(_measured(sweep, summary).items())[:METRICS_MAX])
 
 
-def tables_by_metric(sweep: Sweep, summary: Levels) -> list[Table]:
+def tables_by_metric(sweep: Sweep, summary: Levels, footnotes: Footnotes) -> list[Table]:
     """The same as a table per metric, for a narrow console."""
-    return [_table(sweep, summary, [one]) for one in _measured(sweep, summary).items()]
+    return [_table(sweep, summary, footnotes, [one]) for one in _measured(sweep, summary).items()]
 
 
-def tables_by_line(sweep: Sweep, summary: Levels) -> list[Table]:
+def tables_by_line(sweep: Sweep, summary: Levels, footnotes: Footnotes) -> list[Table]:
     """The same as a table per metric and line, for a console narrower still."""
     lines = [replace(sweep, lines=[line]) for line in sweep.lines]
-    return [_table(one, summary, [rows]) for rows in _measured(sweep, summary).items() for one in lines]
+    return [_table(one, summary, footnotes, [rows]) for rows in _measured(sweep, summary).items() for one in lines]
 
 
 def _measured(sweep: Sweep, summary: Levels) -> dict[str, dict[str, Row]]:
@@ -59,7 +60,7 @@ def _measured(sweep: Sweep, summary: Levels) -> dict[str, dict[str, Row]]:
     }
 
 
-def _table(sweep: Sweep, summary: Levels, shown: Sequence[tuple[str, dict[str, Row]]]) -> Table:
+def _table(sweep: Sweep, summary: Levels, footnotes: Footnotes, shown: Sequence[tuple[str, dict[str, Row]]]) -> Table:
     from rich import box
     from rich.table import Table
 
@@ -81,7 +82,7 @@ def _table(sweep: Sweep, summary: Levels, shown: Sequence[tuple[str, dict[str, R
         for metric, rows in shown:
             for line in sweep.lines:
                 point = next((one for one in line.points if one.text == text), None)
-                cells.append("" if point is None else _cell(point, rows, scales[metric].number))
+                cells.append("" if point is None else _cell(point, rows, scales[metric].number, footnotes))
         drawn.add_row(text, *cells, *([knees.get(text, "")] if knees else []))
     return drawn
 
@@ -152,10 +153,12 @@ def _of_line(line: Line, by_metric: dict[str, dict[str, Row]], throughput: str) 
     knee = knee_of(line, by_metric[throughput])
     if knee is None:
         near = next(place for place, height in enumerate(heights) if height >= NEARLY * heights[best])
-        early = f"{100 * heights[near] / heights[best]:.0f} % of it at {points[near].text}, " if near != best else ""
+        early = f", {100 * heights[near] / heights[best]:.0f} % of it at {points[near].text}" if near != best else ""
         highest = f"{points[best].text}, {beside(name, scale, heights[best])}"
         latency = "".join(_latency(points, by_metric, line, best, max(0, best - 1)))
-        return f"{prefix}{name} is highest at {highest}, {early}without a knee{latency}"
+        text = f"{prefix}{name} is highest at {highest}{early}"
+        rounds = (sum(one is not None for one in of) for of in rounds_along(line, by_metric[throughput]))
+        return f"{text}{latency}; one round shows no knee" if max(rounds) == 1 else f"{text}, without a knee{latency}"
     at = points.index(line.points[knee])
     share = f"{100 * heights[at] / heights[best]:.0f} % of the highest"
     text = f"{prefix}more than {points[at].text} does not pay: {name} {beside(name, scale, heights[at])}, {share}"
@@ -178,9 +181,11 @@ def _latency(
         yield f" ({value} at {points[beside_at].text})"
 
 
-def _cell(point: Point, rows: dict[str, Row], number: Callable[[float | None], str]) -> str:
+def _cell(point: Point, rows: dict[str, Row], number: Callable[[float | None], str], footnotes: Footnotes) -> str:
     row = rows.get(point.workload)
     cell = row.cells.get(point.setting) if row else None
+    if cell is not None and cell.typical is None and cell.reason:
+        return f"{number(None)} {footnotes.mark(cell.reason)}"
     text = number(cell.typical if cell else None)
     comparison = row.comparisons.get(point.setting) if row else None
     if comparison is None or comparison.judgement.ratio is None:

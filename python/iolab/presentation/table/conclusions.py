@@ -11,6 +11,7 @@ from iolab.base.plain_text import counted, listed
 from iolab.base.quantity import change
 from iolab.domain.comparison import Comparison
 from iolab.domain.definition import GAINS, LOSSES, NO_DIFFERENCE, VERDICTS, Verdict
+from iolab.domain.lead import tier
 from iolab.domain.verdict.doubt import NOISE, noise
 from iolab.presentation.table.words import change_of, label, of_one_round, span_of_rounds, tally
 
@@ -39,7 +40,7 @@ class Conclusion:
 
 def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
     """A sentence per setting that has a verdict, those that differ first if not all are shown; then what is undecided.
-    Each begins with what the workload waits for, even if that is undecided."""
+    Each begins with what differs, or with what the workload waits for if all of that is undecided."""
     comparisons = [one for one in comparisons if not one.is_rare]
     several = len({one.place for one in comparisons}) > 1
     of_settings: dict[tuple[str, str], list[Comparison]] = {}
@@ -83,14 +84,14 @@ def _reasons(found: Sequence[Comparison]) -> str:
 
 
 def _of_setting(found: Sequence[Comparison], *, several: bool) -> Conclusion:
-    """`b is slower than a in rate (-96.7 %) and latency p99 (24.1x); the same within 5 % in CPU per I/O.` If one job
-    gains what another loses, a clause per job."""
+    """`b is slower than a in rate (-96.7 %) and latency p99 (24.1x); the same within 5 % in CPU per I/O.` If jobs
+    fare differently, a clause per job."""
     setting, against = found[0].setting, found[0].against
-    if _is_traded(found):
+    if _fare_differently(found):
         return _of_jobs(found)
     by_verdict = {verdict: [one for one in found if one.judgement.verdict == verdict] for verdict in VERDICTS}
     present = [(verdict, ones) for verdict, ones in by_verdict.items() if ones]
-    present.sort(key=lambda one: not any(comparison.leads for comparison in one[1]))
+    present.sort(key=lambda one: _turn(one[0], one[1], found))
     clauses: list[str] = []
     for number, (verdict, ones) in enumerate(present):
         named = _metrics(ones, several=several, changed=verdict != "same")
@@ -106,24 +107,39 @@ def _of_setting(found: Sequence[Comparison], *, several: bool) -> Conclusion:
     return Conclusion(present[0][0], setting, f"{setting} {'; '.join(clauses)}.")
 
 
-def _is_traded(found: Sequence[Comparison]) -> bool:
-    """Whether some job gains and another loses, of so few that each is named."""
-    gains, losses = ({one.place for one in found if one.job and one.judgement.verdict in of} for of in (GAINS, LOSSES))
-    return bool(gains and losses) and 1 < len(gains | losses) <= NAMED_MAX
+def _turn(verdict: Verdict, ones: Sequence[Comparison], found: Sequence[Comparison]) -> tuple[int, bool]:
+    """When the clause of a verdict comes: what differs first, what is the same last."""
+    all_undecided = all(one.judgement.verdict == "undecided" for one in found if one.leads)
+    turn = {"same": 2, "undecided": -1 if all_undecided else 1}.get(verdict, 0)
+    return turn, not any(one.leads for one in ones)
+
+
+def _fare_differently(found: Sequence[Comparison]) -> bool:
+    """Whether some job gains or loses and another does not, of so few that each is named."""
+    ways: dict[str, set[Verdict]] = {}
+    for one in found:
+        if one.job and (one.leads or one.judgement.differs):
+            verdict = one.judgement.verdict
+            way: Verdict = "faster" if verdict in GAINS else "slower" if verdict in LOSSES else "undecided"
+            ways.setdefault(one.place, set()).add(way)
+    return 1 < len(ways) <= NAMED_MAX and len(set().union(*ways.values())) > 1
 
 
 def _of_jobs(found: Sequence[Comparison]) -> Conclusion:
-    """`b against a: mix, job writer: slower in rate (-86.5 %); mix, job reader: faster in rate (16.6x)`: those first
-    that lose, and last all jobs of a workload together."""
+    """`b against a: mix, job writer: slower in rate (-86.5 %); mix, job reader: undecided in latency p99 (2 more)`:
+    those first that lose, and last all jobs of a workload together."""
     places: dict[str, list[Comparison]] = {}
     for one in found:
-        if one.judgement.verdict not in NO_DIFFERENCE:
+        if one.leads or one.judgement.differs:
             places.setdefault(one.place, []).append(one)
     clauses = []
     for place, ones in sorted(places.items(), key=lambda item: _order(item[1])):
         by_verdict = [(verdict, [one for one in ones if one.judgement.verdict == verdict]) for verdict in VERDICTS]
         named = [
-            f"{verdict} in {listed(_metrics(of, several=False, changed=True))}" for verdict, of in by_verdict if of
+            f"{'the same' if verdict == 'same' else verdict} in "
+            f"{listed(_metrics(of, several=False, changed=verdict not in NO_DIFFERENCE))}"
+            for verdict, of in by_verdict
+            if of
         ]
         clauses.append(f"{place}{'' if ones[0].job else ' as a whole'}: {', '.join(named)}")
     first = min((one.judgement.verdict for ones in places.values() for one in ones), key=VERDICTS.index)
@@ -175,11 +191,10 @@ def _in_one_round(found: Sequence[Comparison], *, several: bool) -> str:
     clauses: list[str] = []
     most = NAMED_MAX if len(of_settings) <= SETTINGS_IN_FULL else 1
     for (setting, against), ones in list(of_settings.items())[:UNDECIDED_NAMED_MAX]:
-        largest = sorted(ones, key=lambda one: (one[1].leads, abs(math.log(one[0]))), reverse=True)[:most]
+        first = sorted(ones, key=lambda one: _turn_in_one_round(*one))[:most]
         named = [
             f"{label(one.metric)}{f' on {one.place}' if several and one.place else ''} ({change(ratio)})"
-            for ratio, one in ones
-            if any(one is other for _, other in largest)
+            for ratio, one in first
         ]
         more = [f"{len(ones) - NAMED_MAX} more"] if len(ones) > NAMED_MAX == most else []
         from_which = f" from {against}" if not clauses else ""
@@ -188,6 +203,12 @@ def _in_one_round(found: Sequence[Comparison], *, several: bool) -> str:
     clauses += [f"and {counted(rest, 'more setting')}"] if rest else []
     alike = any(of_one_round(one.judgement) for one in found)
     return f"In one round, {'; '.join(clauses)}." if clauses else "In one round, no figure differs." if alike else ""
+
+
+def _turn_in_one_round(ratio: float, one: Comparison) -> tuple[bool, int, bool, float]:
+    """What is beyond the margin of *same* first, of that what is measured best, and of that the largest change."""
+    size = abs(math.log(ratio))
+    return size <= math.log1p(one.judgement.same_within), tier(one.metric), not one.leads, -size
 
 
 def _metrics(found: Sequence[Comparison], *, several: bool, changed: bool) -> list[str]:
@@ -238,8 +259,8 @@ def _ends(ones: Sequence[Comparison]) -> list[Comparison]:
     return [end(known, key=lambda one: one.judgement.ratio or 0.0) for end in (min, max)] if known else []
 
 
-def _rank(one: Comparison) -> tuple[bool, float]:
-    return one.leads, _size(one)
+def _rank(one: Comparison) -> tuple[bool, int, float]:
+    return one.leads, -tier(one.metric), _size(one)
 
 
 def _size(one: Comparison) -> float:

@@ -65,7 +65,7 @@ class Block:
 def grid(summary: Summary) -> dict[str, list[GridRow]]:
     """By workload and job, a cell for every setting of the run."""
     blocks: dict[str, list[GridRow]] = {}
-    for row in summary.rows:
+    for row in (one for one in summary.rows if one.metric not in summary.left_out):
         blocks.setdefault(row.place, []).append(_row(row, summary.settings))
     return blocks
 

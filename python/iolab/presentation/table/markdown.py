@@ -13,7 +13,7 @@ from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import Footnotes
 from iolab.presentation.table.plain import LEGEND, SPREAD
-from iolab.presentation.table.words import tally
+from iolab.presentation.table.words import left_out_in_words, tally
 
 if TYPE_CHECKING:
     from iolab.files.store import RunData
@@ -32,7 +32,8 @@ def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) 
     items = [*(axis.sentences(summary) or alone(summary)), *summary.rules]
     lines += [heading, "", *(f"- {_escaped(text)}" for text in items)]
     lines += [f"- {_escaped(one.text)}" for one in conclusions(summary.comparisons)]
-    lines += [f"- **Careful:** {_escaped(doubt)}" for doubt in summary.doubts]
+    cut = left_out_in_words(summary.left_out, summary.comparisons, "--as csv")
+    lines += [f"- **Careful:** {_escaped(doubt)}" for doubt in (*summary.doubts, *cut)]
     if items or summary.comparisons or summary.doubts:
         lines.append("")
     footnotes = Footnotes()

@@ -14,7 +14,7 @@ from iolab.presentation.table.alone import alone
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import Alternatives, Footnotes
-from iolab.presentation.table.words import medians, tally
+from iolab.presentation.table.words import left_out_in_words, medians, tally
 from iolab.presentation.terminal import text_of
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def tables(summary: Summary) -> RenderableType:
     parts.append(Text(f"{counted(summary.rounds, 'round')} on {summary.machine_in_words}{against}", style="dim"))
     in_sweeps = sweeps(summary)
     parts += stated((*(axis.sentences(summary) or alone(summary)), *summary.rules))
-    warned = [Text(f"! {problem}", style="yellow") for problem in (*summary.problems, *summary.doubts)]
+    cut = left_out_in_words(summary.left_out, summary.comparisons, "--as csv")
+    warned = [Text(f"! {problem}", style="yellow") for problem in (*summary.problems, *summary.doubts, *cut)]
     # What forbids a verdict stands above what would be one.
     forbidden = any(one.judgement.reason == UNFAITHFUL for one in summary.comparisons)
     parts += [*warned, *in_words(summary.comparisons)] if forbidden else [*in_words(summary.comparisons), *warned]
@@ -87,8 +88,10 @@ def tables(summary: Summary) -> RenderableType:
             for workload in {point.workload for line in one.lines for point in line.points}:
                 in_tables.pop(workload, None)
             heading = Padding(Text(axis.title(one), style="bold cyan"), (1, 0, 0, 0), expand=False)
-            by_metric, by_line = axis.tables_by_metric(one, summary), axis.tables_by_line(one, summary)
-            swept += [heading, Alternatives(axis.table(one, summary), Group(*by_metric), Group(*by_line))]
+            by_metric, by_line = (
+                draw(one, summary, footnotes) for draw in (axis.tables_by_metric, axis.tables_by_line)
+            )
+            swept += [heading, Alternatives(axis.table(one, summary, footnotes), Group(*by_metric), Group(*by_line))]
     parts += swept
     for workload, block in in_tables.items():
         # Not as the table's own title, which is broken if the table is narrower.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,14 @@ from iolab.presentation.table.plain import (
     indented,
     stated,
 )
-from iolab.presentation.table.words import change_with_interval, medians, tally, unit_of, verdict_with_rounds
+from iolab.presentation.table.words import (
+    change_with_interval,
+    left_out_in_words,
+    medians,
+    tally,
+    unit_of,
+    verdict_with_rounds,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,6 +44,7 @@ def verdicts(
     problems: Sequence[str] = (),
     swept: Sequence[str] = (),
     about: Sequence[str] = (),
+    left_out: Collection[str] = (),
 ) -> RenderableType:
     """What the sweeps (`swept`) and the comparisons come to, what else differs (`about`, a line each), the `problems`
     to know of, and a table per workload for people. Below each metric's name the baseline, then a line per candidate:
@@ -59,7 +67,10 @@ def verdicts(
     parts += (Text(visible(line)) for line in about)
     others = (problem for problem in problems if problem not in failed)
     parts += (Text(f"! {one_line(problem)}", style="yellow") for problem in others)
-    for place, found in groupby(comparisons, key=lambda comparison: comparison.place):
+    cut = left_out_in_words(left_out, comparisons, "--json")
+    parts += (Text(f"! {line}", style="yellow") for line in cut)
+    shown = [one for one in comparisons if one.metric not in left_out]
+    for place, found in groupby(shown, key=lambda comparison: comparison.place):
         of_workload = list(found)
         if place:
             parts.append(Padding(Text(place, style="bold cyan"), (1, 0, 0, 0), expand=False))

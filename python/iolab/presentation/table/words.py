@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
 
-from iolab.base.plain_text import counted
+from iolab.base.plain_text import counted, listed
 from iolab.base.quantity import MULTIPLE_FROM, Scale, change, scale_for
 from iolab.domain.comparison import Comparison
 from iolab.domain.definition import BYTE_RATE, VERDICTS
-from iolab.domain.metric import describe
+from iolab.domain.metric import describe, is_unknown
 from iolab.domain.summary import Summary
 from iolab.domain.verdict.forecast import FORECAST_MAX
 from iolab.domain.verdict.judgement import Judgement
@@ -181,6 +181,26 @@ def tally(comparisons: Iterable[Comparison]) -> str:
     of_verdict = Counter(comparison.judgement.verdict for comparison in comparisons)
     counts = [(of_verdict[verdict], verdict) for verdict in VERDICTS]
     return ", ".join(f"{count} {verdict}" for count, verdict in counts if count) or "nothing to compare"
+
+
+def left_out_in_words(left_out: Collection[str], comparisons: Sequence[Comparison], option: str) -> list[str]:
+    """A line about the metrics that tables leave out, and the option that shows them; none if they leave out none."""
+    if not left_out:
+        return []
+    what = f"the tables leave out {counted(len(left_out), 'metric')} for their length"
+    none = ", none of which differs" if any(one.judgement.n > 1 for one in comparisons) else ""
+    return [f"{what}{none}: {option} has them all, --metric KEY shows one, such as {min(left_out)}"]
+
+
+def assumed(comparisons: Sequence[Comparison], known: Collection[str] = ()) -> list[str]:
+    """A line about the metrics that differ and are called better or worse by an assumption: their names show neither a
+    unit nor a direction, and they are not among the `known`."""
+    names = dict.fromkeys(one.metric for one in comparisons if one.judgement.differs and one.nature == "benefit")
+    found = [name for name in names if name not in known and is_unknown(name)]
+    if not found:
+        return []
+    text = f"no unit or direction is known of {listed(found, MEDIANS_MAX)}: higher is taken as better"
+    return [f"{text}; if lower is, --lower-is-better {found[0]}"]
 
 
 def _more_rounds(judgement: Judgement) -> str:
