@@ -126,6 +126,8 @@ class TrialFinished(AnyEvent):
     """The host of the trial, in a run on several hosts."""
     source: NotRequired[Number]
     """The number of the imported file, from 0."""
+    line: NotRequired[Number]
+    """Where the table starts in it that this round is of."""
     adopted: NotRequired[bool]
     """A kill left the file without this entry, and a resumed run took it over."""
 
