@@ -4,6 +4,7 @@ that say what they count, two settings in a sentence."""
 from pathlib import Path
 
 import pytest
+from iolab.base.errors import InputError
 from iolab.files.importer.run_import import open_run
 from test_importer import opened, value
 from test_importer_headings import figures, refusal
@@ -395,3 +396,32 @@ def test_a_line_of_one_figure_counts_beside_a_richer_one(tmp_path: Path, first: 
     for name, rate, syncs in (("Before", 512, 1120), ("After", 300, 640)):
         assert value(run, name, "seqwrite", "rate_bytes_per_s") == rate * 2**20
         assert value(run, name, "fsync", "operations_per_s") == syncs
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"),
+    [
+        ("BW=7317MiB/s (7673MB/s)(214GiB/30001msec)", 7317 * 2**20),
+        ("BW=1217KiB/s (1246kB/s)(21.0MiB/18513msec)", 1217 * 2**10),
+        ("BW=116MiB/s (122MB/s)(6975MiB/60001msec)", 6975 * 2**20 / 60.001),
+    ],
+)
+def test_of_fios_two_figures_of_a_rate_the_finer_one_counts(tmp_path: Path, rates: str, expected: float) -> None:
+    head = "job: (groupid=0, jobs=1): err= 0: pid=1: Tue Mar  9 10:32:18 2021\n"
+    run = opened(tmp_path / "fio.txt", f"{head}  write: IOPS=541, {rates}\n")
+    found = value(run, *run.settings, *run.workloads, "write.rate_bytes_per_s")
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_change_behind_a_row_may_stand_apart_from_its_bracket(tmp_path: Path) -> None:
+    rows = "4k randwrite IOPS  318k     402k   (+26.4%)\n4k randread IOPS   2961k    2958k  ( -0.1%)\n"
+    text = f"                  before   after\n{rows}"
+    run = opened(tmp_path / "commit.txt", text)
+    assert value(run, "after", "4k randread", "read.iops") == 2_958_000
+
+
+def test_what_a_job_of_fio_asks_for_is_no_result(tmp_path: Path) -> None:
+    job = "[global]\nioengine=libaio\n\n[read]\nrw=randread\nrate_iops=20000\n\n[write]\nrw=write\nmax_latency=500ms\n"
+    (tmp_path / "mail.txt").write_text(f"Please run this:\n\n{job}\nand post what it prints.\n")
+    with pytest.raises(InputError):
+        open_run(tmp_path / "mail.txt")

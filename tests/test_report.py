@@ -14,6 +14,7 @@ from iolab.files.store import RunData
 from iolab.presentation.report import write
 from iolab.presentation.table import render
 from support.browser import BROWSER, BROWSERS, opened
+from support.command_line import CommandLine
 from support.stored import TWO_SETTINGS, stored_run
 
 PLOTS = ["differences-0", "rounds-0-0", "time-0-0", "latency-0-0", "latency-map-0-0", "latency-map-0-1"]
@@ -221,3 +222,15 @@ def test_an_imported_file_has_no_date_that_it_does_not_report_and_its_sweep_firs
     assert "1970" not in page.partition("<header")[2].partition("</header>")[0]
     conclusion = page.split("Conclusion</h2>")[1]
     assert conclusion.index("over size: rate is highest at 64k") < conclusion.index("One round gives no verdict")
+
+
+def test_the_page_on_reports_shows_what_its_example_prints(iolab: CommandLine) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "read-a-report.md").read_text()
+    iolab.write("schedulers.toml", page.partition("```toml\n")[2].partition("```")[0])
+    iolab("run", "schedulers.toml", "--out", "schedulers")
+    shown = page.partition("```text\nWhich")[2].partition("```")[0]
+    assert iolab("show", "schedulers").stdout.rstrip("\n") == f"Which{shown}".rstrip("\n")
+    iolab("report", "schedulers", "-o", "schedulers.html")
+    sentence = " ".join(page.partition("```text\n● ")[2].partition("```")[0].split())
+    report = (iolab.cwd / "schedulers.html").read_text().replace("\N{NO-BREAK SPACE}", " ").replace("&nbsp;", " ")
+    assert sentence in report

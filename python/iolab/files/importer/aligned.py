@@ -36,7 +36,7 @@ ROWS_MIN = 2
 COLUMNS_MIN = 2
 _GAP = re.compile(r"\s{2,}+|\t+")
 _RULE = re.compile(r"[-=+\s]+$")
-_CHANGE = re.compile(r"(?<=\S)\s++[(\[]?[-+~]?\d[\d.]*+ ?%[)\]]?$")
+_CHANGE = re.compile(r"(?<=\S)\s++(?:[(\[]\s{0,3})?[-+~]?\d[\d.]*+ ?%[)\]]?$")
 """Behind a row's figures, below no name: computed anew."""
 _MARKED = re.compile(r"(?<=[\d%])\s+\*{1,3}$")
 """A row's last figure, marked as significant."""

@@ -46,7 +46,8 @@ _BANNER = re.compile(
 _BLOCK = re.compile(r"([\d.]++[KMG]?i?B?)-([\d.]++[KMG]?i?B?)", re.IGNORECASE)
 _WAY = re.compile(r"\s*+(?P<way>read|write|trim|mixed)\s*+: ?(?=.*(?:IOPS=|bw=|BW=))")
 _RATES = re.compile(
-    r".{0,20}?IOPS=(?P<iops>[\d.]++[kMG]?), BW=.{0,60}?\((?P<size>[\d.]++\s?\w*+)/(?P<ms>\d{1,15}+)msec\)"
+    r".{0,20}?IOPS=(?P<iops>[\d.]++[kMG]?), BW=(?P<rate>[\d.]++\s?\w*+)/s.{0,40}?"
+    r"\((?P<size>[\d.]++\s?\w*+)/(?P<ms>\d{1,15}+)msec\)"
 )
 _OLD_RATES = re.compile(
     r".{0,20}?io=\s*+(?P<size>\d[\d.,]{0,20}? ?[KMGTPkmgtp]?i?[Bb]?), bw=\s*+[^,]*+,"
@@ -154,6 +155,8 @@ class _Job:
             return
         self._name = way["way"]
         size = size_in_bytes(found["size"], is_old=found.re is _OLD_RATES)
+        if found.re is _RATES:
+            size = _amount(found, size)
         self._way = self.raw[self._name] = {
             "io_bytes": size,
             "io_kbytes": size / 1024,
@@ -336,6 +339,22 @@ def _counted(text: str) -> float:
     """`25.9k` -> 25900."""
     digits = text.rstrip("kKMG")
     return (number(digits) or 0.0) * DECIMAL[text[len(digits) :].lower()[:1]]
+
+
+def _amount(found: re.Match[str], size: float) -> float:
+    """Bytes that were done, by the rate if that has no fewer digits, or if they contradict it: `214GiB/30001msec`
+    beside `BW=7317MiB/s`."""
+    seconds = float(found["ms"]) / 1e3
+    rate = size_in_bytes(found["rate"], is_old=False)
+    whole, last = _digits(found["rate"])
+    contradicts = abs(size - rate * seconds) > rate * seconds * last
+    return rate * seconds if rate and (whole >= _digits(found["size"])[0] or contradicts) else size
+
+
+def _digits(figure: str) -> tuple[int, float]:
+    """How many digits it has, and what one of the last place is as a share of it: `116MiB` -> 3, 1/116."""
+    digits = re.sub(r"[^\d]", "", figure)
+    return len(digits.lstrip("0")), 1 / max(int(digits or "0"), 1)
 
 
 def size_in_bytes(text: str, *, is_old: bool) -> float:

@@ -107,6 +107,10 @@ _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
 _COUNTS_REQUESTS = re.compile(
     rf"(?:\b|(?<=[\dkM]))(?:(?:{'|'.join(REQUESTS_PER_S)})\b|{THINGS}s?/s(?:ec)?\b)", re.IGNORECASE
 )
+_OPTION_OF_FIO = re.compile(
+    r"\s*(?:rate_(?:iops(?:_min)?|min|process)|max_latency|latency_(?:target|window|percentile|run))=\S+\s*$"
+)
+"""What a job is asked for, and nothing that was measured."""
 _OF_OPERATIONS = re.compile(
     r"\b(?:f(?:data)?sync|commit|creat(?:e|ion)|unlink|delete|removal|rename|mkdir|lookup|insert|update)s?\b",
     re.IGNORECASE,
@@ -203,6 +207,8 @@ def is_labelled(text: str) -> bool:
 
 def parts_of(text: str) -> list[Entry | None]:
     """Each figure of a line, None for one that means nothing beside its label."""
+    if _OPTION_OF_FIO.match(text):
+        return []
     if (behind := _SETTING_BEHIND.search(text)) and not _SETTING_BEHIND.search(text[: behind.start()]):
         said = parts_of(text[: behind.start()])
         if all(one and one.setting is None for one in said):
