@@ -100,8 +100,8 @@ def test_processes_of_a_guest_sort_more_than_they_may_have_and_swap(iolab: Comma
 
 @pytest.mark.long
 def test_a_command_is_timed_and_counted_and_nothing_of_it_is_left(iolab: CommandLine, kernel_name: str) -> None:
-    """Not what it leaves in the background either, which would hold its output open. It begins with a beat: at a tenth
-    of a second of the guest's own time."""
+    """Not what it leaves in the background either, which would hold its output open. It begins at a tenth of a
+    second of the guest's own time."""
     head = experiment(kernel_name).partition("[workloads.")[0].replace('"none"', '"ext2"')
     text = "sleep 1000 & grep -q '^[0-9.]*0 ' /proc/uptime && dd if=/dev/zero of=file bs=4k count=10 && ls"
     iolab.write("ok.toml", f'{head}[workloads.c]\nkind = "command"\ncommand = "{text}"\n')

@@ -481,11 +481,11 @@ def test_commands_of_nvme_go_to_a_drive_of_nvme_alone(tmp_path: Path) -> None:
     assert engines == ["io_uring", "io_uring_cmd"], "a layout's commands would be too large"
 
 
-@pytest.mark.parametrize(("cpus", "has_beat"), [(1, True), (2, False)])
-def test_steps_have_a_beat_where_time_is_instructions(tmp_path: Path, cpus: int, has_beat: bool) -> None:
+@pytest.mark.parametrize(("cpus", "are_aligned"), [(1, True), (2, False)])
+def test_steps_are_aligned_where_time_is_instructions(tmp_path: Path, cpus: int, are_aligned: bool) -> None:
     (tmp_path / "null_blk.ko").write_bytes(b"\x7fELF\0depends=\0")
     (trial,) = Plan(loads(f"{EXPERIMENT}\n[guest]\ncpus = {cpus}\n", "guest.toml"), 1).round(0)
-    assert (plan.make(trial, modules.Modules(tmp_path)).beat_ns > 0) == has_beat
+    assert (plan.make(trial, modules.Modules(tmp_path)).alignment_ns > 0) == are_aligned
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """Groups whose priority class is changed (`io.prio.class`), before mq-deadline: eight loads on three drives."""
 
 from judge.configuration import Configuration, Job
+from judge.costed import DEPTH, LATENCIES_US
 
 KERNEL = "linux-source-6.12"
 """Built with `groups.config`: Debian's own kernels have no io.prio.class, and 6.1 promotes nobody."""
-LATENCIES_US = (200, 1000, 4000)
 
 
 def configurations() -> list[Configuration]:
@@ -13,7 +13,7 @@ def configurations() -> list[Configuration]:
             kernel=KERNEL,
             config="groups.config",
             latency_us=latency_us,
-            drive_depth=8,
+            drive_depth=DEPTH,
             scheduler="mq-deadline",
             tunables={"prio_aging_expire": aging_ms} if aging_ms else {},
             jobs=jobs,

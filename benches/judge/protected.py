@@ -1,10 +1,10 @@
 """Groups with a promised latency (`io.latency`): eight loads on three drives, beside groups that may be held back."""
 
 from judge.configuration import Configuration, Job
+from judge.costed import DEPTH, LATENCIES_US
 
 KERNEL = "linux-source-6.1"
 """Built with `groups.config`: Debian's own kernels have no io.latency."""
-LATENCIES_US = (200, 1000, 4000)
 
 
 def configurations() -> list[Configuration]:
@@ -13,7 +13,7 @@ def configurations() -> list[Configuration]:
             kernel=KERNEL,
             config="groups.config",
             latency_us=latency_us,
-            drive_depth=8,
+            drive_depth=DEPTH,
             scheduler="none",
             jobs=jobs,
             duration_ms=4000,

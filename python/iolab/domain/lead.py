@@ -36,7 +36,7 @@ METRICS_SHOWN_MAX = 40
 """The most that tables of what another tool reports show unasked, beside `LEADING_SHOWN` of each phase and those that
 differ."""
 LEADING_SHOWN = 4
-"""Rate, IOPS, mean latency and p99."""
+"""Rate, IOPS, mean latency and p99. Both are chosen."""
 _PERCENTILE = re.compile(r"_(?:p(?P<percent>\d+)|median|min|max|stddev)$")
 
 

@@ -10,8 +10,8 @@ from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.symbols import (
     Difference,
     calls_per_operation,
+    depends_on_slab_page,
     differences,
-    is_of_places,
     means,
     per_operation,
     with_inlined,
@@ -27,7 +27,7 @@ def compared(before: Sequence[InstructionsObservation], after: Sequence[Instruct
     called_by = [chains.callers(chains.means([chains.per_operation(one) for one in side])) for side in (before, after)]
     found = [
         replace(one, is_named=False)
-        if is_of_places(one.symbol, one.change, *(side.get((one.symbol, one.module), 0.0) for side in calls))
+        if depends_on_slab_page(one.symbol, one.change, *(side.get((one.symbol, one.module), 0.0) for side in calls))
         else one
         for one in differences(*rounds)
     ]

@@ -187,7 +187,7 @@ def _is_renamed(old: Key, new: Key) -> bool:
 _FREES = frozenset({"kmem_cache_free", "kfree"})
 
 
-def is_of_places(symbol: str, change: float, before: float, after: float) -> bool:
+def depends_on_slab_page(symbol: str, change: float, before: float, after: float) -> bool:
     """Whether a function changed by where the objects lie that it frees: of a slab of several pages, one in the first
     takes three instructions less (virt_to_head_page in include/linux/mm.h, Linux 6.1). A patch of the function itself
     changes each call of it.

@@ -34,7 +34,7 @@ struct Plan {
     /// The limit of the machine's own time, at which the step ends.
     limit_ns: u64,
     /// Steps and loads begin at multiples of it of the machine's own time; 0: at once.
-    beat_ns: i64,
+    alignment_ns: i64,
     steps: Vec<Step>,
 }
 
@@ -89,11 +89,11 @@ fn run(port: &mut Port) -> Result<(), Failure> {
         .map_err(|error| Failure::what(format!("/plan.json: {error}")))?;
     port.emit(&json!({ "up": system::release() }));
     end_after(Duration::from_nanos(plan.limit_ns));
-    tick::set_beat(plan.beat_ns);
+    tick::set_alignment(plan.alignment_ns);
     engine::marker::wait_before_each(tick::wait);
     let mut agent = Agent::new(plan.seed);
     for (number, step) in plan.steps.iter().enumerate() {
-        tick::wait_for_beat();
+        tick::align();
         let answer: Value = agent
             .perform(step, port)
             .map_err(|failed| failed.at(number))?;

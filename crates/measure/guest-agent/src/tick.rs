@@ -1,27 +1,27 @@
 //! Where in a tick of the kernel's timer a load begins: at its start. A tick costs some 2,500 instructions (Debian's
 //! 6.1), and how many fall into a load would else depend on where in a tick the boot ended.
 //!
-//! If steps have a beat, each step and each load begins with it: what waits for a time since a step (a journal's commit,
-//! a worker's delay) then falls into the same operation of a load under two kernels that differ in what is not run.
+//! Steps and loads may be aligned to multiples of a longer time: what waits for a time since a step (a journal's commit, a
+//! worker's delay) then falls into the same operation of a load under two kernels that differ in what is not run.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 const NS_PER_S: i64 = 1_000_000_000;
-static BEAT_NS: AtomicI64 = AtomicI64::new(0);
+static ALIGNMENT_NS: AtomicI64 = AtomicI64::new(0);
 
 /// Has steps and loads begin at multiples of so many nanoseconds of the machine's own time.
-pub fn set_beat(ns: i64) {
-    BEAT_NS.store(ns, Ordering::Relaxed);
+pub fn set_alignment(ns: i64) {
+    ALIGNMENT_NS.store(ns, Ordering::Relaxed);
 }
 
-/// Sleeps until the next beat, if there is one.
-pub fn wait_for_beat() {
-    let beat = BEAT_NS.load(Ordering::Relaxed);
-    if beat == 0 {
+/// Sleeps until the next multiple, if there is one.
+pub fn align() {
+    let alignment = ALIGNMENT_NS.load(Ordering::Relaxed);
+    if alignment == 0 {
         return;
     }
     let now = read(libc::CLOCK_MONOTONIC);
-    let next = (now.tv_sec * NS_PER_S + now.tv_nsec) / beat * beat + beat;
+    let next = (now.tv_sec * NS_PER_S + now.tv_nsec) / alignment * alignment + alignment;
     let until = libc::timespec {
         tv_sec: next / NS_PER_S,
         tv_nsec: next % NS_PER_S,
@@ -41,7 +41,7 @@ pub fn wait_for_beat() {
 pub fn wait() {
     // Takes 20 ms, once, which must not come between the tick and the load.
     engine::calibrate_clock();
-    wait_for_beat();
+    align();
     let before = last();
     while last() == before {}
 }

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from iolab.domain.cost.measure import Change, paired_change
 from iolab.domain.phase_record import InstructionsObservation
-from iolab.domain.symbols import USER, calls_per_operation, is_of_places, per_operation
+from iolab.domain.symbols import USER, calls_per_operation, depends_on_slab_page, per_operation
 
 REPEATABLE = "repeatable"
 """The measure's name."""
@@ -73,7 +73,9 @@ class _Function:
         if min(map(min, self.calls)) * self.operations < CALLS_FROM:
             return False
         base, tip = self.means
-        if abs(tip / after - base / before) < CHANGED_FROM or is_of_places(self.name, tip - base, before, after):
+        if abs(tip / after - base / before) < CHANGED_FROM or depends_on_slab_page(
+            self.name, tip - base, before, after
+        ):
             return False
         return is_run_by_each or _spread(self._by_call) <= REPEATS_WITHIN_CALL
 

@@ -49,7 +49,7 @@ _MIB = 1 << 20
 _NEEDING_MEMORY = {"cache_size", "discard"}
 """The options of null_blk that have an effect only with memory."""
 _CONFIGFS = "/sys/kernel/config/nullb"
-_BEAT_NS = 100_000_000
+_ALIGNMENT_NS = 100_000_000
 """Where time is instructions: more than most steps take, and free, as nobody waits for time in which nothing runs."""
 
 
@@ -64,7 +64,7 @@ def make(trial: Trial, modules: Modules) -> Plan:
     assert machine is not None and isinstance(target, ScratchTarget), "an experiment with another target is refused"
     plan = Plan(trial.seed, machine.virtual_time_limit_ns)
     if machine.accelerator == "tcg" and machine.cpus == 1:
-        plan.beat_ns = _BEAT_NS
+        plan.alignment_ns = _ALIGNMENT_NS
     own = {name.replace("-", "_"): dict(given) for name, given in machine.module_parameters.items()}
     if machine.drive == "null_blk":
         own["null_blk"] = {"nr_devices": "0", **own.get("null_blk", {})}

@@ -22,7 +22,7 @@ class Plan:
     seed: int
     limit_ns: int = 600 * 10**9
     """The limit of the guest's own time."""
-    beat_ns: int = 0
+    alignment_ns: int = 0
     """Steps and loads begin at multiples of it of the guest's own time; 0: at once."""
     archive: Archive = field(default_factory=Archive)
     steps: list[JsonObject] = field(default_factory=list)
@@ -43,9 +43,7 @@ class Plan:
         self.archive.add("/init", programs.agent().read_bytes())
         self.archive.add(
             "/plan.json",
-            dumps(
-                {"seed": self.seed, "limit_ns": self.limit_ns, "beat_ns": self.beat_ns, "steps": self.steps}
-            ).encode(),
+            dumps({name: getattr(self, name) for name in ("seed", "limit_ns", "alignment_ns", "steps")}).encode(),
         )
         return self.archive.packed()
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _BAR = 40
 _ROWS_MAX = 24
 _FASTER_AT_LAST = 1.25
-"""Times the rate of the whole, from which on the last quarter is no picture of it."""
+"""Times the rate of the whole, from which on the last quarter is no picture of it. Chosen."""
 
 
 def wear_tables(found: Wear) -> Iterator[RenderableType]:
