@@ -10,6 +10,7 @@ from iolab.base.errors import InputError
 from iolab.domain.phase_record import Usage, jobs_of
 from iolab.domain.record import Record
 from iolab.files.experiment import loads
+from iolab.files.experiment.from_commands import text_of
 from iolab.machines.host import host
 from iolab.machines.system import shell
 from iolab.studies.run import plan
@@ -111,6 +112,12 @@ def test_commands_are_compared_with_the_first(iolab: CommandLine) -> None:
     run_here(iolab, "--command", "echo one >>seen", "--command", "echo two >>seen", "--prepare", "echo before >>seen")
     said = (Path(iolab.cwd) / "seen").read_text().split()
     assert said[::2] == ["before"] * 4 and sorted(said[1::2]) == ["one", "one", "two", "two"]
+
+
+def test_a_setting_is_named_as_its_command_is_written() -> None:
+    commands = ["head -c 1M /dev/zero\t>a", 'tr "[a-z]" x <a; sync | cat & é']
+    written = loads(text_of(commands, None, Path("/tmp")), "x.toml")
+    assert list(written.settings) == ["head -c 1M /dev/zero >a", 'tr "_a-z_" x <a; sync | cat & _']
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ duration = "1ms"
         ('[compare]\nmetrics = ["iops/' + "iops" * 50_000 + '"]', "compare.metrics"),
         ("iops" * 50_000 + " = 1", "iops"),
         ('[target]\nkind = "directory"\npath = "a\\u0000b"', "path"),
-        ('[settings."a\\u0000b"]\ncpus = [0]', "a name has letters"),
+        ('[settings."a\\u0000b"]\ncpus = [0]', "a name has printable characters"),
     ],
     ids=lambda value: value[:20].encode("unicode_escape").decode(),
 )

@@ -101,6 +101,12 @@ class Problems:
         if not re.fullmatch(r"[\w.+:-]([\w.+: -]*[\w.+:-])?", name):
             self.add(path, f'{shown(name)}: a name has letters, digits, spaces and "_", "-", ".", "+", ":" only')
 
+    def check_label(self, name: str, path: Sequence[str]) -> None:
+        """Notes a problem if a name that never becomes a file's, such as a setting's, could not be shown in a line, or
+        be told from the labels of a matrix."""
+        if not re.fullmatch(r"\S(.*\S)?", name) or not name.isprintable() or "[" in name or "]" in name:
+            self.add(path, f"{shown(name)}: a name has printable characters, no [ or ], and no blank around it")
+
     def _line(self, path: Path, what: str) -> str:
         key = dotted(path)
         return f"{self.where(path)}: {key}: {what}" if key else f"{self.where(path)}: {what}"

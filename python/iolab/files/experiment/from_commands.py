@@ -11,15 +11,14 @@ from iolab.base.toml import write
 
 ROUNDS = 10
 NAME_LETTERS_MAX = 40
-OTHERS = re.compile(r"[^\w .+:-]+", re.ASCII)
-"""What a name does not have."""
+NOT_IN_A_NAME = re.compile(r"[\[\]]|[^ -~]")
 
 
 def text_of(commands: Sequence[str], prepare: str | None, directory: Path) -> str:
     """The experiment's text. InputError if two commands are the same."""
     if len(set(commands)) < len(commands):
         raise InputError("the same command twice", where="--command", remedy="leave one out: rounds repeat each")
-    shortened = [OTHERS.sub("_", command)[:NAME_LETTERS_MAX].strip() for command in commands]
+    shortened = [NOT_IN_A_NAME.sub("_", " ".join(command.split()))[:NAME_LETTERS_MAX].strip() for command in commands]
     names = shortened if len(set(shortened)) == len(commands) else [f"command {n + 1}" for n in range(len(commands))]
     workload = {"kind": "command", "command": commands[0], "directory": str(directory)}
     return write(

@@ -86,7 +86,7 @@ def read_settings(tables: TomlTable, problems: Problems, kind: Kind) -> list[Set
     found: dict[str, Setting] = {}
     for name, table in tables.items():
         path = ("settings", name)
-        problems.check_name(name, path)
+        problems.check_label(name, path)
         if not isinstance(table, dict):
             problems.add(path, f"{shown(table)} given; expected a table, [settings.{name}]")
             continue
