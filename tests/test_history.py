@@ -11,8 +11,9 @@ from conftest import CommandLine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.domain.history.changes import FEWEST, Change, _combined, changes_in, detection_limit
+from iolab.files.importer.history import _with_others
 from iolab.presentation.cli.invoke import invoke
-from support.stored import MACHINE, stored_run
+from support.stored import MACHINE, TWO_SETTINGS, stored_run
 
 Seed = int | list[int]
 FIO = Path(__file__).parent / "imported" / "fio-3.33-plus.json"
@@ -296,6 +297,45 @@ def test_files_of_fio_by_the_time_they_were_measured(tmp_path: Path, capsys: pyt
     ]
 
 
+def test_what_changed_at_one_place_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (nights := tmp_path / "nights.csv").write_text(
+        "version,kernel,iops,latency_ns_p99\n"
+        + "".join(
+            f"v{n},{'new' if n >= 20 else 'old'},{100 if n < 20 else 50},{9 if n < 20 else 4}\n" for n in range(40)
+        )
+    )
+    assert invoke(["history", str(nights)]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "2 series changed at v20: 1 slower, 1 faster"
+    assert shown[1] == "changed there too: kernel: old -> new"
+    assert shown[2].startswith("IOPS: slower: 100.0 -> 50.0 IOPS, -50.0 %")
+    assert shown[3].startswith("latency p99: faster: 9.000 -> 4.000 ns, -55.6 %")
+
+
+def test_experiments_whose_workloads_have_one_name_are_series_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two experiments in one directory, a night each in turn: one of them has a step, the other none."""
+    for night in range(12):
+        for title in ("small blocks", "large blocks"):
+            stored_run(
+                tmp_path / "runs" / f"{title}-{night:02}",
+                re.sub("title = .*\nrounds = 8", f'title = "{title}"\nrounds = 1', TWO_SETTINGS),
+                faster={"plain": 0.5} if title == "large blocks" and night >= 6 else {},
+            )
+    assert invoke(["history", str(tmp_path / "runs"), "--metric", "rate_bytes_per_s", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["changes"]
+    assert (found["workload"], found["setting"]) == ("both of large blocks", "plain")
+    assert "large blocks-06" in (found["since"], found["latest"])
+    assert found["after"] / found["before"] == pytest.approx(0.5, rel=0.2)
+
+
+def test_a_problem_of_many_runs_is_one_line() -> None:
+    problems = [f"night-{night}: the wall clock moved by {night} s" for night in range(3)]
+    assert _with_others(problems) == "night-0: the wall clock moved by 0 s (2 more runs alike)"
+    assert _with_others(problems[:1]) == problems[0]
+
+
 @pytest.mark.long
 def test_runs_with_their_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for night in range(20):
@@ -308,7 +348,7 @@ def test_runs_with_their_machines(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert invoke(["history", str(tmp_path / "runs"), "--metric", "rate_bytes_per_s"]) == 0
     shown = capsys.readouterr().out
     assert "20 runs in the order of their" in shown
-    assert "slower since" in shown and "night-12" in shown
+    assert "3 series changed at 2023-11-14 (night-12): 3 slower" in shown
     assert "changed there too: kernel: 6.1.0-47 -> 6.1.0-48" in shown
 
 

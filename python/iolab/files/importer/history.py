@@ -12,6 +12,7 @@ import numpy as np
 
 from iolab.base import csv_table
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.domain.conditions import facts_of
 from iolab.domain.history.history import History, Moment, Series
 from iolab.domain.summary import chosen_keys, compared_keys, values_by_setting
@@ -34,6 +35,7 @@ SETTING = ("setting", "variant", "config", "configuration")
 ONE_SETTING = "all"
 """The setting of files that name none."""
 _DATE = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d\d)[-_.]?(\d\d)(?!\d)")
+_NUMBER = re.compile(r"[-+]?\d[\d.,]*")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.,+Z-]*)?$")
 
 SeriesKey = tuple[str, str, str]
@@ -58,11 +60,15 @@ def read_history(
         raise InputError("one run is no history", where=str(paths[0]), remedy="name a directory of runs")
     moments, values, lacking = [], [], []
     machines: list[str] = []
+    titles: list[str] = []
+    told: dict[str, list[str]] = {}
     for path in every:
         run = open_run(path) if path.is_dir() else open_files([path], format_name, ONE_SETTING)
-        problems += [f"{path.name}: {problem}" for problem in run.problems]
+        for problem in run.problems:
+            told.setdefault(_NUMBER.sub("", problem), []).append(f"{path.name}: {problem}")
         moments.append(Moment(path.name, _when(run) or _date_in(path.name), facts_of(run)))
         machines.append(run.machine_name or "")
+        titles.append(run.experiment.title if path.is_dir() else "")
         try:
             values.append(_values(run, metrics))
         except InputError as error:
@@ -70,16 +76,29 @@ def read_history(
             values.append({})
     if not any(values):
         raise lacking[0] if lacking else InputError("no run has a value", where=str(paths[0]))
+    problems += [_with_others(same) for same in told.values()]
     problems += [str(error) for error in lacking]
+    # What another machine does, or another experiment whose workload has the same name, is no change of this one.
     if len(set(machines)) > 1:
-        # What another machine does is no change of this one: each has a series of its own.
-        values = [
-            {(f"{workload} on {machine}", setting, key): value for (workload, setting, key), value in one.items()}
-            for machine, one in zip(machines, values, strict=True)
-        ]
+        values = _apart(values, [f" on {machine}" for machine in machines])
+    if 1 < len(set(titles)) < len(titles):
+        values = _apart(values, [f" of {title or 'an experiment without title'}" for title in titles])
     known = all(moment.when_unix_ns is not None for moment in moments)
     order = sorted(range(len(moments)), key=lambda place: moments[place].when_unix_ns or 0) if known else None
     return _history(moments, values, order, "time" if known else "name", problems)
+
+
+def _apart(values: Sequence[Mapping[SeriesKey, float]], of: Sequence[str]) -> list[dict[SeriesKey, float]]:
+    """Series of their own for what differs in `of`, which is added to the workload's name."""
+    return [
+        {(f"{workload}{what}", setting, key): value for (workload, setting, key), value in one.items()}
+        for what, one in zip(of, values, strict=True)
+    ]
+
+
+def _with_others(same: Sequence[str]) -> str:
+    """The first of the problems, which differ in figures alone, and how many more runs have it."""
+    return same[0] if len(same) == 1 else f"{same[0]} ({counted(len(same) - 1, 'more run')} alike)"
 
 
 def _history(

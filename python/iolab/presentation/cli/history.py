@@ -107,8 +107,8 @@ def history(
     else:
         from iolab.presentation.table.history import lines
 
-        print_lines(read.problems, "! ")
         print_lines(lines(read, found, unseen, false_alarms, looks))
+        print_lines(read.problems, "! ")
     _exit_if_met(fail_on, found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from iolab.base.plain_text import counted
@@ -36,12 +37,9 @@ def lines(
     if not found:
         yield "No change was found."
     yield from _apart(history, unseen)
-    for number, one in enumerate(found):
+    for number, group in enumerate(together(found)):
         yield from [""] if number else []
-        yield _change(history, one)
-        if one.change.may_be_drift:
-            yield "it may be drift: a level that wanders explains it as well"
-        yield from _differs(one)
+        yield from _group(history, group)
     if unseen:
         yield ""
     for hidden in unseen[:UNSEEN_MAX]:
@@ -77,15 +75,63 @@ def _unchanged(one: UnchangedSeries) -> str:
     return f"{what}: none found; a step below {size} would not be seen in {counted(one.runs, 'run')}{newest}"
 
 
-def _change(history: History, one: HistoryFinding) -> str:
+def together(found: Sequence[HistoryFinding]) -> list[list[HistoryFinding]]:
+    """The changes that may have happened at one place, as all their intervals share a place; in their order."""
+    groups: list[list[HistoryFinding]] = []
+    for one in found:
+        if groups and _earliest([*groups[-1], one]) <= _latest([*groups[-1], one]):
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return groups
+
+
+def _earliest(group: Sequence[HistoryFinding]) -> int:
+    return max(one.change.earliest for one in group)
+
+
+def _latest(group: Sequence[HistoryFinding]) -> int:
+    return min(one.change.latest for one in group)
+
+
+def _group(history: History, group: Sequence[HistoryFinding]) -> Iterator[str]:
+    """What changed at one place: of several a sentence, what else changed beside all of them, and a line each."""
+    if len(group) == 1:
+        yield _change(history, group[0])
+        yield from _drifts(group[0])
+        yield from _differs(group[0].differs)
+        return
+    earliest, latest = _earliest(group), _latest(group)
+    known = earliest if earliest == latest else None
+    where = f"between {history.moments[earliest]} and {history.moments[latest]}"
+    if known is not None:
+        where = f"at {history.moments[known]}"
+    counts = Counter(one.verdict for one in group)
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    shared = [each for each in group[0].differs if all(each in one.differs for one in group)]
+    yield f"{len(group)} series changed {where}: {verdicts}"
+    yield from _differs(shared)
+    for one in group:
+        yield _change(history, one, known)
+        yield from _drifts(one)
+        yield from _differs([each for each in one.differs if each not in shared])
+
+
+def _drifts(one: HistoryFinding) -> Iterator[str]:
+    if one.change.may_be_drift:
+        yield "it may be drift: a level that wanders explains it as well"
+
+
+def _change(history: History, one: HistoryFinding, known: int | None = None) -> str:
+    """`known`: the place that the reader knows already, if there is but one."""
     moments, it = history.moments, one.change
-    since = f"since {moments[it.at]}"
+    since = "" if it.at == known else f" since {moments[it.at]}"
     if it.earliest < it.latest:
         since += f" (between {moments[it.earliest]} and {moments[it.latest]})"
     scale = scale_for(unit_of(one.series.metric), [it.before, it.after])
     levels = f"{scale.number(it.before)} -> {scale.with_unit(it.after)}"
     undone = "" if one.stands else "; undone since"
-    return f"{label(one.series.metric)}{_place(one.series)}: {one.verdict} {since}: {levels}{_share(it)}{undone}"
+    return f"{label(one.series.metric)}{_place(one.series)}: {one.verdict}{since}: {levels}{_share(it)}{undone}"
 
 
 def _place(series: Series) -> str:
@@ -100,10 +146,10 @@ def _share(it: Change) -> str:
     return f", {middle} [{low}, {high}]"
 
 
-def _differs(one: HistoryFinding) -> Iterator[str]:
-    for what, ours, theirs in one.differs[:DIFFERENCES_MAX]:
+def _differs(differs: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    for what, ours, theirs in differs[:DIFFERENCES_MAX]:
         yield f"changed there too: {what}: {_short(ours)} -> {_short(theirs)}"
-    if (more := len(one.differs) - DIFFERENCES_MAX) > 0:
+    if (more := len(differs) - DIFFERENCES_MAX) > 0:
         yield f"and {more} more"
 
 
