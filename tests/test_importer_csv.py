@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
+from iolab.domain.summary import summarise
 from iolab.files.importer import csv_rows, pieces
 from iolab.files.importer.csv_layout import Layout, layout_of
 from iolab.files.importer.run_import import import_files, open_run
@@ -204,3 +205,41 @@ def test_a_first_row_of_figures_is_no_header(tmp_path: Path) -> None:
     for name in ("4k IOPS", "10 ms"):
         path.write_text(f"fs,{name}\next4,5\nxfs,6\n")
         assert open_run(path).settings == ["ext4", "xfs"]
+
+
+def imported(tmp_path: Path, content: str) -> RunData:
+    (path := tmp_path / "measured.csv").write_text(content)
+    return open_run(path)
+
+
+def test_a_round_that_one_setting_lacks_moves_no_other(tmp_path: Path) -> None:
+    """`new` is 0.9 of `old` in each round that both have."""
+    rows = [(host, n, (100 if host == "old" else 90) * n) for n in range(1, 8) for host in ("old", "new")]
+    kept = [row for row in rows if row[:2] not in (("old", 2), ("new", 4))]
+    run = imported(tmp_path, "host,round,iops\n" + "".join(f"{host},{n},{value}\n" for host, n, value in kept))
+    (found,) = summarise(run).comparisons
+    assert found.judgement.ratio == pytest.approx(0.9)
+    assert found.judgement.n == 5
+
+
+def test_runs_that_are_counted_through_are_rounds_of_each_setting(tmp_path: Path) -> None:
+    rows = "".join(f"{'old' if n < 6 else 'new'},{n},{100 + n % 5}\n" for n in range(1, 11))
+    (found,) = summarise(imported(tmp_path, f"host,run,iops\n{rows}")).comparisons
+    assert found.judgement.n == 5
+
+
+@pytest.mark.parametrize(
+    ("column", "remarks"),
+    [
+        ("remark", ("disk was hot", "cron ran")),
+        ("remark", ("scrub", "scrub", "scrub")),
+        ("what happened", ("disk was hot", "cron ran")),
+        ("what happened", ("disk was hot",)),
+    ],
+)
+def test_remarks_in_some_rows_part_no_rows(tmp_path: Path, column: str, remarks: tuple[str, ...]) -> None:
+    texts = [*remarks, *[""] * (10 - len(remarks))]
+    rows = "".join(f"{'old' if n % 2 else 'new'},{n // 2},{100 + n},{text}\n" for n, text in enumerate(texts))
+    run = imported(tmp_path, f"host,round,iops,{column}\n{rows}")
+    assert run.workloads == ["measured"] and run.trials.height == 10
+    assert any(f"columns of text are left out: {column}" in problem for problem in run.problems)

@@ -129,18 +129,25 @@ def is_access(name: str) -> bool:
     return is_parameter(name) and parameter.plain(name) not in ("device", "disk", "dev", "filesystem", "fs")
 
 
+REMARKS = ("comment", "comments", "note", "notes", "remark", "remarks", "bemerkung", "kommentar", "remarque")
+"""Columns about how it went, whatever comes again in them."""
+
+
 def kind_of(name: str, entries: Sequence[str]) -> Kind:
-    """What a column of text holds. Names distinguish rows, and come again; what is distinct may be a remark."""
+    """What a column of text holds. Names distinguish rows, and come again; what is distinct may be a remark. An entry
+    that is empty comes again no more than a remark does."""
     present = [entry.strip() for entry in _present(entries)]
     different = len(set(present))
     if is_parameter(name):
         return "names"
+    if name.lower() in REMARKS:
+        return "distinct"
     if any(map(_DATE.match, present)):
         return "dates"
-    comes_again = 2 * different <= len(entries)
+    comes_again = 2 * different <= len(present)
     if sum(map(bool, map(_WITH_UNIT.fullmatch, present))) * 2 > len(present) and not comes_again:
         return "numbers with units"
-    if different < 2:
+    if different < 2 and len(present) == len(entries):
         return "constant"
     return "names" if comes_again else "distinct"
 

@@ -66,6 +66,7 @@ def _add(found: Sequence[Group], layout: Layout, source: Source, results: Result
     keys = layout.keys
     # A file that is one setting among several measured the same as the others, whatever it is called.
     unnamed = WORKLOAD if source.label or layout.setting is None else source.stem_without_round
+    number_of = _rounds_shared(found, layout)
     for group in _by_round(found, layout) if layout.round else found:
         entries = dict(zip(keys, group.key, strict=False))
         setting = entries.get(layout.setting or "") or source.stem_without_round
@@ -75,8 +76,24 @@ def _add(found: Sequence[Group], layout: Layout, source: Source, results: Result
         phases: dict[str, Row] = {}
         for place, (phase, op, metric, scale) in enumerate(names):
             row = phases.get(phase) or phases.setdefault(phase, table.row(setting, workload, phase))
+            row.round = number_of.get(entries.get(layout.round or "", ""), 0)
             mean = group.mean(place)
             row.add(metric, None if mean is None else mean * scale, op=op, absent="empty in the file")
+
+
+def _rounds_shared(found: Sequence[Group], layout: Layout) -> dict[str, int]:
+    """The number of each entry in the column of rounds, so that a round that one setting lacks moves no other. None of
+    them if no two settings have the same entry: then it counts runs, and the rounds of each setting are its own."""
+    if not layout.round or not layout.setting:
+        return {}
+    of_round, of_setting = layout.keys.index(layout.round), layout.keys.index(layout.setting)
+    settings: dict[tuple[str, ...], set[str]] = {}
+    for group in found:
+        others = tuple(entry for place, entry in enumerate(group.key) if place != of_setting)
+        settings.setdefault(others, set()).add(group.key[of_setting])
+    if all(len(having) == 1 for having in settings.values()):
+        return {}
+    return {name: place for place, name in enumerate(dict.fromkeys(g.key[of_round] for g in _by_round(found, layout)))}
 
 
 def _by_round(found: Sequence[Group], layout: Layout) -> list[Group]:

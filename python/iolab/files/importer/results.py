@@ -65,6 +65,8 @@ class Row:
     """What went wrong according to the source."""
     started_unix_ns: int = 0
     """When it was measured; 0 if the source does not report it."""
+    round: int = 0
+    """Its round if the source names rounds, from 0; it is a later one if that has the same figures already."""
     amount: str = ""
     """What was done, if the source states it: the same in all rounds of a measurement."""
     reported: set[tuple[str, str]] = field(default_factory=set)
@@ -490,6 +492,7 @@ class Results:
         self._known(self._workloads, row.workload, WORKLOADS_MAX, "workloads")
         metrics = [(row.setting, row.workload, *reported) for reported in row.reported]
         number = max((self._rounds.get(metric, 0) for metric in metrics), default=0)
+        number = max(number, row.round)
         self._rounds.update(dict.fromkeys(metrics, number + 1))
         place = (row.setting, row.workload, number)
         trial = self._by_place.get(place)
