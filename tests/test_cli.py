@@ -302,6 +302,36 @@ def compare_doubled(directory: Path, *arguments: str) -> int:
     return invoke(["compare", str(directory / "numbers.csv"), *columns, *arguments])
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_columns_named_by_hand_are_read_as_they_are_without(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], encoding: str
+) -> None:
+    """Decimal commas, points between thousands, units in the entries, text."""
+    rows = [("ohne", 123.0, 500.0, 1200), ("für alle", 123.0, 400.0, 1500)] * 4
+    lines = [
+        f"{n}.11.2026;{name};{iops:.3f};{rate + n / 10:.1f};{late + 10 * n} us;x{n}"
+        for n, (name, iops, rate, late) in enumerate(rows, 1)
+    ]
+    text = "Tag;wie;IOPS;MB/s;latency;Notiz\n" + "\n".join(
+        ";".join([day, name, iops, rate.replace(".", ","), late, note])
+        for day, name, iops, rate, late, note in (line.split(";") for line in lines)
+    )
+    (path := tmp_path / "numbers.csv").write_bytes(f"{text}\n".encode(encoding))
+    assert invoke(["compare", str(path), "--setting-column", "wie", "--json"]) == 0
+    found = {one["metric"]: one for one in json.loads(capsys.readouterr().out)["comparisons"]}
+    assert {name: one["verdict"] for name, one in found.items()} == {
+        "IOPS": "same",
+        "MB/s": "slower",
+        "latency_ns_mean": "slower",
+    }
+    assert found["IOPS"]["baseline"] == 123_000 and found["latency_ns_mean"]["baseline"] == pytest.approx(
+        1.24e6, rel=0.02
+    )
+    assert invoke(["compare", str(path), "--setting-column", "wie", "--metric", "latency"]) == 0
+    shown = capsys.readouterr().out
+    assert "slower than ohne in latency mean" in shown and "columns of text are left out: Tag, Notiz" in shown
+
+
 def test_only_rates_and_times_are_faster_or_slower(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare_doubled(tmp_path, "--json") == 0
     comparisons = json.loads(capsys.readouterr().out)["comparisons"]

@@ -16,12 +16,15 @@ ABSENT = ("", "na", "n/a", "nan", "null", "none", "-")
 """What stands for a missing number, in any case."""
 
 
-def read(path: Path, keys: Sequence[str], metrics: Sequence[str] | None) -> tuple[pl.DataFrame, list[str]]:
+def read(
+    path: Path, keys: Sequence[str], metrics: Sequence[str] | None, text: pl.DataFrame | None = None
+) -> tuple[pl.DataFrame, list[str]]:
     """The frame, with `keys` as text and metrics as numbers (null: missing), and which columns are the metrics.
 
     Separators: commas, semicolons or tabs; the first line is the header. `metrics` None: every column with a number.
+    `text`: the file's entries, if they had to be written in another way first.
     """
-    frame = _text(path)
+    frame = _text(path) if text is None else text
     columns = frame.columns
     for column in (*keys, *(metrics or ())):
         if column not in columns:
@@ -79,9 +82,9 @@ def _extremes(column: str) -> list[pl.Expr]:
     return [pl.col(column).min().alias("least"), pl.col(column).max().alias("most")]
 
 
-def first_entry(path: Path, column: str) -> str:
+def first_entry(path: Path, column: str, text: pl.DataFrame | None = None) -> str:
     """What the first row has in the column. InputError as of `read`."""
-    frame, _ = read(path, [column], None)
+    frame, _ = read(path, [column], None, text)
     if not frame.height:
         raise InputError("nothing below the header", where=str(path), remedy="expected a line per measurement")
     return str(frame[column][0])

@@ -134,13 +134,14 @@ def compare_csv(
     same_within: float = 0.02,
     workload_column: str | None = None,
     better: Mapping[str, Better] | None = None,
+    text: pl.DataFrame | None = None,
 ) -> list[Comparison]:
     """Verdicts on a CSV file with a row per setting and round; `metrics`: default every other column that has numbers.
-    Without a column of rounds, the rows of a setting are rounds in their order. The rest as in `compare_table`.
-    InputError names file, line and column.
+    Without a column of rounds, the rows of a setting are rounds in their order. `text` as in `csv_table.read`, the rest
+    as in `compare_table`. InputError names file, line and column.
     """
     keys = [column for column in (workload_column, setting_column, round_column) if column]
-    frame, metrics = csv_table.read(path, keys, metrics)
+    frame, metrics = csv_table.read(path, keys, metrics, text)
     if round_column is None:
         frame, round_column = csv_table.with_rounds(frame, keys)
         metrics = [metric for metric in metrics if metric != round_column]

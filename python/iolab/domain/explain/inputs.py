@@ -91,13 +91,15 @@ def of_csv(
     *,
     workload_column: str | None = None,
     better: dict[str, Better] | None = None,
+    text: pl.DataFrame | None = None,
 ) -> Inputs:
-    """A CSV file whose columns are named; without `metrics` its first column of numbers. Errors as of `compare_csv`."""
+    """A CSV file whose columns are named; without `metrics` its first column of numbers. `text` and errors as of
+    `compare_csv`."""
     import polars as pl
 
     named = {WORKLOAD: workload_column, SETTING: setting_column, ROUND: round_column}
     keys = {name: column for name, column in named.items() if column}
-    frame, columns = csv_table.read(path, list(keys.values()), None)
+    frame, columns = csv_table.read(path, list(keys.values()), None, text)
     if round_column is None:
         frame, round_column = csv_table.with_rounds(frame, list(keys.values()))
         keys[ROUND] = round_column

@@ -9,19 +9,29 @@ that follow each other are averaged in about 100 batches.
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
-from iolab.domain.metric import METRICS, OPS
+from iolab.domain.metric import METRICS, OPS, Key
 from iolab.files.importer import pieces
+from iolab.files.importer.csv_entries import PLAIN, number
 from iolab.files.importer.csv_layout import Layout, is_table, layout_of
-from iolab.files.importer.csv_rows import BATCHES, Group, batched, groups
+from iolab.files.importer.csv_rows import BATCHES, Group, batched, groups, with_unit
 from iolab.files.importer.format import Format
 from iolab.files.importer.quantity_cell import Quantity, quantity, unit_of, ways_in
-from iolab.files.importer.results import Results, Row
+from iolab.files.importer.results import MAIN, Results, Row
 from iolab.files.importer.source import Source
+
+if TYPE_CHECKING:
+    import polars as pl
 
 WORKLOAD = "csv"
 """The workload of a table that names none, if the file's name is its setting's."""
@@ -58,6 +68,60 @@ def _parse(source: Source, results: Results) -> None:
     if any("\ufffd" in entry for group in found for entry in group.key):
         results.problem("names are not UTF-8: what could not be read in them stands as \ufffd")
     _add(found, layout, source, results)
+
+
+@dataclass(frozen=True)
+class PlainTable:
+    """A table whose columns are named by hand, as `iolab.base.csv_table` reads it."""
+
+    text: pl.DataFrame | None
+    """Its entries, if the file's are not written as programs write numbers, or not in UTF-8; None: the file's are."""
+    renamed: Mapping[str, str]
+    """What columns are called in it whose entries have units, by their names in the file."""
+    left_out: Sequence[str]
+    """Columns of text that distinguish nothing."""
+
+
+def plain_table(path: Path) -> PlainTable:
+    """The file's entries with decimal points, without separators of thousands, and in the units of metrics."""
+    source = Source(path)
+    try:
+        layout = layout_of(source)
+    except InputError:
+        return PlainTable(None, {}, ())
+    if layout.notation == PLAIN and not layout.units and _is_utf_8(path):
+        return PlainTable(None, {}, layout.left_out)
+    import polars as pl
+
+    with source.content.path.open("rb") as file:
+        file.seek(layout.begin)
+        lines = io.StringIO(file.read().decode(errors="replace"))
+    rows = [list(map(str.strip, row)) for row in csv.reader(lines, delimiter=layout.separator) if row]
+    whole = [row for row in rows if len(row) == len(layout.columns)]
+    if len(whole) < len(rows):
+        return PlainTable(None, {}, layout.left_out)
+    text = pl.DataFrame(whole, schema=dict.fromkeys(layout.columns, pl.String), orient="row")
+    renamed = {}
+    for column, (phase, op, metric, _) in zip(layout.metrics, _meanings(layout), strict=True):
+        written = [_plainly(entry, layout, column) for entry in text[column]]
+        text = text.with_columns(pl.Series(column, written))
+        if column in layout.units:
+            renamed[column] = str(Key(None if phase == MAIN else phase, op, metric))
+    return PlainTable(text.rename(renamed), renamed, layout.left_out)
+
+
+def _plainly(entry: str, layout: Layout, column: str) -> str:
+    """The entry as a number that needs no explanation, or as it is if it is none."""
+    read = with_unit(entry) if column in layout.units else number(entry, layout.notation)
+    return entry if read is None else "" if math.isnan(read) else repr(read)
+
+
+def _is_utf_8(path: Path) -> bool:
+    with path.open(encoding="utf-8") as file:
+        try:
+            return all(True for _ in iter(lambda: file.read(1 << 20), ""))
+        except UnicodeDecodeError:
+            return False
 
 
 def _add(found: Sequence[Group], layout: Layout, source: Source, results: Results) -> None:

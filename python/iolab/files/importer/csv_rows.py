@@ -128,7 +128,7 @@ def _numbered_rows(lines: Iterable[str], layout: Layout, first_line: int) -> Ite
                     remedy="a field that holds the separator has to be in quotes",
                 )
             numbers = [
-                _with_unit(fields[place]) if name in layout.units else number(fields[place], layout.notation)
+                with_unit(fields[place]) if name in layout.units else number(fields[place], layout.notation)
                 for name, place in places
             ]
             if None in numbers:
@@ -143,7 +143,7 @@ def _numbered_rows(lines: Iterable[str], layout: Layout, first_line: int) -> Ite
         raise InputError(f"not a table: {error}", where=f"{layout.name}:{line}") from None
 
 
-def _with_unit(entry: str) -> float | None:
+def with_unit(entry: str) -> float | None:
     """The number of an entry with its unit; NaN if it is missing, None if it is neither."""
     if entry.strip().lower() in ABSENT:
         return float("nan")

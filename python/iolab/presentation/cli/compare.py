@@ -100,21 +100,28 @@ def compare(
             )
         _refuse_for_csv({"--group-by": group_by, "--job": job, "--by-job": by_job or None, "--output": output})
         from iolab.domain.comparison import compare_csv
+        from iolab.files.importer.csv_file import plain_table
         from iolab.presentation.side_by_side import ComparisonResult
         from iolab.presentation.table.words import assumed
 
-        setting, round_, first, workload = columns.required(runs[0], baseline)
+        plain = plain_table(runs[0])
+        columns = columns.renamed(plain.renamed)
+        setting, round_, first, workload = columns.required(runs[0], baseline, plain.text)
         found = compare_csv(
             runs[0],
             setting,
             round_,
             first,
-            metric,
+            None if metric is None else [plain.renamed.get(name, name) for name in metric],
             same_within=0.02 if margin is None else margin,
             workload_column=workload,
             better=columns.better,
+            text=plain.text,
         )
-        _finish(ComparisonResult(found, doubts=assumed(found, columns.better or ())), conditions, None, json=json)
+        lost = [name for name in plain.left_out if name not in (setting, round_, workload)]
+        doubts = [f"columns of text are left out: {', '.join(lost)}"] if lost else []
+        doubts += assumed(found, columns.better or ())
+        _finish(ComparisonResult(found, doubts=doubts), conditions, None, json=json)
         return
     columns.refuse_for(runs[0])
     if len(runs) == 2 and _are_traces(runs):

@@ -70,9 +70,15 @@ def explain(
         if len(runs) > 1:
             raise InputError("another file goes without columns named by hand", where=str(runs[1]))
         from iolab.domain.explain.inputs import of_csv
+        from iolab.files.importer.csv_file import plain_table
 
-        setting, round_, first, of_row = columns.required(runs[0], baseline)
-        inputs = of_csv(runs[0], setting, round_, first, metric or (), workload_column=of_row, better=columns.better)
+        plain = plain_table(runs[0])
+        columns = columns.renamed(plain.renamed)
+        setting, round_, first, of_row = columns.required(runs[0], baseline, plain.text)
+        metrics = [plain.renamed.get(name, name) for name in metric or ()]
+        inputs = of_csv(
+            runs[0], setting, round_, first, metrics, workload_column=of_row, better=columns.better, text=plain.text
+        )
     else:
         columns.refuse_for(runs[0])
         inputs = _inputs(runs, metric or [], baseline, from_)

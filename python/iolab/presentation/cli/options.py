@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +12,10 @@ from iolab.base.errors import InputError
 from iolab.presentation.cli import complete
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import polars as pl
+
     from iolab.domain.definition import Better
     from iolab.domain.summary import Jobs
 
@@ -164,7 +168,17 @@ class CsvColumns:
         lower: dict[str, Better] = dict.fromkeys(self.lower_is_better or (), "lower")
         return lower | dict.fromkeys(self.higher_is_better or (), "higher")
 
-    def required(self, path: Path, baseline: str | None) -> tuple[str, str | None, str, str | None]:
+    def renamed(self, names: Mapping[str, str]) -> CsvColumns:
+        """The same if columns are called otherwise."""
+        lower, higher = (
+            None if given is None else [names.get(name, name) for name in given]
+            for given in (self.lower_is_better, self.higher_is_better)
+        )
+        return replace(self, lower_is_better=lower, higher_is_better=higher)
+
+    def required(
+        self, path: Path, baseline: str | None, text: pl.DataFrame | None
+    ) -> tuple[str, str | None, str, str | None]:
         """The columns of setting and round, the baseline, and the column of the workload; what is not given is found by
         the usual names, and the baseline is the first setting. InputError states what can't be found."""
         from iolab.base.csv_table import first_entry
@@ -185,7 +199,7 @@ class CsvColumns:
                 where=str(path),
                 remedy="give --setting-column; see iolab compare --help",
             )
-        return setting, round_, first_entry(path, setting) if baseline is None else baseline, workload
+        return setting, round_, first_entry(path, setting, text) if baseline is None else baseline, workload
 
     def refuse_for(self, path: Path) -> None:
         """InputError if any is given for what is no CSV file."""

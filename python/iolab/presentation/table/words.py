@@ -216,9 +216,14 @@ _UNIT_PARTS = re.compile(r"_bytes_per_s|_per_s(?=_|$)|_ns(?=_|$)|_s(?=_(?:min|me
 _QUANTILE = re.compile(r"p(\d\d)(\d*)$")
 
 
+_PER = ("s", "sec", "second", "min", "op", "io", "ns", "us", "ms")
+
+
 def label(key: str) -> str:
     """`random_read/read.latency_ns_p99` -> `random read: read latency p99`. The unit is left to the table."""
     phase, _, rest = key.rpartition("/")
+    if rest.rstrip(")] ") in _PER:  # a column of another tool, `MB/s`, and no phase
+        return key
     op, _, metric = rest.rpartition(".")
     words = [_word(word) for word in (_UNIT_PARTS.sub("", BYTE_RATE.sub("", metric)) or "rate").split("_")]
     text = "commits" if rest == COMMITS_PER_S else " ".join([op, *words] if op else words)
