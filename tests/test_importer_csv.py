@@ -243,3 +243,19 @@ def test_remarks_in_some_rows_part_no_rows(tmp_path: Path, column: str, remarks:
     run = imported(tmp_path, f"host,round,iops,{column}\n{rows}")
     assert run.workloads == ["measured"] and run.trials.height == 10
     assert any(f"columns of text are left out: {column}" in problem for problem in run.problems)
+
+
+@pytest.mark.parametrize(
+    ("rows", "baseline"),
+    [
+        ("patched,90\nvanilla,100\n", "vanilla"),
+        ("with cache,90\nwithout cache,100\n", "without cache"),
+        ("old driver,1\nold kernel,2\n", "old driver"),
+        ("6.1,90\n6.12,100\n", "6.1"),
+    ],
+)
+def test_what_is_called_the_earlier_is_the_baseline_wherever_it_stands(
+    tmp_path: Path, rows: str, baseline: str
+) -> None:
+    (found,) = summarise(imported(tmp_path, f"kernel,iops\n{rows}")).comparisons
+    assert found.against == baseline

@@ -24,7 +24,21 @@ MEMBERS_MAX = 2000
 OWN_FILES = ("sweep.json", "tune.json", "experiment.toml", "origin", "search.jsonl", "labels.json")
 """What iolab itself writes beside runs."""
 NAMED_MAX = 6
-EARLIER = frozenset(("old", "before", "base", "baseline", "stock", "vanilla", "unpatched"))
+EARLIER = frozenset(
+    (
+        "old",
+        "before",
+        "base",
+        "baseline",
+        "stock",
+        "vanilla",
+        "unpatched",
+        "unmodified",
+        "original",
+        "without",
+        "previous",
+    )
+)
 """Words in a name that say what others are compared with. A shell gives `after` before `before`."""
 _ROUND = re.compile(
     r"(?P<setting>.+?)[-_.](?:(?:round|run|r|iteration|iter|boot)[-_.]?)?(?P<round>\d+)$", re.IGNORECASE
@@ -63,8 +77,14 @@ def groups_of(paths: Sequence[Path], pattern: str | None = None) -> Groups:
     `DIRECTORY/NAME`; its group `setting`, else the first, names the setting. InputError names what can't be read.
     """
     found = _in_order_given(paths, pattern)
-    earlier = [group for group in found.groups if EARLIER & set(re.split(r"[\W_]+", group.name.lower()))]
-    return replace(found, groups=sorted(found.groups, key=lambda group: len(earlier) == 1 and group not in earlier))
+    earlier = earlier_of([group.name for group in found.groups])
+    return replace(found, groups=sorted(found.groups, key=lambda group: earlier is not None and group.name != earlier))
+
+
+def earlier_of(names: Sequence[str]) -> str | None:
+    """The only one that is called the earlier; None if none is, or several."""
+    found = [name for name in dict.fromkeys(names) if EARLIER & set(re.split(r"[\W_]+", name.lower()))]
+    return found[0] if len(found) == 1 else None
 
 
 def _in_order_given(paths: Sequence[Path], pattern: str | None) -> Groups:

@@ -19,6 +19,7 @@ from iolab.domain.lead import OF_DEVICE, SYNC_RATE, SYNC_TIMES
 from iolab.domain.metric import OPS, describe
 from iolab.domain.record import Record
 from iolab.domain.trial import FileTarget, Trial
+from iolab.files.importer.groups import earlier_of
 from iolab.files.importer.results import ImportedTrial, Results
 from iolab.files.store import imported_experiment, index, trial_file
 from iolab.files.store.directory import RunDirectory, create
@@ -191,7 +192,8 @@ def experiment_text(results: Results, title: str, sources: Sequence[tuple[str, s
         lines += _table("workloads", workload, results.workloads.get(workload, {}))
     for setting in _names(results, "setting"):
         lines += _table("settings", setting, results.settings.get(setting, {}))
-    baseline = results.trials[0].setting if results.trials else ""
+    names = [trial.setting for trial in results.trials]
+    baseline = earlier_of(names) or next(iter(names), "")
     lines += ["[compare]", f"baseline = {written(baseline)}"]
     lines += ["metrics = [", *(f"    {written(key)}," for key in compared_keys(results)), "]", ""]
     return "\n".join(lines)
