@@ -343,7 +343,7 @@ def test_numbered_rows_are_rounds_of_one_workload(tmp_path: Path) -> None:
 
 def test_a_duration_that_is_not_read_is_counted(tmp_path: Path) -> None:
     problems = figures(tmp_path, "rsync: 14m 20s\ncp: 9m 5s\nzfs send | zfs recv: 6m 48s\n", {})
-    assert any("1 line with figures is not read" in problem for problem in problems)
+    assert any("1 line with figures was not read: " in problem for problem in problems)
 
 
 @pytest.mark.parametrize(

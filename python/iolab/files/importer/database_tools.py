@@ -61,6 +61,7 @@ HAMMERDB = figures_format(
     recognised_by=r".{0,160}?TEST RESULT : System achieved|\"ratio_pct\": |TRANSACTION RESPONSE TIMES",
     words=("TEST RESULT", "System achieved", "NOPM", "TPM", "Vuser"),
     titled=True,
+    repeats=r"SUMMARY OF|(?:CALLS|MIN|MAX|P\d\d|SD): ",
     rules=[
         rule(
             rf".{{0,160}}?TEST RESULT : System achieved {figures}",
@@ -350,7 +351,7 @@ CASSANDRA_STRESS = figures_format(
     words=("Op rate", "Partition rate", "Row rate", "Latency 99th percentile", "Total operation time"),
     titled=True,
     whole={"operations_per_s": "Op rate", "latency_ns_mean": "Latency mean"},
-    repeats=r"(?:Partition|Row) rate\s|total,|[A-Z]+,\s",
+    repeats=r"(?:Partition|Row) rate\s|.* GC time |total,|[A-Z]+,\s",
     rules=[
         rule(r"Results:\s*+$", begins=True),
         rule(rf"[Oo]p rate\s++:\s++{amount('rate')}", rate=of("operations_per_s")),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from iolab.files.importer.fio_sequence import Heading
 from iolab.files.importer.fio_text import FORMAT as FIO_TEXT
-from iolab.files.importer.fio_text import JOB, size_in_bytes
+from iolab.files.importer.fio_text import JOB, OWN, size_in_bytes
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import MAIN, Results, Row
 from iolab.files.importer.source import Source
@@ -93,6 +93,6 @@ FORMAT = Format(
     help="the end of fio's output, or lines of it, if nothing else is there; each heading is a setting",
     recognises=lambda source: source.has_line(_TOTAL) and not FIO_TEXT.recognises(source),
     parse=_parse,
+    own=OWN,
     words=("Run status group", "READ: bw=", "WRITE: bw=", "aggrb="),
-    has_labels=False,
 )

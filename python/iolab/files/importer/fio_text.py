@@ -357,6 +357,14 @@ def _digits(figure: str) -> tuple[int, float]:
     return len(digits.lstrip("0")), 1 / max(int(digits or "0"), 1)
 
 
+OWN = re.compile(
+    r"\s*+(?:<[^<>]{1,200}> ?)?(?:[cs]?lat|bw|iops|cpu|IO depths|submit|complete|issued|latency|sync|zone resets)\b[^:]{0,30}:"
+    r"|\s*+(?:\||Jobs: \d|(?:[^\s:]{1,80}:\s++)?(?:READ|WRITE|TRIM|MIXED|read|write|trim|mixed)\s*+: ?(?:bw|io|IOPS)=)"
+    r"|.*: ios=\d|.*\(f=\d+\)[:,]"
+)
+"""Lines of fio whose figures others state more exactly, or that are not read: iops, depths, utilisation."""
+
+
 def size_in_bytes(text: str, *, is_old: bool) -> float:
     """`101MiB` -> bytes. fio 1 and 2 write `MB` for what fio 3 calls `MiB`."""
     bare = text.replace(" ", "")
@@ -399,6 +407,6 @@ FORMAT = Format(
         or (source.has_line(_CLIENT_JOB) and (source.has_line(_WAY) or not source.has_line(_SUM)))
     ),
     parse=_parse,
+    own=OWN,
     words=("groupid=", "err=", "IOPS=", "BW=", "clat (usec)", "Run status group"),
-    has_labels=False,
 )

@@ -302,5 +302,5 @@ FORMAT = Format(
     parse=_parse,
     words=("IOPS:", "Throughput:", "latency:", "MB/s"),
     titled=True,
-    marks=True,
+    is_written=True,
 )

@@ -264,5 +264,5 @@ FORMAT = Format(
     recognises=_recognises,
     parse=_parse,
     words=("improved from", "reduced from", "IOPS to"),
-    marks=True,
+    is_written=True,
 )

@@ -127,6 +127,11 @@ def _found_in(lines: Sequence[str]) -> Iterator[_Seen]:
             yield one
 
 
+def is_row(text: str) -> bool:
+    """Whether the line is one of figures, without names enough for a sentence."""
+    return _is_row(_Seen(0, text, _NO_FIGURE.sub(" ", text)))
+
+
 def _is_row(one: _Seen) -> bool:
     """Whether figures are as many as words: `20 users, 100 warehouses, 3 hours` is a sentence."""
     figures, words = _shape(one)
