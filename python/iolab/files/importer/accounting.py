@@ -17,7 +17,7 @@ from iolab.files.importer.results import Results
 from iolab.files.importer.shell_commands import command_of
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.unread import IF_ROUNDS, lone_figures
-from iolab.files.importer.unread_figures import SEEN_MAX, is_row
+from iolab.files.importer.unread_figures import SEEN_MAX, is_header, is_row
 
 NAMED_MAX = 8
 """Of the ranges of lines that the note names."""
@@ -26,10 +26,6 @@ ALIKE = 0.011
 _AS_BINARY = (1.0, 1.024, 1.048576, 1.073741824)
 """`MB` of tools that count 2^20 bytes."""
 _FIGURE = re.compile(rf"(?<![\w.])(?P<figure>\d[\d.,]*+(?<=\d)(?P<unit>{MEASURED.pattern[2:]}))")
-_HEADER = re.compile(
-    r"(?:commit|From|index) [0-9a-f]{7,64}\b|(?:Subject|Date|From|To|Cc|Reply-To|Message-ID|In-Reply-To|References|User-Agent|Link|Received|X-[\w-]+): "
-)
-"""Of a mail or a commit."""
 
 
 def state_unread(source: Source, formats: Sequence[Format], results: Results) -> None:
@@ -58,7 +54,7 @@ def state_unread(source: Source, formats: Sequence[Format], results: Results) ->
 
 def _has_figures(text: str, is_written: bool) -> bool:
     is_title = text.rstrip().endswith(":")
-    if is_title or command_of(text) or _HEADER.match(text):
+    if is_title or command_of(text) or is_header(text):
         return False
     is_of_time = is_written and (in_seconds(text) != text or is_row(text))
     return is_of_time or bool(MEASURED.search(text)) or is_labelled(text)

@@ -239,6 +239,33 @@ ETCDCTL = figures_format(
     ],
 )
 
+GO_YCSB = figures_format(
+    "go-ycsb",
+    "go-ycsb's last report: operations per second and latencies of each operation",
+    recognised_by=r"Run finished, takes ",
+    words=("Run finished, takes", "Takes(s)", "OPS", "Avg(us)", "99th(us)"),
+    titled=True,
+    repeats=r"[A-Z_]++\s++- Takes\(s\): ",
+    rules=[
+        rule(rf"Run finished, takes {amount('time')}s", begins=True, time=of("elapsed_s", phase="run")),
+        *(
+            # Lines as these above, of what was done so far, have no such line before them.
+            rule(
+                rf"(?P<phase>[A-Z_]++)\s++- Takes\(s\): [\d.]++, Count: {amount('count')}, OPS: {amount('rate')}, "
+                rf"Avg\(us\): {amount('mean')}, Min\(us\): {amount('min')}, Max\(us\): {amount('max')}, "
+                rf"(?:50th\(us\): {amount('p50')}, )?(?:90th\(us\): {amount('p90')}, )?95th\(us\): {amount('p95')}, "
+                rf"99th\(us\): {amount('p99')}(?:, 99\.9th\(us\): {amount('p999')})?"
+                rf"(?:, 99\.99th\(us\): {amount('p9999')})?",
+                after=after,
+                count=of("ops"),
+                rate=of("operations_per_s"),
+                **latencies(US, "mean", "min", "max", "p50", "p90", "p95", "p99", "p999", "p9999"),
+            )
+            for after in ("run", "read", "update", "insert", "scan", "read_modify_write", "delete", "total")
+        ),
+    ],
+)
+
 YCSB = figures_format(
     "ycsb",
     "YCSB's report: operations per second, and the latencies of each operation",
@@ -391,6 +418,6 @@ KAFKA = figures_format(
 )
 
 FORMATS = (
-    *(DB_BENCH, HAMMERDB, BENCHMARKSQL, MEMTIER, YCSB, MONGO_PERF, ETCDCTL, BBOLT, COCKROACH),
+    *(DB_BENCH, HAMMERDB, BENCHMARKSQL, MEMTIER, GO_YCSB, YCSB, MONGO_PERF, ETCDCTL, BBOLT, COCKROACH),
     *(REDIS, CASSANDRA_STRESS, KAFKA, CLICKHOUSE, TPCC_MYSQL),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from iolab.files.importer.aligned import without_metric
 from iolab.files.importer.backup_tools import FORMATS as BACKUP_TOOLS
 from iolab.files.importer.biotop import FORMAT as BIOTOP
 from iolab.files.importer.columns import unit_in
+from iolab.files.importer.conditions import EXPECTED
 from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
 from iolab.files.importer.crystaldiskmark import FORMAT as CRYSTALDISKMARK
 from iolab.files.importer.csv_file import FORMAT as CSV_FILE
@@ -79,7 +81,7 @@ from iolab.files.importer.unread import (
     UnreadFormat,
     shape_of,
 )
-from iolab.files.importer.unread_figures import has_unit, into_csv, seen
+from iolab.files.importer.unread_figures import SEEN_MAX, has_unit, into_csv, is_header, seen
 from iolab.files.importer.vdbench_flat import FORMAT as VDBENCH_FLAT
 from iolab.files.importer.vmstat import FORMAT as VMSTAT
 from iolab.files.importer.vmstat_disks import FORMAT as VMSTAT_DISKS
@@ -153,6 +155,11 @@ LOOKS_LIKE = "looks like"
 """How an error begins that says what a file is, and that it is not read."""
 OF_TEXT = (PROSE, LISTED, CSV_IN_TEXT, ALIGNED, BARS)
 """What people write themselves, the vaguest first: it gives way to whatever else stands in a text."""
+_OF_SHEET = re.compile(
+    r"\W*(?:(?:technical|performance|product) )?(?:specifications?|specs|data ?sheet)\b[^.]{0,40}", re.IGNORECASE
+)
+_OF_TESTS = re.compile(r"\b(?:(?:I|we) (?:have )?measured|benchmarks?|results?|fio|dd|runs?)\b", re.IGNORECASE)
+"""What a sheet of a maker's has as its heading, and what a text that was measured says somewhere. Chosen."""
 NEAREST_MAX = 3
 NAME_MIN = 5
 """Shorter names of formats are words of their own: time, sar, dd."""
@@ -190,6 +197,8 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if any(one not in (MARKDOWN, *OF_TEXT) for one in tables):
         return tables
     _refuse(UNREAD, source)
+    if any(map(_OF_SHEET.fullmatch, source.text_lines)) and not any(map(_OF_TESTS.search, source.text_lines)):
+        _refuse_wished(source)
     # What sentences say may be part of what a table says.
     if tables == [PROSE]:
         _refuse_nameless(source)
@@ -204,6 +213,8 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
         return meant
     _refuse_nameless(source)
+    if all(map(EXPECTED.search, filter(has_unit, source.text_lines))):
+        _refuse_wished(source)
     if rows := next(tables_of_csv(source), None):
         first, last = rows[0].number, rows[-1].number
         raise InputError(
@@ -217,6 +228,16 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
         where=source.name,
         remedy=f"{into_csv(source.text_lines)}; or name its format with --from FORMAT",
     )
+
+
+def _refuse_wished(source: Source) -> None:
+    """Of what a maker or a plan says, or of what is asked for."""
+    if first := next((line for line in source.text_lines if has_unit(line) and not is_header(line)), ""):
+        raise InputError(
+            f"nothing was measured: {first.strip()[:SEEN_MAX]!r} is specified, asked for or wished",
+            where=source.name,
+            remedy="give what a benchmark printed: iolab compares measurements",
+        )
 
 
 def _refuse_nameless(source: Source) -> None:
