@@ -69,7 +69,8 @@ _STATES_LATENCY = re.compile(
 _OF_PERCENTILE = re.compile(r"\d")
 _OF_LINK = re.compile(r"\d ?[kKMG]?i?bits?/s", re.IGNORECASE)
 _OF_RATE = re.compile(r"\d ?[kKMG]?i?(?:bits?|b|B)(?:/s|ps)\b")
-_OF_WAY = re.compile(r"\b(?:reads?|writes?|c?lat(?:ency)?|avg|mean|IOPS|bandwidth|bw)\b\.?", re.IGNORECASE)
+_OF_WAY = re.compile(rf"{WAY}s?", re.IGNORECASE)
+_WORDS_OF_METRIC = re.compile(r"\b(?:c?lat(?:ency)?|avg|mean|IOPS|bandwidth|bw)\b\.?", re.IGNORECASE)
 _OF_VERSION = re.compile(r"\bversions?\b", re.IGNORECASE)
 _OPS = {"read": "read", "reads": "read", "write": "write", "writes": "write", "total": ALL, "both": ALL, "mixed": ALL}
 """What rows of operations are called, beside columns of sizes."""
@@ -716,9 +717,10 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
     found: dict[tuple[str, str], list[int]] = {}
     tests: dict[int, str] = {}
     for place, name in enumerate(header):
-        bare = without_unit(name).strip()
-        tests[place] = bare if place and OF_TEST.search(_OF_WAY.sub("", bare)) else ""
         kinds = {known.metric for row in rows for known in quantities_below(row[place], name)}
+        bare = " ".join(_WORDS_OF_METRIC.sub(" ", without_unit(name)).split())
+        if place and kinds:
+            tests[place] = bare if OF_TEST.search(_OF_WAY.sub(" ", bare)) else ""
         if not place or _is_result(without_unit(name)):
             continue
         ways = ways_in(name)
@@ -728,8 +730,10 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
                 found.setdefault((ways[0] if len(ways) == 1 else "all", metric), []).append(place)
     if all(len(places) == 1 for places in found.values()):
         # `Seq. read` in GB/s beside `4k rand read` in IOPS are of two tests.
-        cases = {place: " ".join(_OF_WAY.sub("", name).split()) for place, name in tests.items()}
-        return {place: case for place, case in cases.items() if case} if len(set(cases.values())) > 1 else {}
+        cases = {place: " ".join(_OF_WAY.sub(" ", name).split()) for place, name in tests.items()}
+        often = Counter(cases.values())
+        named = {place: case if often[case] > 1 else tests[place] for place, case in cases.items() if case}
+        return named if len(often) > 1 and len(set(named.values())) + ("" in often) > 1 else {}
     return {place: without_unit(header[place]).strip() for places in found.values() for place in places}
 
 
