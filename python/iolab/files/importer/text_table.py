@@ -71,6 +71,7 @@ _OF_LINK = re.compile(r"\d ?[kKMG]?i?bits?/s", re.IGNORECASE)
 _OF_RATE = re.compile(r"\d ?[kKMG]?i?(?:bits?|b|B)(?:/s|ps)\b")
 _OF_WAY = re.compile(rf"{WAY}s?", re.IGNORECASE)
 _WORDS_OF_METRIC = re.compile(r"\b(?:c?lat(?:ency)?|avg|mean|IOPS|bandwidth|bw)\b\.?", re.IGNORECASE)
+_VERSION = re.compile(r"v?\d+\.\d+\.\d")
 _OF_VERSION = re.compile(r"\bversions?\b", re.IGNORECASE)
 _OPS = {"read": "read", "reads": "read", "write": "write", "writes": "write", "total": ALL, "both": ALL, "mixed": ALL}
 """What rows of operations are called, beside columns of sizes."""
@@ -184,7 +185,8 @@ def _describes(header: list[str], rows: list[list[str]]) -> bool:
     cells = [row[1] for row in rows if row[1]] if len(header) == 2 else []
     known = [one for cell in cells for one in quantities(cell)]
     are_results = any(map(_is_result, (*header, *(row[0] for row in rows)))) or any(one.metric for one in known)
-    return not are_results and (2 * len(known) < len(cells) or bool(cells and _OF_VERSION.search(header[1])))
+    texts = sum(not _FIGURE.match(cell) or bool(_VERSION.match(cell)) for cell in cells)
+    return not are_results and (2 * texts > len(cells) or bool(cells and _OF_VERSION.search(header[1])))
 
 
 def _of_percentiles(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
