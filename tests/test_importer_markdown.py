@@ -89,9 +89,8 @@ def test_columns_of_block_sizes_are_workloads_and_rows_operations(
     assert not run.problems
     for name, figures in expected.items():
         op, dot, size = name.rpartition(".")
-        found = tuple(
-            value(run, "table", f"table[{size}]", op + dot + metric) for metric in ("rate_bytes_per_s", "iops")
-        )
+        keys = [f"{op}{dot}{metric}" for metric in ("rate_bytes_per_s", "iops")]
+        found = tuple(value(run, "table", f"table[{size}]", key) for key in keys)
         assert found == pytest.approx(figures), name
 
 
