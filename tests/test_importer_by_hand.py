@@ -234,7 +234,7 @@ def test_lists_beside_a_tool_that_marks_no_lines_are_not_lost_in_silence(tmp_pat
         "   read: IOPS=47.6k, BW=186MiB/s (195MB/s)(3070MiB/16521msec)\n"
     )
     problems = figures(tmp_path, text, {("posted", "test", "read.iops"): 47_600})
-    assert any("2 lines with figures are not read, such as 1: 'Measuring" in problem for problem in problems)
+    assert any("2 lines with figures were not read: 1-2 (first: 'Measuring" in problem for problem in problems)
 
 
 def test_times_of_zsh_and_of_real_alone_are_read(tmp_path: Path) -> None:

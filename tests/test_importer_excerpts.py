@@ -309,7 +309,9 @@ def test_latencies_of_bonnie(tmp_path: Path) -> None:
 def test_lines_with_figures_that_were_not_read_are_stated(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_text("As we see it is 4.5 MB/s\n\n$ dd if=/dev/zero of=a\n1000 bytes (1 kB) copied, 2.0 s, 500 B/s\n")
-    assert "x.txt: 1 line with figures is not read: 1: 'As we see it is 4.5 MB/s'" in open_run(path).problems[0]
+    assert (
+        "x.txt: 1 line with figures was not read: 1 (first: 'As we see it is 4.5 MB/s')" in open_run(path).problems[0]
+    )
 
 
 @pytest.mark.parametrize(

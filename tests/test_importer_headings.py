@@ -240,9 +240,9 @@ def test_a_heading_may_have_three_lines(tmp_path: Path) -> None:
         "ext4          510.5         480.5         9120\nxfs           515.5         490.5         9333\n"
     )
     wanted = {
-        ("ext4", "table", "read.rate_bytes_per_s"): 510.5e6,
-        ("xfs", "table", "write.rate_bytes_per_s"): 490.5e6,
-        ("xfs", "table", "read.iops"): 9333,
+        ("ext4", "table[Sequential]", "read.rate_bytes_per_s"): 510.5e6,
+        ("xfs", "table[Sequential]", "write.rate_bytes_per_s"): 490.5e6,
+        ("xfs", "table[Random read]", "read.iops"): 9333,
     }
     assert figures(tmp_path, text, wanted) == []
 

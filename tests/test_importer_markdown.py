@@ -77,19 +77,21 @@ SIZES_IN_COLUMNS = """| Block Size | 4k (MB/s) | 4k (IOPS) | 8k (MB/s) | 8k (IOP
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (YABS, {"Read[4k]": (142.02e6, 35_500), "Total[64k]": (2.74e9, 42_900), "Read[1m]": (3.75e9, 3_600)}),
-        (YABS_IN_ONE_TABLE, {"Read[4k]": (240.07e6, 60_000), "Read[512k]": (2.94e9, 5_700), "Read[1m]": (3.09e9, 3e3)}),
-        (SIZES_IN_COLUMNS, {"Read[4k]": (430.27e6, 107_568), "Read[8k]": (436.29e6, 54_536)}),
+        (YABS, {"read.4k": (142.02e6, 35_500), "64k": (2.74e9, 42_900), "read.1m": (3.75e9, 3_600)}),
+        (YABS_IN_ONE_TABLE, {"read.4k": (240.07e6, 60_000), "read.512k": (2.94e9, 5_700), "read.1m": (3.09e9, 3e3)}),
+        (SIZES_IN_COLUMNS, {"read.4k": (430.27e6, 107_568), "write.8k": (390.04e6, 48_756)}),
     ],
 )
-def test_columns_of_block_sizes_are_workloads(
+def test_columns_of_block_sizes_are_workloads_and_rows_operations(
     tmp_path: Path, text: str, expected: dict[str, tuple[float, float]]
 ) -> None:
     run = opened(tmp_path / "table.md", text)
     assert not run.problems
-    for workload, figures in expected.items():
-        found = tuple(value(run, "table", workload, metric) for metric in ("rate_bytes_per_s", "iops"))
-        assert found == pytest.approx(figures), workload
+    for name, figures in expected.items():
+        op, dot, size = name.rpartition(".")
+        keys = [f"{op}{dot}{metric}" for metric in ("rate_bytes_per_s", "iops")]
+        found = tuple(value(run, "table", f"table[{size}]", key) for key in keys)
+        assert found == pytest.approx(figures), name
 
 
 def test_numbered_columns_are_rounds_and_their_average_is_none(tmp_path: Path) -> None:

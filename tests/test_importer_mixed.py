@@ -301,7 +301,7 @@ def test_what_is_refused_says_why_and_the_way_out(tmp_path: Path, text: str, wha
         ),
         ("randread 312k IOPS vs 287k before, context switches 210k vs 190k before.", "2 figures of these sentences"),
         (f"{REDIS}\nkernel,IOPS\n6.1,900\n6.2,950\n", ":10: a CSV table that is not read"),
-        (f"{CSV}\nWith deadline it was 700 MB/s.\n", "1 line with figures is not read"),
+        (f"{CSV}\nWith deadline it was 700 MB/s.\n", "1 line with figures was not read: "),
     ],
 )
 def test_what_is_left_out_is_said(tmp_path: Path, text: str, said: str) -> None:

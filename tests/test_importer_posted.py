@@ -207,7 +207,7 @@ def test_a_line_without_a_mark_above_each_of_several_outputs_names_its_setting(
     # That sample holds outputs of two sizes.
     stated = "not the same measurement" if name == "ioping-1.3.txt" else "left out"
     # Latencies of files.
-    stated = "lines with figures are not read" if name == "elbencho-3.txt" else stated
+    stated = "lines with figures were not read: " if name == "elbencho-3.txt" else stated
     assert not [problem for problem in run.problems if "left out" not in problem and stated not in problem]
 
 

@@ -232,7 +232,10 @@ TABLES = {
         "          |  randread 4k  |  seqwrite 1M\n  kernel  |     IOPS      |     MB/s\n"
         "  --------+---------------+--------------\n  6.8     |   312 310     |     2 911\n"
         "  6.9     |   413 027     |     2 934\n",
-        {("6.8", "table", "read.iops"): 312_310, ("6.9", "table", "write.rate_bytes_per_s"): 2934 * MB},
+        {
+            ("6.8", "table[randread 4k]", "read.iops"): 312_310,
+            ("6.9", "table[seqwrite 1M]", "write.rate_bytes_per_s"): 2934 * MB,
+        },
     ),
     "a spread before a rate": (
         "| k | rate |\n|---|---|\n| a | 812.3 \u00b1 4.1 MB/s |\n| b | 851 \u00b1 3 MB/s |\n",
@@ -343,7 +346,7 @@ def test_numbered_rows_are_rounds_of_one_workload(tmp_path: Path) -> None:
 
 def test_a_duration_that_is_not_read_is_counted(tmp_path: Path) -> None:
     problems = figures(tmp_path, "rsync: 14m 20s\ncp: 9m 5s\nzfs send | zfs recv: 6m 48s\n", {})
-    assert any("1 line with figures is not read" in problem for problem in problems)
+    assert any("1 line with figures was not read: " in problem for problem in problems)
 
 
 @pytest.mark.parametrize(
@@ -360,7 +363,7 @@ def test_a_duration_that_is_not_read_is_counted(tmp_path: Path) -> None:
         (
             "The usual set on 3 machines, relative to v6.7:\n\n           Skylake   Rome\n"
             "ffsb       +4.1%     +6.0%\npostmark   +0.9%     -1.1%\n",
-            "changes in percent alone",
+            "only changes, and iolab compares measurements",
         ),
         (
             "$ btrfs device stats /mnt\n[/dev/sdb].write_io_errs    12\n[/dev/sdb].read_io_errs     0\n",
@@ -425,3 +428,168 @@ def test_what_a_job_of_fio_asks_for_is_no_result(tmp_path: Path) -> None:
     (tmp_path / "mail.txt").write_text(f"Please run this:\n\n{job}\nand post what it prints.\n")
     with pytest.raises(InputError):
         open_run(tmp_path / "mail.txt")
+
+
+SEVERAL_IN_A_CELL = {
+    "reads and writes": (
+        "128k, sequential:\n\nmirror:  612/540 MB/s (read/write)\nraidz2: 1105/870 MB/s (read/write)\n",
+        {
+            ("mirror", "list", "read.rate_bytes_per_s"): 612 * MB,
+            ("raidz2", "list", "write.rate_bytes_per_s"): 870 * MB,
+        },
+    ),
+    "percentiles that a line above names": (
+        "fsync latency (p50/p95/p99):\n\next4: 1.1/3.4/9.8 ms\nxfs: 0.9/2.8/7.1 ms\n",
+        {("ext4", "list", "latency_ns_p95"): 3.4 * MS, ("xfs", "list", "latency_ns_p99"): 7.1 * MS},
+    ),
+    "a rate in place of another": (
+        "Since the upgrade the pool reads at 720 MB/s instead of 1.1 GB/s before.\n",
+        {
+            ("before", "Since upgrade pool reads", "read.rate_bytes_per_s"): 1.1 * GB,
+            ("after", "Since upgrade pool reads", "read.rate_bytes_per_s"): 720 * MB,
+        },
+    ),
+    "times of kernels": (
+        "kernel     compile time\n6.1.90     312.4s\n6.6.30     308.9s\n",
+        {("6.1.90", "list", "time_ns"): 312.4 * GB, ("6.6.30", "list", "time_ns"): 308.9 * GB},
+    ),
+    "queue depths are cases": (
+        "Disk | QD1 read | QD1 write | QD32 read\nA | 11.2k | 48.1k | 310k\nB | 71.0k | 66.2k | 560k\n(all IOPS)\n",
+        {("A", "table[QD1 read]", "read.iops"): 11_200, ("B", "table[QD32 read]", "read.iops"): 560e3},
+    ),
+    "names in German": (
+        "| Volume | Lesen (MB/s) | Schreiben (MB/s) | Latenz (ms) |\n|---|---|---|---|\n"
+        "| local | 1820 | 1430 | 0.21 |\n",
+        {
+            ("local", "table", "read.rate_bytes_per_s"): 1820 * MB,
+            ("local", "table", "write.rate_bytes_per_s"): 1430 * MB,
+            ("local", "table", "latency_ns_mean"): 0.21 * MS,
+        },
+    ),
+    "two tests of two metrics": (
+        "| Backend | Seq. read | 4k rand read | 4k rand write |\n|---|---|---|---|\n"
+        "| rbd | 1.1 GB/s | 38.5k IOPS | 11.2k IOPS |\n",
+        {
+            ("rbd", "table[Seq. read]", "read.rate_bytes_per_s"): 1.1 * GB,
+            ("rbd", "table[4k rand]", "read.iops"): 38_500,
+            ("rbd", "table[4k rand]", "write.iops"): 11_200,
+        },
+    ),
+    "percentiles as rows of two settings": (
+        "| Percentile | old pool (reads) | new pool (reads) |\n|---|---|---|\n"
+        "| p50 | 412 us | 388 us |\n| p99.9 | 48 ms | 5.6 ms |\n| max | 1.2 s | 31 ms |\n",
+        {
+            ("old pool", "read", "read.latency_ns_p50"): 412 * US,
+            ("old pool", "read", "read.latency_ns_p999"): 48 * MS,
+            ("new pool", "read", "read.latency_ns_max"): 31 * MS,
+        },
+    ),
+    "a unit in a sentence above": (
+        "IOPS are averages over the run, latencies in microseconds.\n\n"
+        "+-----+-------+------+-------+\n| set |  IOPS |  avg | p99.9 |\n+-----+-------+------+-------+\n"
+        "| cow | 61204 | 13.1 |  1893 |\n| raw | 99204 |  7.1 |   420 |\n+-----+-------+------+-------+\n",
+        {
+            ("cow", "table", "iops"): 61_204,
+            ("cow", "table", "latency_ns_mean"): 13.1 * US,
+            ("raw", "table", "latency_ns_p999"): 420 * US,
+        },
+    ),
+    "versions beside results": (
+        "| Type | Version |\n|---|---|\n| Distribution | Ubuntu |\n| Release | 22.04 |\n| Kernel | 5.15.0-91 |\n\n"
+        "| Type | IOPS |\n|---|---|\n| ext4 | 38,200 |\n| zfs | 4,117 |\n",
+        {("ext4", "table", "iops"): 38_200, ("zfs", "table", "iops"): 4117},
+    ),
+    "rates of a network": (
+        "| Disk | Read |\n|---|---|\n| a | 500 MB/s |\n\n"
+        "| Provider | Send | Ping |\n|---|---|---|\n| c | 934 Mbits/sec | 12.4 ms |\n",
+        {("a", "table", "read.rate_bytes_per_s"): 500 * MB},
+    ),
+    "a clause before a colon": (
+        "You see it easily: with sync=disabled I get 1.1 GB/s, with sync=always 79 MB/s.\n",
+        {("sync=disabled", "list", "rate_bytes_per_s"): 1.1 * GB, ("sync=always", "list", "rate_bytes_per_s"): 79 * MB},
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), SEVERAL_IN_A_CELL.values(), ids=SEVERAL_IN_A_CELL.keys())
+def test_kinds_of_short_posts(tmp_path: Path, text: str, wanted: dict[tuple[str, str, str], float]) -> None:
+    figures(tmp_path, text, wanted)
+    settings = {setting for setting, *_ in wanted}
+    run = open_run(tmp_path / "posted.txt")
+    assert settings <= set(run.settings) <= {*settings, "zfs", "B"}
+
+
+def test_figures_with_slashes_are_runs_if_the_line_says_so(tmp_path: Path) -> None:
+    run = opened(tmp_path / "post.txt", "A: 41k/39k/40k IOPS over three runs\nB: 52k/51k/53k IOPS over three runs\n")
+    assert [value(run, "A", "list", "iops", round) for round in range(3)] == [41e3, 39e3, 40e3]
+    assert value(run, "B", "list", "iops", 2) == 53e3
+
+
+def test_a_percentile_without_a_unit_is_a_doubt(tmp_path: Path) -> None:
+    run = opened(
+        tmp_path / "post.md", "| set | IOPS | p99 |\n|---|---|---|\n| a | 61204 | 412 |\n| b | 99204 | 188 |\n"
+    )
+    assert any("nothing states the unit of p99" in problem for problem in run.problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("## Specifications\n\n- Sequential read: 7,200 MB/s\n- Random read: 1,250k IOPS\n", "nothing was measured"),
+        ("The drive does up to 7,200 MB/s.\nRandom reads: up to 150k IOPS\n", "nothing was measured"),
+        (
+            "Date: Sat, 18 May 2024 10:02:17 +0200\n\nWith it, the throughput goes up by about 22%, and p99 shrinks by "
+            "40%,\non 5 boots of two laptops.\n",
+            "only changes, and iolab compares measurements",
+        ),
+    ],
+)
+def test_what_nobody_measured_is_refused_as_such(tmp_path: Path, text: str, said: str) -> None:
+    assert said in refusal(tmp_path, text)
+
+
+def test_fio_prints_a_percentile_of_9999_and_a_sum_of_writes_and_syncs_is_none(tmp_path: Path) -> None:
+    jobs = (
+        "reader: (groupid=0, jobs=1): err= 0: pid=1: Tue Mar  9 10:32:18 2021\n"
+        "  read: IOPS=1650, BW=206MiB/s (216MB/s)(12.1GiB/60006msec)\n"
+        "     lat (usec): min=322, max=188211, avg=2423.21, stdev=4120.11\n"
+        "    clat percentiles (usec):\n     | 99.00th=[12387], 99.99th=[ 9000]\n"
+        "writer: (groupid=0, jobs=1): err= 0: pid=2: Tue Mar  9 10:32:18 2021\n"
+        "  write: IOPS=413, BW=1653KiB/s (1693kB/s)(96.9MiB/60012msec); 0 zone resets\n"
+        "     lat (usec): min=6, max=210, avg=15.80, stdev=9.11\n"
+        "  fsync/fdatasync/sync_file_range:\n    sync (usec): min=702, max=210411, avg=2398.12, stdev=411.6\n"
+    )
+    run = opened(tmp_path / "fio.txt", jobs)
+    writer = run.table.filter(run.table["job"] == "writer")
+    found = {
+        key: value for key, value in writer.select("key", "value").rows() if key and key.endswith("latency_ns_mean")
+    }
+    assert found["latency_ns_mean"] == pytest.approx(15.80 * US)
+    alone = opened(tmp_path / "one.txt", jobs.partition("writer:")[0])
+    assert value(alone, "one", "reader", "read.latency_ns_p9999") == 9000 * US
+
+
+def test_go_ycsb_reports_what_it_did_last(tmp_path: Path) -> None:
+    line = (
+        "READ   - Takes(s): {0}, Count: {1}, OPS: {2}, Avg(us): 185, Min(us): 21, Max(us): 20223, 95th(us): 330, "
+        "99th(us): 790"
+    )
+    text = "\n".join(
+        (
+            *(line.format("10.0", 412345, 41234.1).replace("READ ", way) for way in ("READ ", "UPDATE ")),
+            "Run finished, takes 20.01s",
+            *(line.format("20.0", 812345, 40617.2).replace("READ ", way) for way in ("READ ", "UPDATE ")),
+        )
+    )
+    run = opened(tmp_path / "ycsb.txt", text)
+    assert value(run, "ycsb", "go-ycsb", "read/operations_per_s") == 40617.2
+    assert value(run, "ycsb", "go-ycsb", "update/latency_ns_p99") == 790 * US
+    assert run.problems == []
+
+
+def test_status_lines_of_fio_stand_below_the_line_next_to_them(tmp_path: Path) -> None:
+    group = "Run status group 0 (all jobs):\n  WRITE: bw={0}MiB/s, {0}MiB/s-{0}MiB/s, io=20.1GiB, run=60058-60058msec\n"
+    outputs = f"RAID5\n-----\n{group.format(341)}\nRAID10\n------\n{group.format(342)}"
+    run = opened(tmp_path / "f.txt", f"levels\n(only status lines)\n\n{outputs}")
+    assert run.settings == ["RAID5", "RAID10"]
+    assert value(run, "RAID10", "fio", "write.rate_bytes_per_s") == pytest.approx(342 * MIB)

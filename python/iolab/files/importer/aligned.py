@@ -283,5 +283,5 @@ FORMAT = Format(
     parse=_parse,
     words=("IOPS", "MB/s", "baseline", "patched"),
     titled=True,
-    marks=True,
+    is_written=True,
 )

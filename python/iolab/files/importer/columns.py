@@ -88,6 +88,27 @@ _WORD_OF_METRIC = re.compile(r"p\d\d(?:\.\d+)?|avg|mean|max|min|\([^()]*\)|\[[^\
 _WORD = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|[^\s()\[\]]+")
 
 
+_GERMAN = {
+    "lesen": "read",
+    "schreiben": "write",
+    "durchsatz": "throughput",
+    "bandbreite": "bandwidth",
+    "latenz": "latency",
+    "sequenziell": "sequential",
+    "sequentiell": "sequential",
+    "zuf\u00e4llig": "random",
+    "mittel": "mean",
+    "mittelwert": "mean",
+    "dauer": "time",
+}
+_WORD_OF_GERMAN = re.compile(rf"(?<!\w)(?:{'|'.join(_GERMAN)})(?:es|e|er)?(?!\w)", re.IGNORECASE)
+
+
+def in_english(name: str) -> str:
+    """The name with German words of it in English: `Lesen (MB/s)`."""
+    return _WORD_OF_GERMAN.sub(lambda found: _GERMAN[re.sub(r"(?<=ll|ig)(?:es|er|e)$", "", found[0].lower())], name)
+
+
 def is_change(name: str) -> bool:
     """Whether a column is called as one of changes."""
     return bool(_CHANGE.fullmatch(name))
@@ -285,7 +306,10 @@ def _by_metric(columns: Sequence[tuple[list[str], list[str]]]) -> dict[str, dict
         found.setdefault(" ".join(of_metric), {})[place] = " ".join(setting)
     settings = [set(places.values()) for places in found.values()]
     same = len(found) > 1 and len(settings[0]) > 1 and all(one == settings[0] for one in settings)
-    return found if same and sum(map(len, found.values())) == len(found) * len(settings[0]) else None
+    # `QD1 read` and `QD32 read` are cases.
+    if not same or all(map(is_case, settings[0])):
+        return None
+    return found if sum(map(len, found.values())) == len(found) * len(settings[0]) else None
 
 
 def _says_what(name: str) -> bool:

@@ -64,6 +64,8 @@ _SENTENCE = re.compile(
 _APART = re.compile(r"[,;:]|[.!?](?=\s|$)|\b(?:and|but|while|whereas|vs|versus|or)\b", re.IGNORECASE)
 _LABEL = re.compile(r"\s*(?P<name>[^\s:.][^:.]{0,30}):\s*")
 """What stands alone before a sentence's figures."""
+_SPEAKS = re.compile(r"\b(?:you|we|i|it|they|he|she)\b", re.IGNORECASE)
+"""A clause, and no name."""
 _FILLER = re.compile(
     r"\b(?:the|an?|is|are|was|were|be|i|we|it's|its|it|get|got|see|saw|with|in|on|of|for|by|my|our|about|around|test(?:ed|s)?|me|this"
     r"|that|results?|reach\w*|does|do|only|but|throughput|bandwidth|speed|performance|gives?|measured|shows?|and|so|now|then|here|have|has)\b",
@@ -175,7 +177,7 @@ def _entry(head: str, before: str, tail: str, figure: Quantity | None) -> Entry 
             name = _FILLER.sub(" ", last if OF_TEST.search(last) else entry.name)
             name = " ".join(name.strip(" :;,.-*_`()").split())
             of_head = _LABEL.fullmatch(head)
-            nameless = of_head["name"] if of_head else OF_NO_NAME
+            nameless = of_head["name"] if of_head and not _SPEAKS.search(of_head["name"]) else OF_NO_NAME
             return entry._replace(name=name[-NAME_MAX:] if OF_TEST.search(name) else nameless)
     return None
 

@@ -97,5 +97,4 @@ FORMAT = Format(
     parse=lambda source, results: _Reader(source, results).read(),
     words=("CrystalDiskMark", "KDiskMark", "Sequential", "Random", "MB/s", "IOPS]"),
     titled=True,
-    marks=True,
 )

@@ -97,5 +97,5 @@ FORMAT = Format(
     parse=_parse,
     words=("setting,", "iops,", "kernel,"),
     titled=True,
-    marks=True,
+    is_written=True,
 )

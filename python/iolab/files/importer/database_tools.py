@@ -61,6 +61,7 @@ HAMMERDB = figures_format(
     recognised_by=r".{0,160}?TEST RESULT : System achieved|\"ratio_pct\": |TRANSACTION RESPONSE TIMES",
     words=("TEST RESULT", "System achieved", "NOPM", "TPM", "Vuser"),
     titled=True,
+    repeats=r"SUMMARY OF|(?:CALLS|MIN|MAX|P\d\d|SD): ",
     rules=[
         rule(
             rf".{{0,160}}?TEST RESULT : System achieved {figures}",
@@ -238,6 +239,33 @@ ETCDCTL = figures_format(
     ],
 )
 
+GO_YCSB = figures_format(
+    "go-ycsb",
+    "go-ycsb's last report: operations per second and latencies of each operation",
+    recognised_by=r"Run finished, takes ",
+    words=("Run finished, takes", "Takes(s)", "OPS", "Avg(us)", "99th(us)"),
+    titled=True,
+    repeats=r"[A-Z_]++\s++- Takes\(s\): ",
+    rules=[
+        rule(rf"Run finished, takes {amount('time')}s", begins=True, time=of("elapsed_s", phase="run")),
+        *(
+            # Lines as these above, of what was done so far, have no such line before them.
+            rule(
+                rf"(?P<phase>[A-Z_]++)\s++- Takes\(s\): [\d.]++, Count: {amount('count')}, OPS: {amount('rate')}, "
+                rf"Avg\(us\): {amount('mean')}, Min\(us\): {amount('min')}, Max\(us\): {amount('max')}, "
+                rf"(?:50th\(us\): {amount('p50')}, )?(?:90th\(us\): {amount('p90')}, )?95th\(us\): {amount('p95')}, "
+                rf"99th\(us\): {amount('p99')}(?:, 99\.9th\(us\): {amount('p999')})?"
+                rf"(?:, 99\.99th\(us\): {amount('p9999')})?",
+                after=after,
+                count=of("ops"),
+                rate=of("operations_per_s"),
+                **latencies(US, "mean", "min", "max", "p50", "p90", "p95", "p99", "p999", "p9999"),
+            )
+            for after in ("run", "read", "update", "insert", "scan", "read_modify_write", "delete", "total")
+        ),
+    ],
+)
+
 YCSB = figures_format(
     "ycsb",
     "YCSB's report: operations per second, and the latencies of each operation",
@@ -350,7 +378,7 @@ CASSANDRA_STRESS = figures_format(
     words=("Op rate", "Partition rate", "Row rate", "Latency 99th percentile", "Total operation time"),
     titled=True,
     whole={"operations_per_s": "Op rate", "latency_ns_mean": "Latency mean"},
-    repeats=r"(?:Partition|Row) rate\s|total,|[A-Z]+,\s",
+    repeats=r"(?:Partition|Row) rate\s|.* GC time |total,|[A-Z]+,\s",
     rules=[
         rule(r"Results:\s*+$", begins=True),
         rule(rf"[Oo]p rate\s++:\s++{amount('rate')}", rate=of("operations_per_s")),
@@ -390,6 +418,6 @@ KAFKA = figures_format(
 )
 
 FORMATS = (
-    *(DB_BENCH, HAMMERDB, BENCHMARKSQL, MEMTIER, YCSB, MONGO_PERF, ETCDCTL, BBOLT, COCKROACH),
+    *(DB_BENCH, HAMMERDB, BENCHMARKSQL, MEMTIER, GO_YCSB, YCSB, MONGO_PERF, ETCDCTL, BBOLT, COCKROACH),
     *(REDIS, CASSANDRA_STRESS, KAFKA, CLICKHOUSE, TPCC_MYSQL),
 )

@@ -321,7 +321,7 @@ def figures_format(
     `repeats`: lines of figures that its other lines state too, or that come before the end of the measurement.
     `whole`: metrics that every report has, and what the tool calls them. `cut`: lines that end too early."""
     pattern = re.compile(_BEGINS + recognised_by + ")", re.ASCII)
-    repeated = None if repeats is None else re.compile(_BEGINS + repeats + ")", re.ASCII)
+    own = None if repeats is None else re.compile(_BEGINS + repeats + ")", re.ASCII)
     too_short = None if cut is None else re.compile(_BEGINS + cut + ")", re.ASCII)
     second = None if otherwise is None else re.compile(_BEGINS + otherwise[0] + ")", re.ASCII)
 
@@ -334,12 +334,8 @@ def figures_format(
         for line in source.lines(lambda what, line: None) if too_short is not None else ():
             if too_short is not None and too_short.match(line.text):
                 results.problem("the line is cut off, and what came behind it is not in the text", line.number)
-        if repeated is not None:
-            results.lines_read |= {
-                line.number for line in source.lines(lambda what, line: None) if repeated.match(line.text)
-            }
 
-    return Format(name, help, recognises, parse, words, titled=titled, marks=True)
+    return Format(name, help, recognises, parse, words, titled=titled, own=own)
 
 
 def _with_point(text: str) -> str:

@@ -161,10 +161,12 @@ def _add_group(row: Row, jobs: list[Job]) -> None:
     if len(jobs) > 1:
         for job in jobs:
             sides = list(job.sides.values())
+            # A sync writes what its writes left: a mean over both is of no operation.
+            transfers = job.transfers or sides
             _add_rates(row, job.transfers, "all", job.name)
             if not sides:
                 row.add("latency_ns_mean", None, job=job.name, absent="no I/O")
-            _add_latency(row, sides, "all", job.name)
+            _add_latency(row, transfers, "all", job.name)
             for way, side in job.sides.items():
                 if len(sides) > 1:
                     _add_rates(row, [side], _op(way), job.name)
@@ -239,6 +241,8 @@ def _add_latency(row: Row, sides: list[Side], op: str, name: str = "all") -> Non
         own = min(alone, highest) if alone is not None else None
         value = own if own is not None else known_quantile([(at, at, n) for at, n in bins], share, highest)
         row.add(f"latency_ns_{short}", value, op=op, job=name, absent=few(share) if bins else NO_QUANTILE)
+    if len(latencies) == 1 and "p9999" in latencies[0].percentiles_ns:
+        row.add("latency_ns_p9999", min(latencies[0].percentiles_ns["p9999"], highest), op=op, job=name)
 
 
 def _add_submission(row: Row, of_sides: list[Latency | None], op: str) -> None:

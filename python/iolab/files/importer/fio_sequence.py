@@ -50,8 +50,9 @@ class Heading:
             or not re.search(r"\w", short)
         ):
             return
-        is_title = is_tagged or short.endswith(":") or short[0] in "#=*" or (short[0] == "(" and short[-1] == ")")
-        if not is_title and self._is_title:
+        in_brackets = short[0] == "(" and short[-1] == ")"
+        is_title = is_tagged or short.endswith(":") or short[0] in "#=*"
+        if not is_title and not in_brackets and self._is_title:
             return
         line = " ".join(short.removeprefix("//").strip(_DECORATION).split())
         line += ")" * (line.count("(") - line.count(")"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from iolab.files.importer.fio_sequence import Heading
 from iolab.files.importer.fio_text import FORMAT as FIO_TEXT
-from iolab.files.importer.fio_text import JOB, size_in_bytes
+from iolab.files.importer.fio_text import JOB, OWN, amount, size_in_bytes
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import MAIN, Results, Row
 from iolab.files.importer.source import Source
@@ -19,7 +19,7 @@ NO_GROUP = -1
 _GROUP = re.compile(r"\s*+Run status group (?P<group>\d{1,9}+)\b")
 _TOTAL = re.compile(
     r"\s*+(?:(?P<label>[^\s:][^:]{0,80}):\s*+)?(?P<way>READ|WRITE|TRIM|MIXED): "
-    r".{0,120}?\bio=\s*+(?P<size>[\d.]{1,20}+ ?[KMGTP]?i?[Bb]?)"
+    r"(?:bw=(?P<rate>[\d.]++[KMGTP]?i?B)/s)?.{0,120}?\bio=\s*+(?P<size>[\d.]{1,20}+ ?[KMGTP]?i?[Bb]?)"
     r"(?P<old>, aggrb=)?.{0,120}?\b(?:run|maxt)=(?:\d{1,15}+-)?(?P<ms>\d{1,15}+)\s?msec"
 )
 _CUT_OFF = re.compile(r"\s*+(?:READ|WRITE|TRIM|MIXED): (?:io=|bw=)")
@@ -72,7 +72,7 @@ def _begin_alone(runs: list[_Run], line: int, found: re.Match[str], heading: Hea
 
 
 def _add(row: Row, totals: list[re.Match[str]]) -> None:
-    bytes_of = {total["way"]: size_in_bytes(total["size"], is_old=bool(total["old"])) for total in totals}
+    bytes_of = {total["way"]: _bytes(total) for total in totals}
     milliseconds_of = {total["way"]: int(total["ms"]) for total in totals}
     moved = sum(size for way, size in bytes_of.items() if way != "TRIM") or sum(bytes_of.values())
     _add_rate(row, moved, max(milliseconds_of.values()), "all")
@@ -80,6 +80,11 @@ def _add(row: Row, totals: list[re.Match[str]]) -> None:
         if op := _OPS.get(way):
             _add_rate(row, size, milliseconds_of[way], op)
     row.add("elapsed_s", max(milliseconds_of.values()) / 1000)
+
+
+def _bytes(total: re.Match[str]) -> float:
+    size = size_in_bytes(total["size"], is_old=bool(total["old"]))
+    return amount(total, size) if total["rate"] and int(total["ms"]) else size
 
 
 def _add_rate(row: Row, size: float, milliseconds: int, op: str) -> None:
@@ -93,6 +98,6 @@ FORMAT = Format(
     help="the end of fio's output, or lines of it, if nothing else is there; each heading is a setting",
     recognises=lambda source: source.has_line(_TOTAL) and not FIO_TEXT.recognises(source),
     parse=_parse,
+    own=OWN,
     words=("Run status group", "READ: bw=", "WRITE: bw=", "aggrb="),
-    has_labels=False,
 )

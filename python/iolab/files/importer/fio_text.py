@@ -156,7 +156,7 @@ class _Job:
         self._name = way["way"]
         size = size_in_bytes(found["size"], is_old=found.re is _OLD_RATES)
         if found.re is _RATES:
-            size = _amount(found, size)
+            size = amount(found, size)
         self._way = self.raw[self._name] = {
             "io_bytes": size,
             "io_kbytes": size / 1024,
@@ -341,7 +341,7 @@ def _counted(text: str) -> float:
     return (number(digits) or 0.0) * DECIMAL[text[len(digits) :].lower()[:1]]
 
 
-def _amount(found: re.Match[str], size: float) -> float:
+def amount(found: re.Match[str], size: float) -> float:
     """Bytes that were done, by the rate if that has no fewer digits, or if they contradict it: `214GiB/30001msec`
     beside `BW=7317MiB/s`."""
     seconds = float(found["ms"]) / 1e3
@@ -355,6 +355,14 @@ def _digits(figure: str) -> tuple[int, float]:
     """How many digits it has, and what one of the last place is as a share of it: `116MiB` -> 3, 1/116."""
     digits = re.sub(r"[^\d]", "", figure)
     return len(digits.lstrip("0")), 1 / max(int(digits or "0"), 1)
+
+
+OWN = re.compile(
+    r"\s*+(?:<[^<>]{1,200}> ?)?(?:[cs]?lat|bw|iops|cpu|IO depths|submit|complete|issued|latency|sync)\b[^:]{0,30}:"
+    r"|\s*+(?:\||Jobs: \d|(?:[^\s:]{1,80}:\s++)?(?:READ|WRITE|TRIM|MIXED|read|write|trim|mixed)\s*+: ?(?:bw|io|IOPS)=)"
+    r"|.*: ios=\d|.*\(f=\d+\)[:,]"
+)
+"""Lines of fio whose figures others state more exactly, or that are not read: iops, depths, utilisation."""
 
 
 def size_in_bytes(text: str, *, is_old: bool) -> float:
@@ -399,6 +407,6 @@ FORMAT = Format(
         or (source.has_line(_CLIENT_JOB) and (source.has_line(_WAY) or not source.has_line(_SUM)))
     ),
     parse=_parse,
+    own=OWN,
     words=("groupid=", "err=", "IOPS=", "BW=", "clat (usec)", "Run status group"),
-    has_labels=False,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,10 +29,10 @@ class Format:
     """Whether its tables may stand under titles that name their settings: it prints no line that looks like one."""
     times_commands: bool = False
     """Whether it states how long commands took, which may print figures of their own."""
-    marks: bool = False
-    """Whether it marks the lines that it reads: then those with figures that it does not read are stated."""
-    has_labels: bool = True
-    """Whether lines of a label and its figure may be its own, if it does not mark what it reads."""
+    is_written: bool = False
+    """Whether people write it themselves: then a row of bare figures that is not read is stated, too."""
+    own: re.Pattern[str] | None = None
+    """Lines that it prints and that are not read: progress, and what other lines of its report state too."""
     resembles: Callable[[Source], bool] = lambda source: False
     """Whether a file that no format recognises is meant to be one of this: then `parse` states what is wrong with
     it."""
@@ -66,10 +67,12 @@ class TableReader(ABC):
                 continue
             cut = None
             if self.header(line):
+                self.results.lines_read.add(line.number)
                 self.captions.read(line, in_table=True)
                 continue
             if self.table is not None:
                 if is_rule(line) or self.row(line, self.table):
+                    self.results.lines_read.add(line.number)
                     self.captions.read(line, in_table=True)
                     continue
                 if is_rest_of_row(line, len(self.columns)):

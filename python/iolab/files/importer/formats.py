@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from iolab.base.errors import InputError, unknown
-from iolab.base.plain_text import counted
 from iolab.files.importer.affinity import FORMAT as AFFINITY
 from iolab.files.importer.aligned import FORMAT as ALIGNED
 from iolab.files.importer.aligned import without_metric
 from iolab.files.importer.backup_tools import FORMATS as BACKUP_TOOLS
 from iolab.files.importer.biotop import FORMAT as BIOTOP
-from iolab.files.importer.columns import MEASURED, unit_in
+from iolab.files.importer.columns import unit_in
+from iolab.files.importer.conditions import EXPECTED
 from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
 from iolab.files.importer.crystaldiskmark import FORMAT as CRYSTALDISKMARK
 from iolab.files.importer.csv_file import FORMAT as CSV_FILE
@@ -25,7 +26,6 @@ from iolab.files.importer.csv_rounds import FORMAT as CSV_ROUNDS
 from iolab.files.importer.database_tools import FORMATS as DATABASE_TOOLS
 from iolab.files.importer.diskspd import FORMAT as DISKSPD
 from iolab.files.importer.dstat import FORMAT as DSTAT
-from iolab.files.importer.durations import in_seconds
 from iolab.files.importer.elbencho_csv import FORMAT as ELBENCHO_CSV
 from iolab.files.importer.fio_hist_log import FORMAT as FIO_HIST_LOG
 from iolab.files.importer.fio_json import FORMAT as FIO_JSON
@@ -43,7 +43,6 @@ from iolab.files.importer.iostest import FORMAT as IOSTEST
 from iolab.files.importer.iozone import FORMAT as IOZONE
 from iolab.files.importer.kbench import FORMAT as KBENCH
 from iolab.files.importer.kernels import FORMAT as KERNELS
-from iolab.files.importer.listed import is_labelled
 from iolab.files.importer.lists import FORMAT as LISTED
 from iolab.files.importer.lkp import FORMAT as LKP
 from iolab.files.importer.lmbench import FORMATS as LMBENCH
@@ -64,7 +63,6 @@ from iolab.files.importer.phoronix import FORMAT as PHORONIX
 from iolab.files.importer.pidstat import FORMAT as PIDSTAT
 from iolab.files.importer.prose import FORMAT as PROSE
 from iolab.files.importer.rados_json import FORMAT as RADOS_JSON
-from iolab.files.importer.results import Results
 from iolab.files.importer.sar import FORMAT as SAR
 from iolab.files.importer.server_tools import FORMATS as SERVER_TOOLS
 from iolab.files.importer.shell_commands import command_of
@@ -76,16 +74,14 @@ from iolab.files.importer.sysstat_json import FORMAT as SYSSTAT_JSON
 from iolab.files.importer.time_command import FORMAT as TIME_COMMAND
 from iolab.files.importer.tiobench import FORMAT as TIOBENCH
 from iolab.files.importer.unread import (
-    IF_ROUNDS,
     INPUTS,
     OPTION,
     PARTS,
     UNREAD,
     UnreadFormat,
-    lone_figures,
     shape_of,
 )
-from iolab.files.importer.unread_figures import has_unit, into_csv, seen, shown
+from iolab.files.importer.unread_figures import SEEN_MAX, has_unit, into_csv, is_header, seen
 from iolab.files.importer.vdbench_flat import FORMAT as VDBENCH_FLAT
 from iolab.files.importer.vmstat import FORMAT as VMSTAT
 from iolab.files.importer.vmstat_disks import FORMAT as VMSTAT_DISKS
@@ -159,6 +155,11 @@ LOOKS_LIKE = "looks like"
 """How an error begins that says what a file is, and that it is not read."""
 OF_TEXT = (PROSE, LISTED, CSV_IN_TEXT, ALIGNED, BARS)
 """What people write themselves, the vaguest first: it gives way to whatever else stands in a text."""
+_OF_SHEET = re.compile(
+    r"\W*(?:(?:technical|performance|product) )?(?:specifications?|specs|data ?sheet)\b[^.]{0,40}", re.IGNORECASE
+)
+_OF_TESTS = re.compile(r"\b(?:(?:I|we) (?:have )?measured|benchmarks?|results?|fio|dd|runs?)\b", re.IGNORECASE)
+"""What a sheet of a maker's has as its heading, and what a text that was measured says somewhere. Chosen."""
 NEAREST_MAX = 3
 NAME_MIN = 5
 """Shorter names of formats are words of their own: time, sar, dd."""
@@ -196,6 +197,8 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if any(one not in (MARKDOWN, *OF_TEXT) for one in tables):
         return tables
     _refuse(UNREAD, source)
+    if any(map(_OF_SHEET.fullmatch, source.text_lines)) and not any(map(_OF_TESTS.search, source.text_lines)):
+        _refuse_wished(source)
     # What sentences say may be part of what a table says.
     if tables == [PROSE]:
         _refuse_nameless(source)
@@ -210,6 +213,8 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
         return meant
     _refuse_nameless(source)
+    if all(map(EXPECTED.search, filter(has_unit, source.text_lines))):
+        _refuse_wished(source)
     if rows := next(tables_of_csv(source), None):
         first, last = rows[0].number, rows[-1].number
         raise InputError(
@@ -223,6 +228,16 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
         where=source.name,
         remedy=f"{into_csv(source.text_lines)}; or name its format with --from FORMAT",
     )
+
+
+def _refuse_wished(source: Source) -> None:
+    """Of what a maker or a plan says, or of what is asked for."""
+    if first := next((line for line in source.text_lines if has_unit(line) and not is_header(line)), ""):
+        raise InputError(
+            f"nothing was measured: {first.strip()[:SEEN_MAX]!r} is specified, asked for or wished",
+            where=source.name,
+            remedy="give what a benchmark printed: iolab compares measurements",
+        )
 
 
 def _refuse_nameless(source: Source) -> None:
@@ -245,39 +260,6 @@ def _refuse(known: Sequence[UnreadFormat], source: Source) -> None:
     for unread in known:
         if any(unread.line.search(line) for line in source.text_lines[:UNREAD_LINES]):
             raise InputError(f"{LOOKS_LIKE} {unread.name}, which is not read", where=source.name, remedy=unread.remedy)
-
-
-def state_unread(source: Source, formats: Sequence[Format], results: Results) -> None:
-    """Adds a problem if lines have figures with units, and no format of the text read them. For texts that are as short
-    as mails; beside tools that print none, lines of a label and its figure."""
-    if not source.is_short:
-        return
-    if all(one.marks for one in formats):
-        for rows in tables_of_csv(source):
-            if not results.lines_read.intersection(line.number for line in rows):
-                results.problem("a CSV table that is not read: give it alone, in a file of its own", rows[0].number)
-    lines = [line for line in source.lines(lambda what, line: None) if line.number not in results.lines_read]
-    if not all(one.marks for one in formats):
-        if any(one.has_labels and not one.marks for one in formats):
-            return
-        # What is surely none of the tool's lines.
-        lines = [line for line in lines if is_labelled(line.text)]
-    is_written = all(one in (MARKDOWN, *OF_TEXT) for one in formats)
-    found = [
-        line
-        for line in lines
-        if (MEASURED.search(line.text) or (is_written and in_seconds(line.text) != line.text))
-        and not command_of(line.text)
-    ]
-    if found:
-        of = counted(len(found), "line with figures is", "lines with figures are")
-        such = ", such as" if len(found) > 1 else ":"
-        results.problem(f"{of} not read{such} {shown(found[0].number, found[0].text)}")
-    if alone := lone_figures([line.text for line in lines]):
-        results.problem(
-            f"{counted(alone, 'line')} of a figure alone left out: nothing states what the figures are; name each, "
-            f"such as 'TPS: 66225.3'; {IF_ROUNDS}"
-        )
 
 
 def sources_of(paths: Sequence[Path], label: str | None = None) -> list[Source]:

@@ -291,7 +291,6 @@ FORMAT = Format(
     parse=_parse,
     words=("avg-cpu", "Device", "rkB/s", "w_await", "%util", "tps"),
     titled=True,
-    has_labels=False,
 )
 
 

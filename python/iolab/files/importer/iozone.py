@@ -281,6 +281,7 @@ def _recognises(source: Source) -> bool:
 
 FORMAT = Format(
     name="iozone",
+    own=re.compile(r"\s*+(?:Time Resolution|Children see|Parent sees|(?:Min|Max|Avg) (?:throughput|xfer))\b"),
     help="iozone: the matrix, the throughput mode, CPU utilisation, the Excel report of -R alone",
     recognises=_recognises,
     titled=True,

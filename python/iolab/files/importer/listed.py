@@ -5,7 +5,7 @@ several, behind a name of their own: `Before: IOPS=3227, BW=12.6MB/s`."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ from iolab.files.importer.titles import without_markup
 OF_NO_NAME = "list"
 _LINE = re.compile(
     r"\s{0,12}(?:[-*•+] |\d{1,2}[.)] )?[*_`]{0,2}(?P<label>[A-Za-z\d]"
-    r"(?:[^:=|*`]|(?<=\w)=(?=[A-Za-z][\w.-]*+[:;\s]|\w++:\s)){1,100}?)[*_`]{0,2}\s*+"
+    r"(?:[^:=|*`]|(?<=\w)=(?=[A-Za-z][\w.-]*+[:;\s]|\w++:\s)){0,100}?)[*_`]{0,2}\s*+"
     r"(?:[:=]|(?<=\s)(?:--|[\u2013\u2014]|\.{3,20}+)(?=\s))\s*+[*_`]{0,2}"
     r"(?:(?:avg|average|mean)\.? )?(?P<figure>~?\d[^:=|*_`]{0,60}?)"
     r"(?P<each>\s+per\s+(?:core|cpu|thread|device|drive|disk|job|node|queue))?"
@@ -149,6 +149,21 @@ _AMONG = re.compile(r",\s+| and ")
 RUNS = re.compile(r"~?\d[\d.,]*+ ?(?P<unit>[A-Za-z\u00b5/]{1,8})(?:\s+~?\d[\d.,]*+ ?(?P=unit)(?![A-Za-z/]))+")
 _BETWEENRUNS = re.compile(r"(?<=[A-Za-z])\s+(?=~?\d)")
 """`52.8s 52.8s`."""
+_EACH = r"~?\d[\d.,]*+[kM]?(?: ?[A-Za-z\u00b5]{1,5}(?:/s)?)?"
+_READS_AND_WRITES = re.compile(
+    rf"(?P<lead>\s{{0,12}}(?:[-*\u2022+] )?\w[^:=|]{{0,60}}?):\s+(?P<read>{_EACH}) ?/ ?(?P<write>{_EACH})"
+    r"\s+\(?(?:reads?|r) ?/ ?(?:writes?|w)\)?[.,;]?\s*",
+    re.IGNORECASE,
+)
+_OVER_RUNS = re.compile(
+    rf"(?P<lead>\s{{0,12}}(?:[-*\u2022+] )?\w[^:=|]{{0,60}}?):\s+(?P<figures>{_EACH}(?:/{_EACH}){{1,9}})"
+    r",?\s+\(?(?:over|in|of|for|across)? ?\w{1,8} (?:runs|rounds|times|tries|passes)\)?[.,;]?\s*",
+    re.IGNORECASE,
+)
+_OF_STATISTICS = re.compile(
+    rf"(?P<lead>\s{{0,12}}(?:[-*\u2022+] )?\w[^:=|]{{0,60}}?):\s+(?P<figures>{_EACH}(?: ?/ ?{_EACH}){{1,5}})[.,;]?\s*",
+    re.IGNORECASE,
+)
 _BULLET_WITHIN = re.compile(r"^(?:(?P<space>\s+)[o\u25e6\u25aa\u2023\u00b7\u2013]|(?P<stars>\*{2,5}))(?= +\S)")
 """Of a list within a list, as browsers copy it, and of org-mode."""
 _BARE = re.compile(r"\d[\d.]*+(?:[kKM](?![A-Za-z]))?")
@@ -213,7 +228,7 @@ def parts_of(text: str) -> list[Entry | None]:
         said = parts_of(text[: behind.start()])
         if all(one and one.setting is None for one in said):
             return [one and one._replace(setting=behind["setting"]) for one in said]
-    text = with_bullet(in_seconds(text))
+    text = _apart(with_bullet(in_seconds(text)))
     if (behind := _NAME_BEHIND.match(text)) and OF_TEST.search(behind["name"]):
         said = parts_of(f"{behind['name']}: {behind['figure']}")
         return [one and one._replace(setting=behind["lead"] or one.setting) for one in said]
@@ -255,6 +270,28 @@ def parts_of(text: str) -> list[Entry | None]:
     return entries if any(entries) else [*(_ways(text) or _pairs(text) or _plain(text))] or entries
 
 
+def _apart(text: str) -> str:
+    """The line with figures apart that have slashes between them: `612/540 MB/s (read/write)` as reads and writes,
+    `41k/39k/40k IOPS over three runs` as runs."""
+    if (found := _READS_AND_WRITES.fullmatch(text)) is not None:
+        read, write = with_unit_of_last([found["read"], found["write"]])
+        return f"{found['lead']}: read {read}, write {write}"
+    if (found := _OVER_RUNS.fullmatch(text)) is not None:
+        return f"{found['lead']}: {', '.join(with_unit_of_last(found['figures'].split('/')))}"
+    return text
+
+
+def with_statistics(text: str, names: Sequence[str]) -> str:
+    """The line with the statistics that a line above names, or its own label, beside its figures: `ext4: 1.1/9.8 ms`
+    as `ext4: p50=1.1 ms, p99=9.8 ms`; any other line as it is."""
+    found = _OF_STATISTICS.fullmatch(text)
+    figures = with_unit_of_last([one.strip() for one in found["figures"].split("/")]) if found else []
+    known = [quantity(part) for part in figures]
+    if found is None or len(figures) != len(names) or any(one is None or one.metric != "ns" for one in known):
+        return text
+    return f"{found['lead']}: {', '.join(f'{name}={one}' for name, one in zip(names, figures, strict=True))}"
+
+
 def with_bullet(text: str) -> str:
     """The line with `-` in place of another bullet, indented as deep as it stands in its list."""
     return _BULLET_WITHIN.sub(lambda found: f"{found['space'] or ' ' * len(found['stars'])}-", text)
@@ -266,9 +303,13 @@ def _statistics(text: str) -> Iterator[Entry | None]:
     if found is None:
         return
     what = found["what"]
+    parts = [*_EACH_STATISTIC.finditer(found["statistics"])]
+    known = [quantity(each["figure"].strip(" ,")) for each in parts]
+    if not LATENCY.search(what) and all(one is not None and one.metric == "ns" for one in known):
+        return  # Pairs behind a name.
     bare = without_unit(what)
     unit = what[len(bare) :]
-    for each in _EACH_STATISTIC.finditer(found["statistics"]):
+    for each in parts:
         one = quantity(with_unit(each["figure"].strip(" ,"), unit))
         name = each["name"].rstrip(".")
         is_rate = not LATENCY.search(what)
@@ -335,11 +376,12 @@ def _plain(text: str) -> list[Entry]:
     found = _TEST_ALONE.match(text)
     one = quantity(found["figure"]) if found else None
     is_label = found is not None and (len(found["gap"]) > 1 or bool(OF_TEST.search(found["label"])))
-    said = (
-        named(found["label"], one, is_result=True) or time_of(found["label"], one)
-        if found and one and is_label
-        else None
-    )
+    if found is None or one is None or not is_label:
+        return []
+    label = found["label"]
+    said = named(label, one, is_result=True) or time_of(label, one)
+    if said and SETTING.fullmatch(label):
+        said = said._replace(name=OF_NO_NAME, metric="time_ns" if one.metric == "ns" else said.metric, setting=label)
     return [said] if said else []
 
 

@@ -22,8 +22,9 @@ from iolab.files.importer.listed import (
     entries,
     parts_of,
     with_bullet,
+    with_statistics,
 )
-from iolab.files.importer.quantity_cell import ways_in, without_spaces
+from iolab.files.importer.quantity_cell import statistics_in, ways_in, without_spaces
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.titles import NUMBERED_ROUND, TITLE_MAX, may_name, title_of
@@ -70,7 +71,12 @@ def _with_units_above(lines: Sequence[Line]) -> list[Line]:
     `ext4: 312` and `xfs: 298`."""
     made: list[Line] = []
     what, has_columns = "", False
+    statistics: Sequence[str] = ()
     for line in lines:
+        if (named := statistics_in(line.text)) is not None and not MEASURED.search(line.text):
+            statistics = named[1]
+        elif statistics:
+            line = Line(line.number, with_statistics(line.text, statistics))
         found = _BARE_LINE.fullmatch(line.text) if what else None
         each = without_spaces(found["figures"]).split() if found else []
         # Below names of columns, several figures are no rounds.
@@ -302,5 +308,5 @@ FORMAT = Format(
     parse=_parse,
     words=("IOPS:", "Throughput:", "latency:", "MB/s"),
     titled=True,
-    marks=True,
+    is_written=True,
 )

@@ -57,6 +57,7 @@ BONNIE = figures_format(
     recognised_by=r"1\.9[678],\d\.\d\d\w?,[^,]*+,",
     words=("bonnie", "Sequential Output", "Sequential Create", "--Random-"),
     titled=True,
+    repeats=r"Latency ",
     rules=[
         rule(_csv_of_bonnie(), begins=True, absent=TOO_SHORT, **_BONNIE_BLOCKS, **_BONNIE_FILES, **_BONNIE_LATENCIES)
     ],
@@ -217,7 +218,7 @@ RSYNC = figures_format(
     recognised_by=_RSYNC_SENT,
     words=("sent", "received", "bytes/sec", "speedup"),
     titled=True,
-    repeats=r"total size is [\d.,]++[KMGT]?\s++speedup is ",
+    repeats=r"File list \w++ time|total size is [\d.,]++[KMGT]?\s++speedup is ",
     rules=[
         rule(rf"{_SHELL}rsync (?P<workload>\S.{{0,160}}?)\s*+$"),
         rule(_RSYNC_SENT, begins=True, rate=of("rate_bytes_per_s")),

@@ -290,7 +290,7 @@ FORMAT = Format(
     parse=_parse,
     words=("|---", "---|", "| ---", "-+-"),
     titled=True,
-    marks=True,
+    is_written=True,
 )
 BARS = Format(
     name="bars",
@@ -299,5 +299,5 @@ BARS = Format(
     parse=_parse_bars,
     words=FORMAT.words,
     titled=True,
-    marks=True,
+    is_written=True,
 )

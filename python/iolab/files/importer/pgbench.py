@@ -285,6 +285,7 @@ def thread_of(source: Source) -> str | None:
 
 FORMAT = Format(
     name="pgbench",
+    own=re.compile(r".{0,8}progress: \d|duration: |initial connection time = |\s++[\d.]++\s++\d*+\s++\S"),
     help="pgbench's summary and lines of --progress",
     recognises=lambda source: any(source.has_line(pattern) for pattern in (_TYPE, _PROGRESS)),
     parse=_parse,

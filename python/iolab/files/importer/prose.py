@@ -40,7 +40,8 @@ _PATCH = r"(?:(?:the|this|my|these|that) )?(?:patch(?:es|set)?|series|change|com
 _VERSUS = re.compile(
     rf"(?P<what>(?:[^.;!?]|\.(?=\d)){{1,160}}?)(?P<verb>)(?P<object>)(?P<first>)\s(?P<after>{_FIGURE})"
     rf"(?:,? now|,? (?:with|after) {_PATCH})?"
-    r"(?:,? (?P<versus>vs\.?|versus|against|compared (?:to|with))|,? \(?(?:up|down) from|,? \(?(?:was|previously))"
+    r"(?:,? (?P<versus>vs\.?|versus|against|instead of|compared (?:to|with))|,? \(?(?:up|down) from"
+    r"|,? \(?(?:was|previously))"
     rf" (?P<before>(?>{_FIGURE}))(?!\s*(?:slower|faster|higher|lower|better|worse|more|less|below|above|behind)\b)"
     rf"(?(versus)(?:(?<= )|\s)(?:before|previously|earlier|originally|without)(?: (?:it|{_PATCH}))?"
     r"(?=\s*(?:[.,;:!?()]|$|(?:and|but|so|on|in|for|at|which|while)\b)))",
@@ -60,7 +61,7 @@ _OF = re.compile(
 )
 """What was measured, behind a change: `from 10 to 12 GB/s for reads`."""
 _VERB_LAST = re.compile(rf"\s+(?:{_VERB})\s*$", re.IGNORECASE)
-_SIGN = re.compile(r"\bfrom\s|->|=>|→|\b(?:vs|versus|against|compared|was|previously)\b", re.IGNORECASE)
+_SIGN = re.compile(r"\bfrom\s|->|=>|→|\b(?:vs|versus|against|instead|compared|was|previously)\b", re.IGNORECASE)
 """Each change has one, and most paragraphs have none, which is found out sooner."""
 _FILLER = re.compile(
     r"\b(?:the|up|down|an?|is|are|was|were|be|been|has|have|can|will|by|in|of|on|for|this|that|it|its|which|and|we|i|see|saw|patch"
@@ -264,5 +265,5 @@ FORMAT = Format(
     recognises=_recognises,
     parse=_parse,
     words=("improved from", "reduced from", "IOPS to"),
-    marks=True,
+    is_written=True,
 )

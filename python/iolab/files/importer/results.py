@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from iolab.base.errors import InputError
 from iolab.base.toml import TomlTable
-from iolab.domain.metric import ALL, Key
+from iolab.domain.metric import ALL, Key, describe
 from iolab.domain.validity import NOT_JUDGED
 from iolab.files.importer.shell_commands import commands_apart, path_apart
 from iolab.files.importer.text import QUOTED_MAX
@@ -272,6 +272,18 @@ class Results:
             self.problems.append(reported)
         else:
             self._left_out += 1
+
+    def values(self) -> dict[str, list[float]]:
+        """The figures read from this source by their units, sorted."""
+        found: dict[str, list[float]] = {}
+        for row in (row for table in self._tables for one in table.rows for row in one.rows):
+            if row.what == "metric" and row.value and row.key:
+                found.setdefault(describe(row.key).unit, []).append(abs(row.value))
+        return {unit: sorted(values) for unit, values in found.items()}
+
+    def names(self) -> set[str]:
+        """What its settings and workloads are called, before titles of the text name any."""
+        return {name for table in self._tables for row in table.rows for name in (row.setting, row.workload)}
 
     @property
     def figures(self) -> int:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
-from iolab.files.importer.formats import formats_of, sources_of, state_unread
+from iolab.files.importer.accounting import state_unread
+from iolab.files.importer.formats import formats_of, sources_of
 from iolab.files.importer.groups import Group, Groups
 from iolab.files.importer.mmtests_log import is_log_directory, sources_in
 from iolab.files.importer.results import Results, Unnamed

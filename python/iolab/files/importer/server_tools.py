@@ -131,6 +131,7 @@ RBD = figures_format(
     recognised_by=r"elapsed:\s++\d++\s++ops:\s++\d++\s++ops/sec:",
     words=("rbd", "bench", "elapsed:", "ops/sec:", "bytes/sec:"),
     titled=True,
+    repeats=r"\d++\s++\d++\s++[\d.]++\s++[\d.]++ \w++/s",
     rules=[
         rule(r"bench(?:-write)?\s++(?P<workload>(?:type \w|io_size)[\w ]{0,120}?)\s*+$", begins=True),
         rule(
@@ -250,6 +251,7 @@ BENCH_SH = figures_format(
     recognised_by=r"I/O [Ss]peed ?\(\d\w\w run\)\s*+:|ioping: seek rate",
     words=("I/O Speed", "Average I/O speed", "1st run", "ioping: seek rate"),
     titled=True,
+    repeats=r"Average I/O speed",
     rules=[
         rule(r"nench\.sh v|Processor:", begins=True),
         rule(

@@ -71,6 +71,7 @@ def _parse(source: Source, results: Results) -> None:
 
 FORMAT = Format(
     name="slow-operations",
+    own=re.compile(r"Tracing .* slower than "),
     help="ext4slower, xfsslower, fileslower, fsyncsnoop and the like: how many slow operations, and the longest",
     recognises=lambda source: source.has_line(_HEADER),
     parse=_parse,

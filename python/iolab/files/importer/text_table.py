@@ -13,6 +13,7 @@ from collections.abc import Container, Iterable
 from iolab.base.plain_text import counted
 from iolab.domain import parameter
 from iolab.domain.definition import NAMELESS
+from iolab.domain.metric import ALL
 from iolab.files.importer.columns import (
     CHANGES,
     OF_RESULT,
@@ -20,10 +21,12 @@ from iolab.files.importer.columns import (
     SETTINGS,
     by_case,
     by_count,
+    in_english,
     in_thousands,
     is_amount,
     settings_by_metric,
     settings_of,
+    stated_in,
     unit_in,
     with_amounts,
     without_changes,
@@ -56,6 +59,22 @@ from iolab.files.importer.text import ABSENT, QUOTED_MAX
 from iolab.files.importer.titles import NUMBERED_ROUND
 
 OF_NO_NAME = "table"
+SENTENCE_LINES_MAX = 12
+"""The lines above a table, or below its heading, in which a sentence may state its unit. Chosen."""
+_STATES_LATENCY = re.compile(
+    r"\b(?:latenc(?:y|ies)|percentiles?|response times?)\b[^.;|]{0,30}?"
+    r"\bin (?:[mnu\u00b5]s(?:ec)?|(?:milli|micro|nano)seconds)\b",
+    re.IGNORECASE,
+)
+_OF_PERCENTILE = re.compile(r"\d")
+_OF_LINK = re.compile(r"\d ?[kKMG]?i?bits?/s", re.IGNORECASE)
+_OF_RATE = re.compile(r"\d ?[kKMG]?i?(?:bits?|b|B)(?:/s|ps)\b")
+_OF_WAY = re.compile(rf"{WAY}s?", re.IGNORECASE)
+_WORDS_OF_METRIC = re.compile(r"\b(?:c?lat(?:ency)?|avg|mean|IOPS|bandwidth|bw)\b\.?", re.IGNORECASE)
+_VERSION = re.compile(r"v?\d+\.\d+\.\d")
+_OF_VERSION = re.compile(r"\bversions?\b", re.IGNORECASE)
+_OPS = {"read": "read", "reads": "read", "write": "write", "writes": "write", "total": ALL, "both": ALL, "mixed": ALL}
+"""What rows of operations are called, beside columns of sizes."""
 TIME = "time_ns"
 _NUMBERED = re.compile(rf"{NUMBERED_ROUND}|(?i:test|result|sample)[ _.#-]?\d+")
 _SUMMARY = r"(?:average|avg|mean|median|min|max|minimum|maximum)"
@@ -97,6 +116,15 @@ _SIZE = re.compile(r"\d{1,5} ?(?:[KMG]i?B?|B)", re.IGNORECASE)
 
 def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     """Adds a table of text: names of columns, and cells below them."""
+    if _describes(header, rows):
+        return
+    if all(map(_OF_LINK.search, filter(_OF_RATE.search, (cell for row in rows for cell in row[1:])))) and any(
+        _OF_LINK.search(cell) for row in rows for cell in row[1:]
+    ):
+        results.problem("rates of a network in bits: left out", table.line)
+        return
+    header, rows = _of_latencies(header, rows, source, results, table.line)
+    header, rows = _of_percentiles(list(map(in_english, header)), [[in_english(row[0]), *row[1:]] for row in rows])
     table.columns = [without_unit(name).strip() for name in header]
     header, rows = list(map(in_thousands, header)), with_thousands(rows)
     kept = [place for place, name in enumerate(header) if not place or name or any(row[place] for row in rows)]
@@ -150,6 +178,52 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         results.problem(
             f"{counted(len(left_out), 'cell')} without a single figure, such as {left_out[0]}: left out", table.line
         )
+
+
+def _describes(header: list[str], rows: list[list[str]]) -> bool:
+    """Whether the table says what the machine was: two columns, most of whose figures are versions and names."""
+    cells = [row[1] for row in rows if row[1]] if len(header) == 2 else []
+    known = [one for cell in cells for one in quantities(cell)]
+    are_results = any(map(_is_result, (*header, *(row[0] for row in rows)))) or any(one.metric for one in known)
+    texts = sum(not _FIGURE.match(cell) or bool(_VERSION.match(cell)) for cell in cells)
+    return not are_results and (2 * texts > len(cells) or bool(cells and _OF_VERSION.search(header[1])))
+
+
+def _of_percentiles(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with `latency` in the names of rows that are percentiles of times, whose unit the columns may state."""
+    names = [row[0] for row in rows]
+    are_theirs = len(names) > 1 and all(map(STATISTIC.fullmatch, names)) and any(map(_OF_PERCENTILE.search, names))
+    cells = [[with_unit(cell, name) for cell, name in zip(row[1:], header[1:], strict=False)] for row in rows]
+    known = [one for row in cells for cell in row for one in quantities(cell)]
+    if not are_theirs or not known or any(one.metric != "ns" for one in known) or any(map(_is_result, header[1:])):
+        return header, rows
+    bare = [without_unit(name).strip() or name for name in header[1:]]
+    ways = {tuple(ways_in(name)) for name in bare}
+    way = next(iter(ways))[:1] if len(ways) == 1 and len(bare) > 1 else ()
+    if way:
+        # Of one operation, the columns are settings.
+        bare = [re.sub(rf"\s*[(\[]?\b{way[0]}s?\b[)\]]?", "", name, flags=re.IGNORECASE) for name in bare]
+    what = " ".join((*way, "latency"))
+    return ["metric", *bare], [[f"{what} {name}", *row] for name, row in zip(names, cells, strict=True)]
+
+
+def _of_latencies(
+    header: list[str], rows: list[list[str]], source: Source, results: Results, line: int
+) -> tuple[list[str], list[list[str]]]:
+    """The table with `latency` and the unit that a sentence of the text states in the names of columns that are called
+    as percentiles, and as means beside them, where nothing else says what they are."""
+    named = [place for place, name in enumerate(header) if place and STATISTIC.fullmatch(name)]
+    bare = [place for place in named if all(one.metric is None for row in rows for one in quantities(row[place]))]
+    of_metrics = any(map(_is_result, header)) and not all(map(STATISTIC.fullmatch, header[1:]))
+    if not of_metrics or not any(_OF_PERCENTILE.search(header[place]) for place in bare):
+        return header, rows
+    text = " ".join(source.text_lines[max(0, line - SENTENCE_LINES_MAX) : line + SENTENCE_LINES_MAX])
+    units = {stated_in(found[0]).rpartition(" ")[2] for found in _STATES_LATENCY.finditer(text)}
+    if len(units) != 1:
+        results.problem(f"nothing states the unit of {', '.join(header[place] for place in bare)}", line)
+        return header, rows
+    unit = units.pop()
+    return [f"latency {name} {unit}" if place in bare else name for place, name in enumerate(header)], rows
 
 
 def _with_durations(header: list[str], rows: list[list[str]]) -> list[list[str]]:
@@ -449,6 +523,8 @@ def _rows_are_metrics(header: list[str], rows: list[list[str]]) -> bool:
     if len(header) < 3 and not of_values:
         return False
     results = sum(_is_result(row[0].replace("_", " ")) for row in rows)
+    if all("latency " in row[0] and STATISTIC.fullmatch(row[0].rpartition(" ")[2]) for row in rows):
+        return True
     is_most = 2 * results > len(rows) or (results > 0 and _name_changes(header[1:]))
     return is_most and not any(map(_OF_METRIC.search, header[1:]))
 
@@ -576,10 +652,11 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
         cases = _parameters(header, rows)
     if len(header) > 1 and all(_DURATION.fullmatch(cell) for row in rows for cell in row[1:]):
         return [repr(cell) for row in rows for cell in row[1:]]
+    of_ways = bool(apart) and workload is not None and all(row[workload].lower() in _OPS for row in rows)
     for row in rows:
         name = source.stem_without_round if setting is None else row[setting]
         setting_name = name or source.stem_without_round
-        called = OF_NO_NAME if workload is None else row[workload]
+        called = OF_NO_NAME if workload is None or of_ways else row[workload]
         if cases:
             called += f"[{','.join(f'{without_unit(header[place]).strip()}={row[place]}' for place in cases)}]"
         for place, cell in enumerate(row):
@@ -599,6 +676,7 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
                     metric = found.metric_called(name) or (TIME if _OF_VALUES.fullmatch(name) else f"{metric}_ns")
                 elif _IOPS.search(name) and "iops" not in metric:
                     op, metric = next(iter(ways_in(name)), op), "iops"
+                op = _OPS[row[workload].lower()] if of_ways and workload is not None else op
                 made.add(metric, None if found is None else found.value, op=op, absent="empty in the table")
     return left_out
 
@@ -639,8 +717,12 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
     """Columns that are of one metric, such as `4K randread` and `64K randread` with rates below: by what they are
     called, if the operation and the metric do not tell them apart."""
     found: dict[tuple[str, str], list[int]] = {}
+    tests: dict[int, str] = {}
     for place, name in enumerate(header):
         kinds = {known.metric for row in rows for known in quantities_below(row[place], name)}
+        bare = " ".join(_WORDS_OF_METRIC.sub(" ", without_unit(name)).split())
+        if place and kinds:
+            tests[place] = bare if OF_TEST.search(_OF_WAY.sub(" ", bare)) else ""
         if not place or _is_result(without_unit(name)):
             continue
         ways = ways_in(name)
@@ -649,7 +731,11 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
             if metric is not None and (OF_TEST.search(name) or metric != "ns"):
                 found.setdefault((ways[0] if len(ways) == 1 else "all", metric), []).append(place)
     if all(len(places) == 1 for places in found.values()):
-        return {}
+        # `Seq. read` in GB/s beside `4k rand read` in IOPS are of two tests.
+        cases = {place: " ".join(_OF_WAY.sub(" ", name).split()) for place, name in tests.items()}
+        often = Counter(cases.values())
+        named = {place: case if often[case] > 1 else tests[place] for place, case in cases.items() if case}
+        return named if len(often) > 1 and len(set(named.values())) + ("" in often) > 1 else {}
     return {place: without_unit(header[place]).strip() for places in found.values() for place in places}
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from iolab.base.plain_text import counted
 from iolab.files.importer.text import is_number
-from iolab.files.importer.unread_figures import has_unit
+from iolab.files.importer.unread_figures import has_unit, is_header, is_row
 
 LINES_OF_TABLE = 5
 IF_ROUNDS = "if they are rounds, add 'runs' and leave out their average"
@@ -302,7 +302,6 @@ RANGE = re.compile(
     re.IGNORECASE,
 )
 _SHARE = re.compile(r"(?<![\w.])[-+~]?\d[\d.,]*+ ?(?:%|per ?cent\b|x\b)", re.IGNORECASE)
-_FIGURE = re.compile(r"(?<![\w.])\d[\d.,]*+(?![\w-])")
 LINE_MAX = 40
 _CELLS = re.compile(r"[^\s,;]+")
 _CELL_ALONE = re.compile(r"\s*+[^|\s][^|]{0,60}\|\s*+$")
@@ -347,10 +346,11 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
             "give the figure of each run, a line each, such as 'before: 4209 IOPS'",
         )
     shares = [found[0] for line in lines if (found := _SHARE.search(line))]
-    if shares and not any(_FIGURE.search(rest := _SHARE.sub(" ", line)) or has_unit(rest) for line in lines):
+    texts = [_SHARE.sub(" ", line) for line in lines if not is_header(line)]
+    if shares and not any(has_unit(text) or is_row(text) for text in texts):
         return _Shape(
-            f"it has ratios alone, such as {shares[0]!r}, and not the figures that they were computed from",
-            "give these figures, before and after, such as 'before: 4209 IOPS'",
+            f"it has ratios alone, such as {shares[0]!r}: only changes, and iolab compares measurements",
+            "give the figures that they were computed from, before and after, such as 'before: 4209 IOPS'",
         )
     if alone := lone_figures(lines):
         return _Shape(

@@ -54,6 +54,12 @@ _COLUMNS = {
 }
 _LONG = {"nano": "ns", "micro": "us", "milli": "ms"}
 
+_HEADER = re.compile(
+    r"(?:commit|From|index) [0-9a-f]{7,64}\b"
+    r"|(?:Subject|Date|From|To|Cc|(?:In-)?Reply-To|Message-ID|References|User-Agent|Link|Received|X-[\w-]+): "
+)
+"""Of a mail or a commit."""
+
 
 class _Seen(NamedTuple):
     """A line as it stands, and without what is no figure."""
@@ -120,11 +126,21 @@ def _with_figures(lines: Sequence[str]) -> list[_Seen]:
 def _found_in(lines: Sequence[str]) -> Iterator[_Seen]:
     for number, text in enumerate(lines, 1):
         is_heading = text.rstrip().endswith(":") or text.lstrip().startswith("#")
-        if is_heading or command_of(text):
+        if is_heading or is_header(text) or command_of(text):
             continue
         one = _Seen(number, text, _NO_FIGURE.sub(" ", text))
         if _UNIT.search(one.bare) or _is_row(one):
             yield one
+
+
+def is_header(text: str) -> bool:
+    """Whether the line is a header of a mail or of a commit."""
+    return bool(_HEADER.match(text))
+
+
+def is_row(text: str) -> bool:
+    """Whether the line is one of figures, without names enough for a sentence."""
+    return _is_row(_Seen(0, text, _NO_FIGURE.sub(" ", text)))
 
 
 def _is_row(one: _Seen) -> bool:

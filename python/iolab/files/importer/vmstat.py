@@ -90,5 +90,4 @@ FORMAT = Format(
     parse=_Reader.parse,
     titled=True,
     words=("procs", "swpd", "free", "cache", "bi", "bo", "wa"),
-    has_labels=False,
 )

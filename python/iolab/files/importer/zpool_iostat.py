@@ -118,6 +118,7 @@ def _span(cell: str) -> float | None:
 
 FORMAT = Format(
     name="zpool-iostat",
+    own=re.compile(r"\s*+\S++(?:\s++(?:-|[\d.,]++[KMGTP]?|[\d.]++[num]?s)){6,}\s*+$"),
     help="zpool iostat of OpenZFS, with -v and -l: pools and devices",
     recognises=lambda source: source.has_line(_HEADER),
     parse=_Reader.parse,
