@@ -75,7 +75,7 @@ def rendered() -> dict[Path, str]:
         **{page: TABLE.sub(fresh_table, page.read_text()) for page in pages},
         # Whole pages, which are among those above.
         **{ROOT / "docs" / "claims" / f"{one.published.name}.md": claim.markdown(one) for one in library.stated()},
-        **{GOLDEN / "plans" / f"{path.stem}.txt": plan_of(path) for path in data.experiments().values()},
+        **{GOLDEN / "plans" / f"{name}.txt": text for name, text in plans()},
         **{GOLDEN / "simulated" / f"{name}.txt": simulated(name, *shorter) for name, shorter in SIMULATED.items()},
     }
 
@@ -99,6 +99,15 @@ class Phases:
         for line in self.lines:
             own.setdefault(SEED.sub("seed", line), line)
         return [line for key, line in own.items() if key not in known]
+
+
+def plans() -> Iterator[tuple[str, str]]:
+    """By experiment; one that does what another does, such as in a guest what the model does, names the other."""
+    first: dict[str, str] = {}
+    for name, path in data.experiments().items():
+        text = plan_of(path)
+        like = first.setdefault(text, name)
+        yield name, text if like == name else f"as {like}\n"
 
 
 def plan_of(path: Path) -> str:
