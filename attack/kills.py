@@ -18,7 +18,7 @@ from family import Attack, Family, Lane, Outcome
 from ground import Ground, digest, ground, ill_told, mounted, run_to_end
 from iolab.machines.system import tracefs
 from support.devices import MIB, command
-from support.leftovers import LASTING_TUNABLES, Leftovers, look
+from support.leftovers import LASTING_TUNABLES, Leftovers, content, look
 from support.runs import events
 from victims import Victim, victim
 
@@ -112,7 +112,7 @@ class Kills:
     def _differences(self, before: Leftovers, settings: dict[Path, str], chosen: Victim) -> list[str]:
         found = [f"left behind: {kind} {items}" for kind, items in self._look().since(before).items()]
         found += [
-            f"{path} is {_read(path)!r}, was {value!r}" for path, value in settings.items() if _read(path) != value
+            f"{path} is {content(path)!r}, was {value!r}" for path, value in settings.items() if content(path) != value
         ]
         found += [f"undo journal left: {path.name}" for path in (self.own.state / "undo").glob("*.jsonl")]
         for name in ("scratch", "mounts", "guests"):
@@ -133,7 +133,7 @@ class Kills:
         paths = [queue / name for queue in queues for name in (*LASTING_TUNABLES, "read_ahead_kb", "max_sectors_kb")]
         if self.own.lane.has_the_machine:
             paths += [Path("/proc/sys", name) for name in MACHINE_SETTINGS]
-        return {path: _read(path) for path in paths}
+        return {path: content(path) for path in paths}
 
     def _kept(self, kept: dict[str, str]) -> list[str]:
         """Trials that finished well stay as they are."""
@@ -190,13 +190,6 @@ def _entries(state: Path) -> int:
         with suppress(OSError):
             lines += path.read_bytes().count(b"\n")
     return lines
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError as error:
-        return f"errno {error.errno}"
 
 
 @contextmanager

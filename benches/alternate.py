@@ -1,5 +1,6 @@
 """Rounds in which every arm runs once, in an order that rotates from round to round."""
 
+import resource
 import sys
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -28,3 +29,9 @@ def iops(samples: list[Sample]) -> list[float]:
 
 def cpu(samples: list[Sample]) -> list[float]:
     return [one.cpu_ns_per_io for one in samples]
+
+
+def cpu_of_children_s() -> float:
+    """CPU time of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -12,7 +12,6 @@ zero bytes. CPU is user and system time of iolab's threads, and of fs_mark's pro
 from __future__ import annotations
 
 import json
-import resource
 import shlex
 import shutil
 import statistics
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING
 
 import loop_device
 import ours
+from alternate import cpu_of_children_s
 from fio import TIME_LIMIT_S
 from result import NotMeasured, Result, Target, at_least, paired
 
@@ -154,11 +154,6 @@ def run_peer(command: list[str], files: int) -> Sample:
     before_s = cpu_of_children_s()
     *_, files_per_s, _overhead = output(command, given="").splitlines()[-1].split()
     return Sample(float(files_per_s), (cpu_of_children_s() - before_s) * 1e9 / files)
-
-
-def cpu_of_children_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def output(command: list[str], *, given: str) -> str:

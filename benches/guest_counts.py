@@ -8,7 +8,6 @@ not changed, *missed* the changed function if it is not named. Without QEMU or a
 """
 
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from alternate import cpu_of_children_s
 from result import NotMeasured, Result, at_most, bounded, paired, plain
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -112,12 +112,12 @@ def boot(kernel: str, load: Load, boots: int, run: Path, *, counting: bool = Tru
     )
     iolab = Path(sys.executable).parent / "iolab"
     environment = {**os.environ, **({} if cache is None else {"XDG_CACHE_HOME": str(cache)})}
-    began, used = time.monotonic(), _processor_s()
+    began, used = time.monotonic(), cpu_of_children_s()
     done = subprocess.run(
         [iolab, "run", path, "--out", run], capture_output=True, text=True, env=environment, check=False
     )
     took = time.monotonic() - began
-    used = _processor_s() - used
+    used = cpu_of_children_s() - used
     if done.returncode != 0:
         raise RuntimeError(done.stderr)
     data = read(run)
@@ -127,12 +127,6 @@ def boot(kernel: str, load: Load, boots: int, run: Path, *, counting: bool = Tru
         raise RuntimeError(f"a guest failed: {failed[0]}")
     counts = [record.phases[-1]["probes"]["instructions"] for record in records] if counting else []
     return Booted(counts, [(record.ended_unix_ns - record.started_unix_ns) / 1e9 for record in records], took, used)
-
-
-def _processor_s() -> float:
-    """The CPU time of all children that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def spread(name: str, per_op: Sequence[float], commands: list[str]) -> list[Result]:

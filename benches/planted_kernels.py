@@ -15,7 +15,6 @@ import json
 import os
 import random
 import re
-import resource
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from alternate import cpu_of_children_s
 from guest_counts import kernel_tree
 from planted_histories import KINDS, History, drawn, written
 from result import NotMeasured, Result, plain
@@ -128,9 +128,9 @@ def search(history: History, kernel: str, commits: Sequence[str], place: Path) -
     tree = kernel.rpartition("@")[0]
     ends = ["--good", commits[0], "--bad", commits[-1]]
     begin = [str(experiment), "--git", tree, *ends, "--confirm", str(CONFIRM), "--out", str(run)]
-    began, used = time.monotonic(), _processor_s()
+    began, used = time.monotonic(), cpu_of_children_s()
     said = iolab("bisect", *(["--resume", str(run)] if goes_on else begin))
-    took, used = time.monotonic() - began, _processor_s() - used
+    took, used = time.monotonic() - began, cpu_of_children_s() - used
     (place / "answer.txt").write_text(said)
     finding = json.loads(iolab("bisect", "--resume", str(run), "--json"))
     return Searched(said, finding, trials_of(run), None if goes_on else took, None if goes_on else used)
@@ -150,12 +150,6 @@ def trials_of(run: Path) -> int:
     from iolab.files.store import read
 
     return read(run).trials["trial"].n_unique()
-
-
-def _processor_s() -> float:
-    """CPU time of all children that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def judge(history: History, commits: Sequence[str], searched: Searched) -> Judged:

@@ -24,7 +24,6 @@ its instructions on null_blk, 0.92 by default) and less at depth 32 (1.07, 1.12 
 
 import os
 import re
-import resource
 import statistics
 import subprocess
 from functools import partial
@@ -33,7 +32,7 @@ from typing import Any
 
 import loop_device
 import ours
-from alternate import alternate, cpu, iops
+from alternate import alternate, cpu, cpu_of_children_s, iops
 from fio import TIME_LIMIT_S, Sample
 from result import NotMeasured, Result, at_least, at_most, paired
 
@@ -93,12 +92,11 @@ def compared(program: Path, path: Path, depth: int, jobs: int, duration_s: int, 
 
 def run(command: list[str], duration_s: int) -> Sample:
     """CPU time is that of the whole process, over the reads of its whole time at the mean rate."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before_s = cpu_of_children_s()
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = cpu_of_children_s() - before_s
     rates = [float(number) * SCALE[scale] for number, scale in RATE.findall(done.stdout)]
     if done.returncode != 0 or len(rates) < 2:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr or done.stdout}")
     rate = statistics.mean(rates[1:])
-    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Sample(iops=rate, cpu_ns_per_io=cpu_s * 1e9 / (rate * duration_s))

@@ -21,6 +21,7 @@ from iolab.files.experiment import load as load_experiment
 from iolab.files.store import read
 from iolab.presentation.cli.invoke import invoke
 from iolab.studies.reproduction import compare, load, names, null, objects
+from iolab.studies.reproduction.as_json import to_store
 from iolab.studies.reproduction.options import AimOptions
 from iolab.studies.reproduction.part import Part
 from iolab.studies.reproduction.publication import Publication
@@ -277,6 +278,17 @@ def test_the_scorecard_has_a_line_per_table_and_what_was_said_apart(reproduced: 
     assert overall([*parts, *blind])[0] == first
     assert markdown(parts).count("\n| ") == 3
     assert statements_markdown(parts).count("\n| ") == 2
+
+
+def test_what_is_stored_scores_the_same_without_what_the_file_states(reproduced: Reproduction) -> None:
+    parts = list(objects(reproduced))
+    kept = [to_store(part) for part in parts]
+    assert [written(kept) for written in (markdown, statements_markdown, summary_markdown, overall)] == [
+        written(parts) for written in (markdown, statements_markdown, summary_markdown, overall)
+    ]
+    statement = next(part for part in kept if part["kind"] == "statements")["statements"][0]
+    assert statement.keys() == {"name", "served", "met", "absent", "found"}
+    assert not any(key in part for part in kept for key in ("title", "source", "fitted", "chosen"))
 
 
 def test_the_summary_has_a_row_for_each_thing_that_the_model_is_compared_with(reproduced: Reproduction) -> None:

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from io import StringIO
 from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 
 import native_types
 from iolab.base import data
@@ -74,7 +75,7 @@ def rendered() -> dict[Path, str]:
         **{page: TABLE.sub(fresh_table, page.read_text()) for page in pages},
         # Whole pages, which are among those above.
         **{ROOT / "docs" / "claims" / f"{one.published.name}.md": claim.markdown(one) for one in library.stated()},
-        **{GOLDEN / "plans" / f"{path.stem}.txt": plan_of(path) for path in data.experiments().values()},
+        **{GOLDEN / "plans" / f"{name}.txt": text for name, text in plans()},
         **{GOLDEN / "simulated" / f"{name}.txt": simulated(name, *shorter) for name, shorter in SIMULATED.items()},
     }
 
@@ -100,11 +101,21 @@ class Phases:
         return [line for key, line in own.items() if key not in known]
 
 
+def plans() -> Iterator[tuple[str, str]]:
+    """By experiment; one that does what another does, such as in a guest what the model does, names the other."""
+    first: dict[str, str] = {}
+    for name, path in data.experiments().items():
+        text = plan_of(path)
+        like = first.setdefault(text, name)
+        yield name, text if like == name else f"as {like}\n"
+
+
 def plan_of(path: Path) -> str:
-    """The trials of the first round with seed 1, in their order, and a checksum of those of the second; then what they
-    do: each distinct list of phases once, with the seeds of the first trial that has it. Phases that differ in nothing
-    but seeds are the same."""
+    """Checksums of the trials of two rounds with seed 1, in their order; who does which phases in the first; and each
+    distinct list of phases once, with the seeds of the first trial that has it. Phases that differ in nothing but
+    seeds are the same."""
     order: tuple[list[str], list[str]] = ([], [])
+    settings: dict[str, list[str]] = {}
     distinct: dict[str, Phases] = {}
     for trial in plan.trials(experiment.load(path), 2, seed=1):
         # A replay names its trace by its whole path, which is another in every checkout.
@@ -114,11 +125,16 @@ def plan_of(path: Path) -> str:
             told = [stripped(phase) for phase in phases]
             lines = [line for phase in told for line in outline(phase, "- ", "  ")]
             distinct[known] = Phases(lines, checksum(json.dumps(told)))
-        place = f"{trial.trial} {trial.round} {trial.seed} {trial.workload} {trial.setting}"
-        order[trial.round].append(f"{place}: {list(distinct).index(known) + 1}")
-    first, second = order
-    head, later = "trial round seed workload setting: phases", f"round 1, sha256 {checksum(json.dumps(second))}"
-    return "\n".join((head, *first, later, *described(list(distinct.values())))) + "\n"
+        number = list(distinct).index(known) + 1
+        order[trial.round].append(
+            f"{trial.trial} {trial.round} {trial.seed} {trial.workload} {trial.setting}: {number}"
+        )
+        if trial.round == 0:
+            settings.setdefault(f"{trial.workload}, seed {trial.seed}, phases {number}", []).append(trial.setting)
+    head = [f"order of round {number}, sha256 {checksum(json.dumps(one))}" for number, one in enumerate(order)]
+    for who, names in settings.items():
+        head += wrap(f"{who}: {', '.join(names)}", LINE_LENGTH, subsequent_indent="  ", break_on_hyphens=False)
+    return "\n".join((*head, *described(list(distinct.values())))) + "\n"
 
 
 def checksum(text: str) -> str:

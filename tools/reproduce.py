@@ -12,6 +12,7 @@ from pathlib import Path
 
 from iolab.base.strict_json import by_row
 from iolab.studies.reproduction import names
+from iolab.studies.reproduction.as_json import to_store
 from iolab.studies.reproduction.scorecard import RESULTS
 
 PROGRAM = Path(sys.executable).parent / "iolab"
@@ -25,7 +26,8 @@ def main() -> int:
         if done.returncode:
             return done.returncode
         RESULTS.mkdir(exist_ok=True)
-        (RESULTS / f"{name}.json").write_text(by_row(json.loads(done.stdout)) + "\n")
+        parts = [to_store(part) for part in json.loads(done.stdout)]
+        (RESULTS / f"{name}.json").write_text(by_row(parts) + "\n")
         print(f"wrote published/results/{name}.json")
     return 0
 

@@ -64,7 +64,7 @@ def look(directory: Path, state_dir: Path) -> Leftovers:
         cgroups=frozenset(_cgroups(state_dir)),
         controllers=frozenset(_controllers()),
         trace_instances=frozenset(map(str, trace_instances(state_dir))),
-        dm_devices=frozenset(_read(path) for path in Path("/sys/block").glob("dm-*/dm/name")),
+        dm_devices=frozenset(content(path) for path in Path("/sys/block").glob("dm-*/dm/name")),
         tunables=frozenset(_tunables_of_free_loops()),
         processes=frozenset(f"{pid} {command}" for pid, command in processes_with(state_dir).items()),
     )
@@ -133,12 +133,12 @@ def _cgroups(state_dir: Path) -> list[str]:
 
 def _controllers() -> list[str]:
     roots = [Path(line.split()[4]) for line in _lines(MOUNTS) if " - cgroup2 " in line]
-    return [name for root in roots for name in _read(root / "cgroup.subtree_control").split()]
+    return [name for root in roots for name in content(root / "cgroup.subtree_control").split()]
 
 
 def _tunables_of_free_loops() -> list[tuple[str, str]]:
     queues = [queue for queue in Path("/sys/block").glob("loop*/queue") if not (queue.parent / "loop").exists()]
-    shown = [(str(queue / name), _read(queue / name)) for queue in queues for name in LASTING_TUNABLES]
+    shown = [(str(queue / name), content(queue / name)) for queue in queues for name in LASTING_TUNABLES]
     return shown + [(str(queue / "tags"), str(driver_tags.of(device_in(queue.parent.resolve())))) for queue in queues]
 
 
@@ -178,7 +178,8 @@ def _lines(path: str | Path) -> list[str]:
     return Path(path).read_text().splitlines()
 
 
-def _read(path: Path) -> str:
+def content(path: Path) -> str:
+    """Without the space around it; what opening it gave, if it can't be read."""
     try:
         return path.read_text().strip()
     except OSError as error:

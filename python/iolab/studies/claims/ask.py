@@ -147,7 +147,8 @@ class Asker:
     def _of_model(self, claim: Claim, name: str, ask: AskOptions, expected: Direction) -> Finding:
         """As the last `make reproduce` stored it, which is what a run of this iolab comes to; a file of the user's own
         is run."""
-        found = statement_of(claim.published.name, ask.statement or "") if claim.comes_with_iolab else None
+        stated = next(one for one in claim.published.statements if one.name == ask.statement)
+        found = statement_of(claim.published.name, stated.name) if claim.comes_with_iolab else None
         if found is None:
             place = self._out / _UNSAFE.sub("_", claim.published.name) / "model"
             if place.exists():
@@ -155,18 +156,18 @@ class Asker:
             else:
                 options = {"executor": self._executor, "progress": self._progress}
                 made = reproduce(claim.published, place, **options, rounds=self._rounds)  # type: ignore[arg-type]
-            found = statement_of(claim.published.name, ask.statement or "", objects(made))
+            found = statement_of(claim.published.name, stated.name, objects(made))
         assert found is not None, "the file's reader refuses a statement that it has not"
-        return _of_statement(name, ask, expected, found)
+        return _of_statement(name, ask, expected, stated, found)
 
 
-def _of_statement(name: str, ask: AskOptions, expected: Direction, one: StatementPart) -> Finding:
+def _of_statement(name: str, ask: AskOptions, expected: Direction, stated: Statement, one: StatementPart) -> Finding:
     """The answer of a claim of the model: by the file's own verdicts, which may be several, or its limit."""
     found = cast(Any, one["found"])
     answer: Answer = "agrees" if one["met"] else "undecided" if found.get("verdict") == "undecided" else "disagrees"
-    is_limit = one["baseline"] is None
-    sides = one["setting"] if is_limit else f"{one['baseline']} and {one['setting']}"
-    what = f"{one['metric']} of {one['workload']}, {sides}"
+    is_limit = stated.baseline is None
+    sides = stated.setting if is_limit else f"{stated.baseline} and {stated.setting}"
+    what = f"{stated.metric} of {stated.workload}, {sides}"
     if one["absent"] is not None:
         return _finding(name, ask, expected, "not measured", what, reason=one["absent"])
     # What a parameter was fitted to, or chosen with, is no evidence.

@@ -1,9 +1,9 @@
-"""What `iolab reproduce --json` prints, and the scorecard reads again."""
+"""What `iolab reproduce --json` prints, and what of it is stored, which the scorecard reads again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, fields
 from typing import cast
 
 from iolab.base.strict_json import JsonObject
@@ -22,8 +22,12 @@ from iolab.studies.reproduction.part import (
 )
 from iolab.studies.reproduction.reproduction import ReproducedTable, Reproduction
 from iolab.studies.reproduction.score import Claim
-from iolab.studies.reproduction.statements import JudgedStatement
+from iolab.studies.reproduction.statements import JudgedStatement, Statement
 from iolab.studies.reproduction.tables import Cell
+
+_OF_FILE = ("title", "source", "experiment", "unit", "notes", "fitted", "chosen")
+_OF_STATEMENT = tuple(one.name for one in fields(Statement) if one.name != "name")
+"""What the file of figures states of its parts, and of a statement."""
 
 
 def objects(found: Reproduction) -> Iterator[Part]:
@@ -35,6 +39,18 @@ def objects(found: Reproduction) -> Iterator[Part]:
         yield _statements(found)
     for distribution in found.distributions:
         yield _distribution(distribution, found)
+
+
+def to_store(part: Part) -> Part:
+    """The part without what the file of figures states, beside which it is stored."""
+    kept = _without(part, _OF_FILE)
+    if part["kind"] == "statements":
+        kept["statements"] = [_without(one, _OF_STATEMENT) for one in part["statements"]]
+    return cast(Part, kept)
+
+
+def _without(table: Mapping[str, object], keys: Collection[str]) -> JsonObject:
+    return {key: value for key, value in table.items() if key not in keys}
 
 
 def _experiment(found: Reproduction) -> str | None:

@@ -1,4 +1,7 @@
-"""What `iolab reproduce --json` prints, as types: `as_json` makes it, `scorecard` reads it again."""
+"""What `iolab reproduce --json` prints, as types: `as_json` makes it, `scorecard` reads it again.
+
+Keys that are not required repeat the file of figures: they are printed, but not stored beside it.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +47,9 @@ class FilePart(TypedDict):
     """What all objects of a file have, by the file's own words."""
 
     name: str
-    title: str
+    title: NotRequired[str]
     case_study: str
-    source: str
+    source: NotRequired[str]
     aims: list[Aim]
 
 
@@ -54,9 +57,9 @@ class TablePart(FilePart):
     """A published table. `fitted` and `chosen` are what serves its cells, as the file has it."""
 
     kind: Literal["table"]
-    experiment: str | None
+    experiment: NotRequired[str | None]
     rounds: int
-    unit: str
+    unit: NotRequired[str]
     cells: list[CellPart]
     not_compared: list[CellPart]
     typical_factor: dict[str, float | None]
@@ -64,26 +67,26 @@ class TablePart(FilePart):
     independent: int
     null: NullPart | None
     mechanisms: list[str]
-    notes: dict[str, str]
-    fitted: dict[str, JsonObject]
-    chosen: dict[str, JsonObject]
+    notes: NotRequired[dict[str, str]]
+    fitted: NotRequired[dict[str, JsonObject]]
+    chosen: NotRequired[dict[str, JsonObject]]
 
 
 class StatementPart(TypedDict):
     """A statement beside the result of a run."""
 
     name: str
-    text: str
-    who: str
-    workload: str
-    metric: str
-    per: str | None
-    job: str
-    baseline: str | None
-    setting: str
-    verdicts: list[str]
-    above: float | None
-    below: float | None
+    text: NotRequired[str]
+    who: NotRequired[str]
+    workload: NotRequired[str]
+    metric: NotRequired[str]
+    per: NotRequired[str | None]
+    job: NotRequired[str]
+    baseline: NotRequired[str | None]
+    setting: NotRequired[str]
+    verdicts: NotRequired[list[str]]
+    above: NotRequired[float | None]
+    below: NotRequired[float | None]
     served: bool
     met: bool
     absent: str | None
@@ -94,18 +97,18 @@ class StatementsPart(FilePart):
     """All statements of a file."""
 
     kind: Literal["statements"]
-    experiment: str | None
+    experiment: NotRequired[str | None]
     rounds: int
     statements: list[StatementPart]
-    fitted: dict[str, JsonObject]
-    chosen: dict[str, JsonObject]
+    fitted: NotRequired[dict[str, JsonObject]]
+    chosen: NotRequired[dict[str, JsonObject]]
 
 
 class DistributionPart(FilePart):
     """A published distribution."""
 
     kind: Literal["distribution"]
-    unit: str
+    unit: NotRequired[str]
     rounds: int
     rows: dict[str, JsonObject]
     readings: list[JsonObject]

@@ -13,7 +13,8 @@ from iolab.studies.reproduction.part import Aim, DistributionPart, NullPart, Par
 from iolab.studies.reproduction.score import QUARTER, times, typical_factor
 
 RESULTS = data.PUBLISHED / "results"
-"""What `make reproduce` stored: NAME.json is what `iolab reproduce NAME --json` printed."""
+"""What `make reproduce` stored: NAME.json is what `iolab reproduce NAME --json` printed, without what the file of
+figures states."""
 HEAD = ("table", "cells", "fitted", "chosen", "independent", "factor", "within 25 %", "null", "skill", "aims")
 OF_OURS = "none"
 """The case study of tables that nobody published: what a real kernel did here."""

@@ -262,7 +262,7 @@ fn the_report_of_recorded_switches_is_golden() {
 fn is_golden(name: &str, report: &impl Serialize) {
     let mut value = serde_json::to_value(report).expect("JSON");
     count_buckets(&mut value);
-    let found = serde_json::to_string_pretty(&value).expect("JSON");
+    let found = by_row(&value, 0);
     let golden = crate::support::fixture("../golden").join(name);
     let expected = std::fs::read_to_string(&golden).unwrap_or_default();
     if found.trim() != expected.trim() {
@@ -274,6 +274,35 @@ fn is_golden(name: &str, report: &impl Serialize) {
             kept.display()
         );
     }
+}
+
+/// Innermost tables and lists are rows, so that a difference shows each as one.
+fn by_row(value: &Value, depth: usize) -> String {
+    let parts: Vec<(String, &Value)> = match value {
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(key, part)| (format!("{key:?}: "), part))
+            .collect(),
+        Value::Array(items) => items.iter().map(|part| (String::new(), part)).collect(),
+        _ => Vec::new(),
+    };
+    if !parts
+        .iter()
+        .any(|(_, part)| part.is_object() || part.is_array())
+    {
+        return value.to_string();
+    }
+    let (begin, end) = if value.is_object() {
+        ('{', '}')
+    } else {
+        ('[', ']')
+    };
+    let indent = " ".repeat(depth);
+    let rows: Vec<String> = parts
+        .iter()
+        .map(|(key, part)| format!("\n{indent} {key}{}", by_row(part, depth + 1)))
+        .collect();
+    format!("{begin}{}\n{indent}{end}", rows.join(","))
 }
 
 /// Histograms as numbers of buckets: else they would be most of the page.
