@@ -444,3 +444,45 @@ def test_a_unit_that_a_sentence_states_is_asked_for_no_more(tmp_path: Path, text
     with pytest.raises(InputError) as refused:
         opened(tmp_path / "a.txt", text)
     assert f"such as setting,round,{column};" in str(refused.value) and "nothing states" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        (
+            "| Cores | Replicas | IOPS |\n|---|---|---|\n| 4 | 1 | 41,000 |\n| 8 | 1 | 78,000 |\n| 8 | 3 | 31,000 |\n",
+            {
+                "table[Cores=4,Replicas=1]": 41_000,
+                "table[Cores=8,Replicas=1]": 78_000,
+                "table[Cores=8,Replicas=3]": 31_000,
+            },
+        ),
+        (
+            "| Disks | Record | IOPS |\n|---|---|---|\n| 4 | 128K | 412 |\n| 8 | 128K | 801 |\n| 8 | 1M | 988 |\n",
+            {"table[Disks=4,Record=128K]": 412, "table[Disks=8,Record=128K]": 801, "table[Disks=8,Record=1M]": 988},
+        ),
+        (
+            "| I/O Block Size | Mode | IOPS |\n|---|---|---|\n| 4K | randwrite | 3638 |\n| 128K | randwrite | 1134 |\n",
+            {"randwrite[I/O Block Size=4K]": 3638, "randwrite[I/O Block Size=128K]": 1134},
+        ),
+    ],
+)
+def test_rows_of_other_conditions_are_no_rounds_of_each_other(
+    tmp_path: Path, text: str, values: dict[str, float]
+) -> None:
+    run = opened(tmp_path / "conditions.md", text)
+    assert {name: value(run, "conditions", name, "iops") for name in run.workloads} == values
+
+
+def test_columns_of_conditions_between_tests_and_settings_are_no_settings(tmp_path: Path) -> None:
+    table = """| Test | Pattern | Block Size | Jobs | nvme | disk |
+|---|---|---|---|---|---|
+| Seq. Write | write | 1 MiB | 1 | 317 MiB/s | 127 MiB/s |
+| Rand Read IOPS | randread | 4 KiB | 4 | 21,500 | 419 |
+"""
+    run = opened(tmp_path / "conditions.md", table)
+    assert list(run.settings) == ["nvme", "disk"]
+    written = "Seq. Write[Pattern=write,Block Size=1 MiB,Jobs=1]"
+    assert value(run, "disk", written, "write.rate_bytes_per_s") == 127 * 2**20
+    (read,) = (name for name in run.workloads if name != written)
+    assert value(run, "nvme", read, "read.iops") == 21_500

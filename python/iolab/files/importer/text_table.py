@@ -170,6 +170,8 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
             left_out += _add_settings(table, list(places.values()), metric, part, source)
     elif header != whole_header or len(named_rows) > len(rows):
         left_out = _add_settings(table, names[1:], NAMELESS, named_rows, source)
+    elif parted := _without_conditions(header, rows):
+        left_out = _add_columns(table, *parted, source)
     elif _rows_are_metrics(header, rows) or _columns_are_settings(header, rows):
         left_out = _add_columns(table, header, rows, source)
     else:
@@ -563,6 +565,28 @@ def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
     return one_kind and (has_unit or are_numbered or are_tests or are_known) and are_named
 
 
+def _without_conditions(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]] | None:
+    """Columns of how much was done, and of names, behind the name of each row, if the other columns are settings."""
+    columns = list(zip(*rows, strict=True))
+    if len(columns) < len(header):
+        return None
+    amounts = {place for place, name in enumerate(header) if place and is_amount(name, columns[place])}
+    names = {place for place, column in enumerate(columns) if place and not any(map(quantities, column))}
+    rest = [place for place in range(1, len(header)) if place not in amounts | names]
+    if not amounts or len(rest) < 2:
+        return None
+    conditions = sorted(amounts | names)
+    left = [header[0], *(header[place] for place in rest)]
+    named = [
+        [
+            f"{row[0]}[{','.join(f'{header[place]}={row[place]}' for place in conditions)}]",
+            *(row[place] for place in rest),
+        ]
+        for row in rows
+    ]
+    return (left, named) if _columns_are_settings(left, named) else None
+
+
 def _add_columns(table: Table, header: list[str], rows: list[list[str]], source: Source) -> list[str]:
     """A row is a metric, a column a setting, a round, or an operation. Returns the cells without a single figure."""
     left_out: list[str] = []
@@ -650,6 +674,8 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
         cases += [place for place in range(names) if place not in special and place not in cases]
     if special == {None} and not cases:
         cases = _parameters(header, rows)
+    if round is None:
+        cases += _conditions(header, rows, setting, {*special, *cases})
     if len(header) > 1 and all(_DURATION.fullmatch(cell) for row in rows for cell in row[1:]):
         return [repr(cell) for row in rows for cell in row[1:]]
     of_ways = bool(apart) and workload is not None and all(row[workload].lower() in _OPS for row in rows)
@@ -681,19 +707,46 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
     return left_out
 
 
-def _parameters(header: list[str], rows: list[list[str]]) -> list[int]:
-    """The columns that state how much was done, where none is called so: whole numbers left of the first result, or
-    in the first column, rising or falling."""
-    first = next(
+def _conditions(header: list[str], rows: list[list[str]], setting: int | None, known: set[int | None]) -> list[int]:
+    """More columns of whole numbers or sizes left of the first result, if rows that differ in nothing `known` differ in
+    them, and each setting has the same in them: those rows are no rounds of each other."""
+    found = [
+        place
+        for place in range(_first_result(header, rows))
+        if place not in known and all(_is_amount(row[place]) for row in rows)
+    ]
+    rest = [tuple(row[place] for place in sorted(place for place in known if place is not None)) for row in rows]
+    if not found or len(set(rest)) == len(rows):
+        return []
+    of_setting: dict[str, set[tuple[str, ...]]] = {}
+    for row in rows:
+        of_setting.setdefault("" if setting is None else row[setting], set()).add(tuple(row[one] for one in found))
+    return found if len({frozenset(values) for values in of_setting.values()}) == 1 else []
+
+
+def _first_result(header: list[str], rows: list[list[str]]) -> int:
+    """The first column that is called as a result, or has figures with a unit; 0 if there is none."""
+    return next(
         (
             place
             for place, name in enumerate(header)
-            if _is_result(name) or any(one.metric for row in rows for one in quantities_below(row[place], name))
+            if not all(parameter.SIZE.fullmatch(row[place]) for row in rows)
+            and (_is_result(name) or any(one.metric for row in rows for one in quantities_below(row[place], name)))
         ),
         0,
     )
+
+
+def _is_amount(cell: str) -> bool:
+    return bool(_OF_PARAMETER.fullmatch(cell) or parameter.SIZE.fullmatch(cell))
+
+
+def _parameters(header: list[str], rows: list[list[str]]) -> list[int]:
+    """The columns that state how much was done, where none is called so: whole numbers left of the first result, or
+    in the first column, rising or falling."""
+    first = _first_result(header, rows)
     left = range(first)
-    if first and all(_OF_PARAMETER.fullmatch(row[place]) for row in rows for place in left):
+    if first and all(_is_amount(row[place]) for row in rows for place in left):
         return list(left)
     return [0] if _counts(header[0], [row[0] for row in rows]) else []
 
