@@ -120,6 +120,12 @@ def test_a_setting_is_named_as_its_command_is_written() -> None:
     assert list(written.settings) == ["head -c 1M /dev/zero >a", 'tr "_a-z_" x <a; sync | cat & _']
 
 
+def test_commands_that_begin_alike_are_named_by_what_differs() -> None:
+    begin = "dd if=/dev/zero of=f bs=64k count=1024 oflag=direct conv="
+    written = loads(text_of([f"{begin}fsync", f"{begin}fdatasync"], None, Path("/tmp")), "x.toml")
+    assert list(written.settings) == ["dd if=/dev/zer ... conv=fsync", "dd if=/dev/zer ... conv=fdatasync"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
