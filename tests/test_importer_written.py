@@ -536,6 +536,7 @@ def test_a_percentile_without_a_unit_is_a_doubt(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("## Specifications\n\n- Sequential read: 7,200 MB/s\n- Random read: 1,250k IOPS\n", "nothing was measured"),
+        ("The disk is rated at 3.5 GB/s, was 2.8 GB/s in a review.\n", "nothing was measured"),
         ("The drive does up to 7,200 MB/s.\nRandom reads: up to 150k IOPS\n", "nothing was measured"),
         (
             "Date: Sat, 18 May 2024 10:02:17 +0200\n\nWith it, the throughput goes up by about 22%, and p99 shrinks by "

@@ -721,7 +721,7 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
     for place, name in enumerate(header):
         kinds = {known.metric for row in rows for known in quantities_below(row[place], name)}
         bare = " ".join(_WORDS_OF_METRIC.sub(" ", without_unit(name)).split())
-        if place and kinds:
+        if place and kinds - {None}:
             tests[place] = bare if OF_TEST.search(_OF_WAY.sub(" ", bare)) else ""
         if not place or _is_result(without_unit(name)):
             continue
@@ -730,6 +730,8 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
             # Times without a name of their own are called by their columns.
             if metric is not None and (OF_TEST.search(name) or metric != "ns"):
                 found.setdefault((ways[0] if len(ways) == 1 else "all", metric), []).append(place)
+    if not found:
+        return {}
     if all(len(places) == 1 for places in found.values()):
         # `Seq. read` in GB/s beside `4k rand read` in IOPS are of two tests.
         cases = {place: " ".join(_OF_WAY.sub(" ", name).split()) for place, name in tests.items()}
