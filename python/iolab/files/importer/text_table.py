@@ -721,7 +721,7 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
     for place, name in enumerate(header):
         kinds = {known.metric for row in rows for known in quantities_below(row[place], name)}
         bare = " ".join(_WORDS_OF_METRIC.sub(" ", without_unit(name)).split())
-        if place and kinds - {None}:
+        if place and (kinds - {None} or _is_result(name)):
             tests[place] = bare if OF_TEST.search(_OF_WAY.sub(" ", bare)) else ""
         if not place or _is_result(without_unit(name)):
             continue
