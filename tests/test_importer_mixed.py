@@ -277,7 +277,6 @@ def test_numbers_below_a_column_of_runs_are_rounds(tmp_path: Path) -> None:
             (text, "unrecognised", "CSV")
             for text in (
                 "throughput is 900 MB/s vs 950 MB/s\n",
-                "The disk is rated at 3.5 GB/s, was 2.8 GB/s in a review.\n",
                 "It reached 910 MB/s, was 20 MB/s slower than the other one.\n",
                 "seq write throughput 512 MB/s vs 498 MB/s without compression\n",
                 "I get 312k IOPS randread against 287k IOPS on the other box.\n",

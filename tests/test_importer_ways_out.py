@@ -224,7 +224,7 @@ def test_a_sentence_of_operations_done_is_read_and_of_a_limit_is_not(tmp_path: P
         ("after", "bonnie++ file creates 512MB disk", "operations_per_s"): 2600,
     }
     figures(tmp_path, text.format("speeds up"), wanted)
-    assert "unrecognised" in refusal(tmp_path, "The limit of requests was raised from 2100/s to 2600/s.\n")
+    assert "nothing was measured" in refusal(tmp_path, "The limit of requests was raised from 2100/s to 2600/s.\n")
 
 
 NAMES = """\

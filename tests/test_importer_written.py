@@ -525,6 +525,21 @@ def test_figures_with_slashes_are_runs_if_the_line_says_so(tmp_path: Path) -> No
     assert value(run, "B", "list", "iops", 2) == 53e3
 
 
+def test_a_row_of_changes_is_no_setting(tmp_path: Path) -> None:
+    rows = " v6.9      14.1k   70.1us    91us\n polled    18.9k   52.3us    60us\n"
+    text = f" kernel    IOPS    lat avg   lat p99\n{rows} delta     +34%    -25%      -34%\n"
+    run = opened(tmp_path / "post.txt", text)
+    assert run.settings == ["v6.9", "polled"]
+    assert any("rows of changes are left out" in problem for problem in run.problems)
+
+
+def test_percentiles_behind_the_name_of_one_are_no_rounds(tmp_path: Path) -> None:
+    text = "  - read p95 ~168 ms, p99 ~233 ms\n  - write p95 ~650 ms, p99 ~801 ms\n"
+    (tmp_path / "post.txt").write_text(text)
+    with pytest.raises(InputError):
+        open_run(tmp_path / "post.txt")
+
+
 def test_a_percentile_without_a_unit_is_a_doubt(tmp_path: Path) -> None:
     run = opened(
         tmp_path / "post.md", "| set | IOPS | p99 |\n|---|---|---|\n| a | 61204 | 412 |\n| b | 99204 | 188 |\n"
@@ -536,6 +551,7 @@ def test_a_percentile_without_a_unit_is_a_doubt(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("## Specifications\n\n- Sequential read: 7,200 MB/s\n- Random read: 1,250k IOPS\n", "nothing was measured"),
+        ("The disk is rated at 3.5 GB/s, was 2.8 GB/s in a review.\n", "nothing was measured"),
         ("The drive does up to 7,200 MB/s.\nRandom reads: up to 150k IOPS\n", "nothing was measured"),
         (
             "Date: Sat, 18 May 2024 10:02:17 +0200\n\nWith it, the throughput goes up by about 22%, and p99 shrinks by "

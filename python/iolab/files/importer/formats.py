@@ -14,7 +14,6 @@ from iolab.files.importer.aligned import without_metric
 from iolab.files.importer.backup_tools import FORMATS as BACKUP_TOOLS
 from iolab.files.importer.biotop import FORMAT as BIOTOP
 from iolab.files.importer.columns import unit_in
-from iolab.files.importer.conditions import EXPECTED
 from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
 from iolab.files.importer.crystaldiskmark import FORMAT as CRYSTALDISKMARK
 from iolab.files.importer.csv_file import FORMAT as CSV_FILE
@@ -160,6 +159,11 @@ _OF_SHEET = re.compile(
 )
 _OF_TESTS = re.compile(r"\b(?:(?:I|we) (?:have )?measured|benchmarks?|results?|fio|dd|runs?)\b", re.IGNORECASE)
 """What a sheet of a maker's has as its heading, and what a text that was measured says somewhere. Chosen."""
+_WISHED = re.compile(
+    r"\b(?:up to|rated|advertis\w*|claim\w*|theoretical\w*|should|must|requir\w*|targets?|limit of|supposed)\b",
+    re.IGNORECASE,
+)
+"""Chosen."""
 NEAREST_MAX = 3
 NAME_MIN = 5
 """Shorter names of formats are words of their own: time, sar, dd."""
@@ -213,7 +217,7 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
         return meant
     _refuse_nameless(source)
-    if all(map(EXPECTED.search, filter(has_unit, source.text_lines))):
+    if all(map(_WISHED.search, filter(has_unit, source.text_lines))):
         _refuse_wished(source)
     if rows := next(tables_of_csv(source), None):
         first, last = rows[0].number, rows[-1].number

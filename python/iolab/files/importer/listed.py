@@ -305,7 +305,8 @@ def _statistics(text: str) -> Iterator[Entry | None]:
     what = found["what"]
     parts = [*_EACH_STATISTIC.finditer(found["statistics"])]
     known = [quantity(each["figure"].strip(" ,")) for each in parts]
-    if not LATENCY.search(what) and all(one is not None and one.metric == "ns" for one in known):
+    are_times = all(one is not None and one.metric == "ns" for one in known)
+    if are_times and found["statistics"].count("=") == len(known) and not LATENCY.search(what):
         return  # Pairs behind a name.
     bare = without_unit(what)
     unit = what[len(bare) :]

@@ -264,7 +264,7 @@ def _recognises(source: Source) -> bool:
 
 FORMAT = Format(
     name="sysbench",
-    own=re.compile(r"\s*+(?:\[ \d++s \] |(?:min|avg|max|total|events|approx\.|sum)\b.*:|\s++[\d.]++ \|)"),
+    own=re.compile(r"\s*+(?:\[ \d++s \] |(?:min|avg|max|total|time|events|approx\.|sum)\b.*:|\s++[\d.]++ \|)"),
     help="sysbench's reports: fileio, cpu, memory, threads and SQL tests",
     recognises=_recognises,
     parse=lambda source, results: _Reader(source, results).read(),

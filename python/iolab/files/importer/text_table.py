@@ -24,6 +24,7 @@ from iolab.files.importer.columns import (
     in_english,
     in_thousands,
     is_amount,
+    is_change,
     settings_by_metric,
     settings_of,
     stated_in,
@@ -71,6 +72,7 @@ _OF_LINK = re.compile(r"\d ?[kKMG]?i?bits?/s", re.IGNORECASE)
 _OF_RATE = re.compile(r"\d ?[kKMG]?i?(?:bits?|b|B)(?:/s|ps)\b")
 _OF_WAY = re.compile(rf"{WAY}s?", re.IGNORECASE)
 _WORDS_OF_METRIC = re.compile(r"\b(?:c?lat(?:ency)?|avg|mean|IOPS|bandwidth|bw)\b\.?", re.IGNORECASE)
+_CHANGE_OR_NONE = re.compile(r"[-+\u2212~\u00b1]?[\d.,]{1,12} ?%|[-\u2013]?")
 _VERSION = re.compile(r"v?\d+\.\d+\.\d")
 _OF_VERSION = re.compile(r"\bversions?\b", re.IGNORECASE)
 _OPS = {"read": "read", "reads": "read", "write": "write", "writes": "write", "total": ALL, "both": ALL, "mixed": ALL}
@@ -123,6 +125,7 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
     ):
         results.problem("rates of a network in bits: left out", table.line)
         return
+    rows = _without_changed(rows, results, table.line)
     header, rows = _of_latencies(header, rows, source, results, table.line)
     header, rows = _of_percentiles(list(map(in_english, header)), [[in_english(row[0]), *row[1:]] for row in rows])
     table.columns = [without_unit(name).strip() for name in header]
@@ -189,6 +192,19 @@ def _describes(header: list[str], rows: list[list[str]]) -> bool:
     are_results = any(map(_is_result, (*header, *(row[0] for row in rows)))) or any(one.metric for one in known)
     texts = sum(not _FIGURE.match(cell) or bool(_VERSION.match(cell)) for cell in cells)
     return not are_results and (2 * texts > len(cells) or bool(cells and _OF_VERSION.search(header[1])))
+
+
+def _without_changed(rows: list[list[str]], results: Results, line: int) -> list[list[str]]:
+    """The rows less those of changes between the others: `delta | +34% | -25%`."""
+    changed = [row for row in rows if any(row[1:]) and all(map(_CHANGE_OR_NONE.fullmatch, row[1:]))]
+    if (
+        not changed
+        or len(rows) - len(changed) < 2
+        or not all(is_change(row[0]) or row[1][:1] in "+-" for row in changed)
+    ):
+        return rows
+    results.problem("rows of changes are left out: they are computed anew", line)
+    return [row for row in rows if row not in changed]
 
 
 def _of_percentiles(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
@@ -774,7 +790,7 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
     for place, name in enumerate(header):
         kinds = {known.metric for row in rows for known in quantities_below(row[place], name)}
         bare = " ".join(_WORDS_OF_METRIC.sub(" ", without_unit(name)).split())
-        if place and kinds:
+        if place and (kinds - {None} or _is_result(name)):
             tests[place] = bare if OF_TEST.search(_OF_WAY.sub(" ", bare)) else ""
         if not place or _is_result(without_unit(name)):
             continue
@@ -783,6 +799,8 @@ def _of_one_metric(header: list[str], rows: list[list[str]]) -> dict[int, str]:
             # Times without a name of their own are called by their columns.
             if metric is not None and (OF_TEST.search(name) or metric != "ns"):
                 found.setdefault((ways[0] if len(ways) == 1 else "all", metric), []).append(place)
+    if not found:
+        return {}
     if all(len(places) == 1 for places in found.values()):
         # `Seq. read` in GB/s beside `4k rand read` in IOPS are of two tests.
         cases = {place: " ".join(_OF_WAY.sub(" ", name).split()) for place, name in tests.items()}
