@@ -46,6 +46,8 @@ class ComparisonResult:
     """Keys of metrics that tables leave out for their length."""
     without_values: str = ""
     """Why none of the metrics can be compared, though there are settings."""
+    lacking: Sequence[str] = ()
+    """Metrics that were named and have no value under any setting, each with its workload."""
 
     @property
     def swept(self) -> list[str]:
@@ -124,13 +126,20 @@ def _within(arm: Arm, wanted: ComparisonRequest, jobs: Jobs) -> ComparisonResult
         problems=run.problems,
         doubts=[*lines(run), *judged_together(run, jobs), *assumed(summary.comparisons)],
         left_out=summary.left_out,
-        without_values="" if summary.comparisons else _without_values(run, summary),
+        without_values=without_values(run, summary),
+        lacking=lacking(summary),
     )
 
 
-def _without_values(run: MeasuredRun, summary: Summary) -> str:
-    """Which metrics have no value under any setting, why, and how many operations their trials had at most."""
-    if len(summary.settings) < 2 or not summary.rows:
+def lacking(summary: Summary) -> list[str]:
+    """`latency p99 of reads`, of each metric that was named and has no value under any setting."""
+    return [f"{label(row.metric)} of {row.place}" for row in summary.without_values if summary.named]
+
+
+def without_values(run: MeasuredRun, summary: Summary) -> str:
+    """If nothing is compared: which metrics have no value under any setting, why, and how many operations their trials
+    had at most."""
+    if summary.comparisons or len(summary.settings) < 2 or not summary.rows:
         return ""
     reasons = dict.fromkeys(cell.reason for row in summary.rows for cell in row.cells.values() if cell.reason)
     names = list(dict.fromkeys(label(row.metric) for row in summary.rows))
