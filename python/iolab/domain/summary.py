@@ -183,7 +183,7 @@ def summarise(
     for comparison in (_unjudged(one) if one.workload in unfaithful_in else one for one in judged):
         place = (comparison.workload or "", comparison.job, comparison.metric)
         by_place.setdefault(place, {})[comparison.setting] = comparison
-    reasons = _reasons(run)
+    reasons = absence_reasons(run)
     rows = [row_of(place, by_setting, by_place.get(place, {}), reasons) for place, by_setting in values.items()]
     return Summary(
         title=experiment.title or run.path.name,
@@ -469,7 +469,8 @@ def _by_boot(values: Numbers, rounds_per_boot: int) -> Numbers:
     return found
 
 
-def _reasons(run: MeasuredRun) -> dict[tuple[str, str, str], str]:
+def absence_reasons(run: MeasuredRun) -> dict[tuple[str, str, str], str]:
+    """By workload, key and setting, why a trial has no value."""
     import polars as pl
 
     absent = run.metrics.filter(pl.col("value").is_null()).unique(["workload", "key", "setting"], keep="first")
