@@ -66,10 +66,10 @@ def show_outcome(
         for place, text in enumerate(_replayed(data)):
             print(f"{'' if place else 'Replay:':7} {text}")
         if isinstance(data.experiment.machine, Model):
-            from iolab.studies.reproduction.evidence import evidence
+            from iolab.studies.reproduction.evidence import trust
 
-            for place, one in enumerate(evidence(data)):
-                print(f"{'' if place else 'Trust:':7} {one.words}")
+            for place, text in enumerate(trust(data)):
+                print(f"{'' if place else 'Trust:':7} {text}")
         print(f"Report: {report}" if report is not None else f"Next:   iolab report {path} -o report.html")
         _print_what_probes_saw(data)
         if boots is not None:

@@ -29,7 +29,7 @@ from iolab.presentation.table.explanation import explanations
 from iolab.presentation.table.grid import GridRow, grid
 from iolab.presentation.table.words import sentences, tally
 from iolab.presentation.terminal import console
-from iolab.studies.reproduction.evidence import evidence, in_words
+from iolab.studies.reproduction.evidence import trust
 
 REMARKS_SHOWN_MAX = 50
 WHY_WIDTH = 100
@@ -118,7 +118,7 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
 
 def _trust(run: RunData) -> Iterator[tuple[str, str]]:
     """How far the mechanisms of a simulated run were ever compared with a measurement."""
-    if words := in_words(evidence(run)):
+    if words := "; ".join(trust(run)):
         yield "trust", words
 
 
