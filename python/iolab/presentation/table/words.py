@@ -115,6 +115,20 @@ def medians(comparisons: Sequence[Comparison]) -> str | None:
     return f"skewed: the median of the rounds' ratios is {'; '.join(found[:MEDIANS_MAX])}{more}"
 
 
+def rounds_of_both(comparisons: Sequence[Comparison]) -> list[str]:
+    """Of changes that are of fewer rounds than the values beside them, those rounds: a line for each number of them."""
+    found: dict[str, list[str]] = {}
+    for one in comparisons:
+        if one.unpaired_rounds and one.judgement.has_both:
+            rounds = f"{counted(one.judgement.n, one.pairing)} that {'have' if one.judgement.n > 1 else 'has'} both"
+            place = f" of {one.place}" if one.place else ""
+            found.setdefault(rounds, []).append(f"{label(one.metric)}{place} ({one.setting})")
+    return [
+        f"{listed(names, MEDIANS_MAX)}: change over the {rounds}, values over all that have one"
+        for rounds, names in found.items()
+    ]
+
+
 def median_beside(judgement: Judgement) -> str | None:
     """The median of the rounds' ratios, if it differs from the typical ratio by more than a tenth of the
     interval, and by more than the margin of *same*."""
