@@ -75,7 +75,7 @@ def show_outcome(
         if boots is not None:
             print(*parts.lines(boots, again), sep="\n")
     _exit_if_all_failed(data)
-    from iolab.presentation.side_by_side import lacking, without_values
+    from iolab.presentation.table.words import lacking, without_values
 
     exit_if_met(
         fail_on,

@@ -92,7 +92,10 @@ def tables(summary: Summary) -> RenderableType:
             by_metric, by_line = (
                 draw(one, summary, footnotes) for draw in (axis.tables_by_metric, axis.tables_by_line)
             )
-            swept += [heading, Alternatives(axis.table(one, summary, footnotes), Group(*by_metric), Group(*by_line))]
+            swept.append(heading)
+            if axis.has_values(one, summary):
+                swept.append(Alternatives(axis.table(one, summary, footnotes), Group(*by_metric), Group(*by_line)))
+            swept += (Constrain(Text(f"No value of {line}"), SENTENCE_WIDTH_MAX) for line in axis.absent(one, summary))
     parts += swept
     for workload, block in in_tables.items():
         # Not as the table's own title, which is broken if the table is narrower.
