@@ -198,6 +198,48 @@ def test_a_gate_that_compares_nothing_is_none(tmp_path: Path, capsys: pytest.Cap
     assert "undecided: can never hold" in capsys.readouterr().err
 
 
+SLOWER_DISK = """machine = "model:one_disk"
+rounds = 2
+[workloads.reads]
+file_size = "64MiB"
+operations = {operations}
+[settings.before]
+[settings.after]
+machine = {{ "drives.0.device.revolutions_per_minute" = 3600 }}
+{only}[compare]
+metrics = [{metrics}]
+"""
+
+
+def test_a_gate_on_a_metric_without_values_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """When the run has ended, and when it is resumed."""
+    experiment, out = tmp_path / "few.toml", tmp_path / "run"
+    experiment.write_text(SLOWER_DISK.format(operations=50, only="", metrics='"latency_ns_p99"'))
+    refused = "slower: can never hold, no setting has a value of latency p99: of fewer than 1,000 values"
+    assert invoke(["run", str(experiment), "--out", str(out), "--fail-on", "slower"]) == 2
+    assert refused in capsys.readouterr().err
+    assert invoke(["run", "--resume", str(out), "--rounds", "3", "--fail-on", "slower"]) == 2
+    assert refused in capsys.readouterr().err
+    assert invoke(["run", "--resume", str(out), "--rounds", "3", "--fail-on", "faulty"]) == 0
+
+
+def test_a_gate_names_what_it_cannot_see(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A metric that no setting has a value of beside one that has, and one that only the baseline has."""
+    experiment = tmp_path / "some.toml"
+    blind = "--fail-on cannot see what lacks values to compare: latency p99 of reads"
+    experiment.write_text(SLOWER_DISK.format(operations=50, only="", metrics='"iops", "latency_ns_p99"'))
+    assert invoke(["run", str(experiment), "--out", str(tmp_path / "a"), "--fail-on", "faster"]) == 0
+    assert blind in capsys.readouterr().err
+    assert invoke(["compare", str(tmp_path / "a"), "--fail-on", "faster"]) == 0
+    assert blind in capsys.readouterr().err
+    assert invoke(["compare", str(tmp_path / "a"), "--metric", "iops", "--fail-on", "faster"]) == 0
+    assert "cannot see" not in capsys.readouterr().err
+    only = "workload = { operations = 50 }\n"
+    experiment.write_text(SLOWER_DISK.format(operations=1000, only=only, metrics='"latency_ns_p99"'))
+    assert invoke(["run", str(experiment), "--out", str(tmp_path / "b"), "--fail-on", "slower"]) == 2
+    assert "can never hold, no round has values of both settings of latency p99 of reads" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("good", "status"), [(0, 1), (1, 0)])
 def test_a_run_in_which_every_trial_failed_is_no_success(
     good: int, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -6,9 +6,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import iolab
 import pytest
 from iolab.domain.arms import Arm, pairing_of
 from iolab.domain.comparison import OTHER_DRAWS
+from iolab.domain.conditions import FILE_KEYS_MAX
 from iolab.presentation.cli.invoke import invoke
 from support.stored import MACHINE, stored_run
 
@@ -115,6 +117,30 @@ def test_a_size_that_differs_is_told_as_it_is_written(tmp_path: Path, capsys: py
     document = compared(capsys, tmp_path / "old", tmp_path / "new")
     sizes = {"what": "workload reads: block_size", "values": {"old": "4KiB", "new": "4KiB: 70, 64KiB: 30"}}
     assert sizes in document["differs"]
+
+
+def test_a_machine_file_that_was_changed_is_told_by_its_keys(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of machines with nothing in common some keys, and how many more."""
+    text_of = '[workloads.reads]\noperations = 10\nfile_size = "4MiB"\n[settings.default]\n'
+    machine, experiment = tmp_path / "mine.toml", tmp_path / "reads.toml"
+    given = (Path(iolab.__file__).parent / "data" / "machines" / "one_disk.toml").read_text()
+    for name, call_ns in (("old", 1500), ("new", 4500)):
+        machine.write_text(given.replace("\ncall_ns = 1500\n", f"\ncall_ns = {call_ns}\n"))
+        experiment.write_text(f'machine = "model:mine.toml"\nrounds = 2\n{text_of}')
+        assert invoke(["run", str(experiment), "--out", str(tmp_path / name), "--seed", "1"]) == 0
+    experiment.write_text(f'machine = "model:nvme"\nrounds = 2\n{text_of}')
+    assert invoke(["run", str(experiment), "--out", str(tmp_path / "flash"), "--seed", "1"]) == 0
+    capsys.readouterr()
+    document = compared(capsys, tmp_path / "old", tmp_path / "new")
+    key = "machine file: cpus.call_ns"
+    assert document["differs"] == [{"what": key, "values": {"old": "1500", "new": "4500"}}]
+    assert document["conclusion"] == f"{key} is the one thing that differs: it is what is compared"
+    named = [one["what"] for one in compared(capsys, tmp_path / "old", tmp_path / "flash")["differs"]]
+    of_file = [what for what in named if what.startswith("machine file: ")]
+    assert len(of_file) == FILE_KEYS_MAX + 1 and of_file[-1].endswith(" more keys"), of_file
+    assert "machine file: title" not in named and "simulated machine: title" in named
 
 
 def test_everything_that_differs_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -465,7 +491,7 @@ def test_of_one_round_the_largest_change_of_a_leading_metric_comes_first(
 
 def test_settings_without_values_are_not_too_few_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "few.toml").write_text(
-        'machine = "model:one_disk"\nrounds = 2\n[workloads.reads]\noperations = 50\nfile_size = "8MiB"\n'
+        'machine = "model:nvme"\nrounds = 2\n[workloads.reads]\noperations = 50\nfile_size = "8MiB"\n'
         "[settings.shallow]\n[settings.deep]\nworkload = { queue_depth = 8 }\n"
     )
     assert invoke(["run", str(tmp_path / "few.toml"), "--out", str(tmp_path / "run")]) == 0

@@ -12,6 +12,7 @@ from iolab.files.importer.run_import import open_run
 from iolab.presentation.cli.outcome import exit_if_met
 from iolab.presentation.table import render
 from iolab.presentation.table.conclusions import conclusions
+from iolab.presentation.table.words import rounds_of_both, tally
 from test_importer import opened
 from typer import Exit
 
@@ -28,6 +29,29 @@ def test_what_hardly_ever_happens_is_no_conclusion() -> None:
     slower = compared("cpu_ns_per_io", 0.001, 0.002)
     (one,) = conclusions([rare, slower])
     assert "CPU per I/O" in one.text and "switches" not in one.text
+
+
+def test_the_undecided_are_counted_of_all_comparisons() -> None:
+    """As the line above counts them, which has what hardly ever happens too."""
+    noisy = judge([1.0, 1.2, 0.9, 1.1, 1.0], [1.1, 1.0, 1.2, 0.9, 1.0], nature="cost")
+    undecided = Comparison("cpu_ns_per_io", None, "b", "a", noisy, "cost", 0)
+    found = [undecided, compared("cpu_ns_per_byte", 1.0, 2.0), compared("switches_per_op", 0.0014, 0.0039)]
+    assert tally(found) == "2 worse, 1 undecided"
+    (text,) = [one.text for one in conclusions(found) if one.text.startswith("Undecided")]
+    assert text.startswith("Undecided, 1 of 3: b in CPU per I/O")
+
+
+def test_a_change_of_fewer_rounds_than_the_values_beside_it_names_them() -> None:
+    def of(metric: str, candidate: list[float | None]) -> Pair:
+        return Pair(metric, "mix", "a", "b", [1.0, 1.1, 1.2, 1.3], candidate, job="web")
+
+    found = compare_pairs(
+        [of("latency_ns_p99", [None, 2.0, None, 2.1]), of("iops", [1.0] * 4), of("latency_ns_p50", [None] * 4)],
+        same_within=0.02,
+    )
+    assert rounds_of_both(found) == [
+        "latency p99 of mix, job web (b): change over the 2 rounds that have both, values over all that have one"
+    ]
 
 
 def test_what_hardly_ever_happens_fails_no_gate_and_is_named(capsys: pytest.CaptureFixture[str]) -> None:

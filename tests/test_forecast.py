@@ -88,6 +88,19 @@ def test_undecided_says_why() -> None:
     assert why(noisy, [1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.2, 2.4]).startswith("drift: the level rose by 1")
 
 
+@pytest.mark.parametrize(
+    "levels",
+    [[1.0, 1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07], [1.0, 2.0, 1.01, 2.02, 1.0, 2.01, 2.0, 1.02]],
+    ids=["drift", "modes"],
+)
+def test_what_cancels_within_rounds_is_no_reason(levels: list[float]) -> None:
+    noisy = np.array([0.9, 1.11, 0.95, 1.08, 1.03, 0.94, 1.06, 0.99])
+    for baseline in (np.ones(8), np.array(levels)):
+        found = judge(list(baseline), list(baseline * noisy), nature="time")
+        assert found.verdict == "undecided"
+        assert str(found.why).startswith("noise: the change of one round varies by ")
+
+
 def test_why_is_in_the_json_and_empty_where_decided() -> None:
     pairs = [Pair("m_s", None, "a", "b", [1.0] * 8, [2.0, 2.1, 2.0, 2.2, 2.1, 2.0, 2.1, 2.0])]
     (found,) = compare_pairs(pairs, same_within=0.02)

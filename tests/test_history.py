@@ -312,6 +312,62 @@ def test_what_changed_at_one_place_is_one_sentence(tmp_path: Path, capsys: pytes
     assert shown[3].startswith("latency p99: faster: 9.000 -> 4.000 ns, -55.6 %")
 
 
+def lacking(path: Path, blank: set[int], column: str = "latency_ns_p99") -> Path:
+    """Twenty nights of reads and of writes; `column` of reads is blank in some of them."""
+    rows = [
+        f"{night:02},{workload},{100 + night % 3},{'' if workload == 'reads' and night in blank else 9 + night % 2}\n"
+        for night in range(20)
+        for workload in ("reads", "writes")
+    ]
+    path.write_text(f"night,workload,iops,{column}\n" + "".join(rows))
+    return path
+
+
+def test_a_metric_that_the_newest_runs_lack_is_named_and_passes_no_gate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nights = lacking(tmp_path / "nights.csv", {3, *range(14, 20)})
+    assert invoke(["history", str(nights)]) == 0
+    named = "latency p99 of reads: no value in the newest 6 runs, since 14"
+    assert capsys.readouterr().out.splitlines()[0] == named
+    for condition, status, words in (
+        ("regressed", 0, "cannot see all: the newest runs have no value of latency_ns_p99 of reads"),
+        ("possibly-changed", 1, "holds: the newest runs have no value of latency_ns_p99 of reads"),
+    ):
+        assert invoke(["history", str(nights), "--fail-on", condition]) == status
+        assert words in capsys.readouterr().err
+    assert invoke(["history", str(nights), "--fail-on", "possibly-regressed", "--since", "15"]) == 0
+    alone = lacking(tmp_path / "alone.csv", set(range(14, 20)))
+    alone.write_text("".join(line for line in alone.open() if "writes" not in line))
+    assert invoke(["history", str(alone), "--metric", "latency_ns_p99", "--fail-on", "regressed"]) == 2
+    assert "regressed: can't hold of the newest runs" in capsys.readouterr().err
+    assert invoke(["history", str(nights), "--json"]) == 0
+    (lost,) = json.loads(capsys.readouterr().out)["lost"]
+    assert (lost["workload"], lost["metric"], lost["runs"], lost["since"]) == ("reads", "latency_ns_p99", 6, "14")
+
+
+@pytest.mark.parametrize("blank", [{5}, {7, 8, 18, 19}, {0, 1}, {4, 19}])
+def test_gaps_that_came_before_are_no_loss(
+    blank: set[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke(["history", str(lacking(tmp_path / "nights.csv", blank)), "--fail-on", "possibly-changed"]) == 0
+    assert "no value" not in capsys.readouterr().out
+
+
+def test_the_reason_why_the_newest_runs_of_a_directory_lack_a_metric(
+    iolab: CommandLine, tmp_path: Path
+) -> None:
+    """Also beside runs of another workload, which lack nothing of this one."""
+    text = 'machine = "model:nvme"\nrounds = 1\n[workloads.{}]\noperations = {}\nfile_size = "4MiB"\n'
+    for night, (workload, operations) in enumerate((("a", 2000), ("a", 500), ("b", 2000))):
+        (tmp_path / "e.toml").write_text(text.format(workload, operations))
+        iolab("run", "e.toml", "--out", f"runs/{night}")
+    shown = iolab("history", "runs", "--metric", "latency_ns_p99").stdout
+    assert "latency p99 of a under default: no value in the newest run, " in shown
+    assert ": of fewer than 1,000 values, fewer than 10 lie beyond it" in shown
+    assert "of b" not in shown
+
+
 def test_experiments_whose_workloads_have_one_name_are_series_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

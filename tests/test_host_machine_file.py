@@ -60,6 +60,8 @@ def test_drives_are_what_sysfs_shows(sys: Path, tmp_path: Path) -> None:
     assert "estimate, of the class of disks" in text
     cpus = tomllib.loads(text)["cpus"]
     assert (cpus["count"], cpus["call_ns"]) == (2, 2000)
+    comment = "sda, a model that sysfs does not name, 550 GB: estimate, of the class of disks of 7200 rpm"
+    assert machine_file.estimated_drives(text) == [("sata_7200_2008", comment)]
     (tmp_path / "mine.toml").write_text(text)
     assert files.read("model:mine.toml", tmp_path)
 
@@ -76,8 +78,11 @@ def test_each_device_file_is_shipped(name: str) -> None:
 
 @pytest.mark.skipif(not any(machine_file.disks()), reason="the kernel shows no disk here")
 def test_this_machine_is_described_and_simulated(iolab: CommandLine) -> None:
-    iolab("machine", "describe", "-o", "mine.toml")
-    iolab("run", iolab.write("reads.toml", EXPERIMENT), "--out", "run")
+    told = iolab("machine", "describe", "-o", "mine.toml").stderr
+    shown = iolab("run", iolab.write("reads.toml", EXPERIMENT), "--out", "run").stdout
+    estimated = machine_file.estimated_drives((iolab.cwd / "mine.toml").read_text())
+    assert told.count("iolab machine calibrate /dev/") == len(estimated)
+    assert shown.count("an estimate of its class, no measurement of ") == len(estimated)
     both = iolab("machine", "describe", "--json", "-o", "x.toml", status=None)
     both.assert_one_clear_line(2, "--json")
 

@@ -143,7 +143,7 @@ def test_an_extract_that_lies_is_named_and_read_anew(
     runs: Path, content: object, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     change(runs, "update extract set content = ?", given=(content,))
-    assert invoke(["site", str(runs), "--out", str(tmp_path / "site")]) == 0
+    assert invoke(["site", str(runs), "-o", str(tmp_path / "site")]) == 0
     (line,) = capsys.readouterr().err.splitlines()
     assert word in line and "is made anew" in line
     assert len(list((tmp_path / "site" / "api" / "run").glob("*.json"))) == 1

@@ -208,6 +208,41 @@ def test_a_value_that_a_table_of_a_sweep_lacks_has_its_reason(iolab: CommandLine
     assert " - [1]" in shown and "[1] of fewer than 1,000 values, fewer than 10 lie beyond it" in shown
 
 
+def test_a_metric_that_no_point_of_a_sweep_has_is_named_with_its_reason(iolab: CommandLine) -> None:
+    """Below the table of the others, and instead of a table without values."""
+    experiment = iolab.write(
+        "few.toml",
+        'machine = "model:consumer-nvme"\nrounds = 1\n[workloads.reads]\noperations = 50\nfile_size = "8MiB"\n'
+        "queue_depth = [1, 4, 32]\n",
+    )
+    iolab("run", experiment, "--out", "few")
+    absent = "No value of latency p99: of fewer than 1,000 values, fewer than 10 lie beyond it"
+    both = iolab("show", "few", "--metric", "latency_ns_p99", "--metric", "iops").stdout.splitlines()
+    assert absent in both and any("queue_depth" in line and "IOPS" in line for line in both)
+    alone = iolab("show", "few", "--metric", "latency_ns_p99").stdout.splitlines()
+    assert absent in alone and not any(line.strip() == "32" for line in alone)
+
+
+@pytest.mark.parametrize(
+    ("heading", "best"),
+    [("bs,MB/s,iops", "rate"), ("bs,iops,MB/s", "rate"), ("clients,tps,latency ms", "tps"), ("threads,MB/s,iops", "IOPS")],
+)
+def test_a_rate_in_a_file_s_own_words_has_a_knee(tmp_path: Path, heading: str, best: str) -> None:
+    """Bytes where blocks differ in size, also if the file has IOPS."""
+    rises = {"MB/s": (50, 190, 700, 701, 702), "tps": (50, 190, 700, 701, 702), "iops": (12, 12, 11, 3, 1)}
+    rises |= {"latency ms": (1, 1, 1, 4, 8)} | ({"iops": (50, 190, 700, 701, 702)} if "threads" in heading else {})
+    axis, *metrics = heading.split(",")
+    values = ("4k", "16k", "64k", "256k", "1M") if axis == "bs" else ("1", "4", "16", "64", "256")
+    rows = [
+        ",".join([value, *(f"{rises[metric][place] * (1 + number / 1000)}" for metric in metrics)])
+        for number in range(5)
+        for place, value in enumerate(values)
+    ]
+    (tmp_path / "rates.csv").write_text("\n".join([heading, *rows]))
+    shown = " ".join(render(open_run(tmp_path / "rates.csv"), "plain").split())
+    assert f"● csv over {axis}: more than {values[2]} does not pay: {best} " in shown
+
+
 def test_a_sweep_is_one_table_and_one_sentence(iolab: CommandLine) -> None:
     experiment = iolab.write("sweep.toml", SIMULATED)
     shown = iolab("run", experiment, "--out", "sweep").stdout.splitlines()

@@ -248,6 +248,10 @@ def test_a_sweep_from_the_command_line_and_its_grid(iolab: CommandLine) -> None:
     done = iolab("sweep", "reads.toml", *machines, "--seed", "1", "--out", "out")
     assert "2 machines, 2 comparisons" in done.stdout
     assert "model:one_disk" in done.stdout and "deadline" in done.stdout
+    assert "! compared too, and not shown here: latency mean" in done.stdout
+    tails = iolab("show", "out", "--metric", "latency_ns_p99").stdout
+    assert "reads on model:one_disk: no setting has a value of latency p99: of fewer than" in " ".join(tails.split())
+    assert "one setting" not in tails and "not shown here" not in tails
     rows = list(csv.DictReader(io.StringIO(iolab("show", "out", "--as", "csv").stdout)))
     assert [(row["machine"], row["setting"], row["against"]) for row in rows] == [
         ("model:one_disk", "deadline", "none"),

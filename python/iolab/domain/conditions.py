@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.option import Options, extras, written
+from iolab.base.plain_text import counted
 from iolab.base.strict_json import JsonObject
 from iolab.domain.experiment import IMPORTED
+from iolab.domain.machine import Model
 from iolab.domain.workload.fio import FioOptions
 from iolab.domain.workload.trace import TraceOptions
 
@@ -51,7 +53,18 @@ NEEDED = ("kernel", "machine", "CPU", "CPUs", "filesystem", "device", "scheduler
 FIO = "fio version"
 UNDER = " under "
 """Between a workload and a setting that changes its options."""
-FOLLOWS = {"kernel build": "kernel", "device size": "device model"}
+OF_MODEL = "simulated machine: "
+OF_FILE = "machine file: "
+"""A simulated machine's description, by the keys of its file."""
+FILE_KEYS_MAX = 8
+"""Keys of machine files that differ and are named; more are counted."""
+FOLLOWS = {
+    "kernel build": "kernel",
+    "device size": "device model",
+    f"{OF_FILE}title": f"{OF_MODEL}title",
+    f"{OF_FILE}kernel": "kernel",
+    f"{OF_FILE}cpus.count": "CPUs",
+}
 """Facts that are reported only if the other does not differ already."""
 SAME_MEMORY_WITHIN = 0.02
 """What kernels keep for themselves differs."""
@@ -144,7 +157,19 @@ def _compared(named: dict[str, dict[str, str]], lacking: list[str]) -> Condition
     differs = [one for one in differs if FOLLOWS.get(one.what) not in names]
     of_all = [one for one in differs if UNDER not in one.what]
     differs = of_all + [one for one in differs if UNDER in one.what and not _is_of_workload(one, of_all)]
-    return Conditions(differs[:DIFFERENCES_MAX], [*unknown, *lacking])
+    return Conditions(_shortened(differs, named)[:DIFFERENCES_MAX], [*unknown, *lacking])
+
+
+def _shortened(differs: list[Difference], named: Mapping[str, Mapping[str, str]]) -> list[Difference]:
+    """With the first of the keys of machine files, and none if an arm was measured on no such machine."""
+    of_files = [one for one in differs if one.what.startswith(OF_FILE)]
+    if not all(any(what.startswith(OF_FILE) for what in facts) for facts in named.values()):
+        return [one for one in differs if one not in of_files]
+    if not (more := of_files[FILE_KEYS_MAX:]):
+        return differs
+    machines = {arm: f"as in {facts.get(f'{OF_MODEL}name', 'its file')}" for arm, facts in named.items()}
+    rest = Difference(f"{OF_FILE}{counted(len(more), 'more key')}", machines)
+    return [*(one for one in differs if one not in more), rest]
 
 
 def _is_of_workload(one: Difference, of_all: Sequence[Difference]) -> bool:
@@ -180,7 +205,9 @@ def _facts(run: MeasuredRun) -> Iterator[tuple[str, str]]:
         return
     model = run.machine.get("model")
     if isinstance(model, Mapping):
-        yield from _flat(model, "simulated machine: ")
+        yield from _flat(model, OF_MODEL)
+    if isinstance(run.experiment.machine, Model):
+        yield from _flat(run.experiment.machine.as_filed, OF_FILE)
     yield from machine_facts(run.machine).items()
     if isinstance(asked := _table_at(run.machine, "target.asked_for"), Mapping):
         yield from _flat(asked, "target: ")
@@ -213,6 +240,8 @@ def _flat(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
     for name, value in table.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+            yield from _flat({str(place): one for place, one in enumerate(value)}, f"{prefix}{name}.")
         elif value is not None:
             yield f"{prefix}{name}", str(value)
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from iolab.base.quantity import parse_bytes, parse_duration_ns
+from iolab.domain.definition import BYTE_RATE
+from iolab.domain.metric import Metric, describe
 from iolab.domain.parameter import BLOCK_SIZES, SIZE, named_amount, plain
 from iolab.domain.verdict.judgement import judge
 
@@ -65,11 +67,13 @@ class Sweep:
     along: Literal["workload", "setting"]
     lines: list[Line]
 
-    @property
-    def throughputs(self) -> tuple[str, ...]:
-        """What is to rise along it, the first that was measured: bytes where blocks differ in size, else operations."""
+    def throughput(self, metrics: Sequence[str]) -> str | None:
+        """Which of the metrics is to rise along it: bytes where blocks differ in size, else operations, or what a file
+        calls a rate in words of its own; None without any."""
+        rates = [key for key in metrics if not isinstance(it := describe(key), Metric) and it.nature == "rate"]
         of_blocks = plain(self.parameter.rpartition(".")[2]) in BLOCK_SIZES
-        return tuple(sorted(THROUGHPUTS, key=lambda one: one != "rate_bytes_per_s")) if of_blocks else THROUGHPUTS
+        of_bytes = [main_metric(metrics, ("rate_bytes_per_s",)), *filter(BYTE_RATE.search, rates)] if of_blocks else []
+        return next(filter(None, [*of_bytes, main_metric(metrics, THROUGHPUTS), *rates]), None)
 
     @property
     def texts(self) -> list[str]:

@@ -121,6 +121,8 @@ class Summary(Levels):
     """What casts doubt on its numbers, and what to do, a line each."""
     left_out: Collection[str]
     """Keys of metrics that tables leave out for their length."""
+    named: bool
+    """The user or the experiment named the metrics."""
     rules: list[str]
     """Whether its logs keep the rule for their tails, and how much its groups do together, a sentence each."""
 
@@ -138,6 +140,11 @@ class Summary(Levels):
     def comparisons(self) -> list[Comparison]:
         """Every comparison, row by row."""
         return [comparison for row in self.rows for comparison in row.comparisons.values()]
+
+    @property
+    def without_values(self) -> list[Row]:
+        """The rows that have no value under any setting."""
+        return [row for row in self.rows if all(cell.typical is None for cell in row.cells.values())]
 
 
 def summarise(
@@ -176,7 +183,7 @@ def summarise(
     for comparison in (_unjudged(one) if one.workload in unfaithful_in else one for one in judged):
         place = (comparison.workload or "", comparison.job, comparison.metric)
         by_place.setdefault(place, {})[comparison.setting] = comparison
-    reasons = _reasons(run)
+    reasons = absence_reasons(run)
     rows = [row_of(place, by_setting, by_place.get(place, {}), reasons) for place, by_setting in values.items()]
     return Summary(
         title=experiment.title or run.path.name,
@@ -192,6 +199,7 @@ def summarise(
         problems=run.problems,
         doubts=lines(run),
         left_out=() if metrics else left_out_of([run], judged),
+        named=asked,
         rules=[*rule_sentences(run), *sharing_sentences(run)],
     )
 
@@ -461,7 +469,8 @@ def _by_boot(values: Numbers, rounds_per_boot: int) -> Numbers:
     return found
 
 
-def _reasons(run: MeasuredRun) -> dict[tuple[str, str, str], str]:
+def absence_reasons(run: MeasuredRun) -> dict[tuple[str, str, str], str]:
+    """By workload, key and setting, why a trial has no value."""
     import polars as pl
 
     absent = run.metrics.filter(pl.col("value").is_null()).unique(["workload", "key", "setting"], keep="first")

@@ -7,23 +7,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from iolab.base.errors import InputError, unknown
-from iolab.base.plain_text import listed
 from iolab.base.strict_json import JsonObject
 from iolab.domain.arms import Arm, arm_names, compare_arms, levels_of
 from iolab.domain.comparison import Comparison
 from iolab.domain.conditions import Conditions, conditions_of, conditions_within
 from iolab.domain.measured_run import MeasuredRun
-from iolab.domain.summary import Jobs, Summary, judged_together, left_out_of, summarise
+from iolab.domain.summary import Jobs, judged_together, left_out_of, summarise
 from iolab.domain.validity import lines
 from iolab.files.importer.groups import Group, groups_of
 from iolab.files.importer.run_import import open_files, open_run
 from iolab.files.store import RunData
 from iolab.presentation.table import axis
-from iolab.presentation.table.words import assumed, label
-
-NAMED_MAX = 4
-"""Metrics that a line names; more are counted."""
-
+from iolab.presentation.table.words import assumed, lacking, without_values
 
 @dataclass(frozen=True)
 class ComparisonResult:
@@ -46,6 +41,8 @@ class ComparisonResult:
     """Keys of metrics that tables leave out for their length."""
     without_values: str = ""
     """Why none of the metrics can be compared, though there are settings."""
+    lacking: Sequence[str] = ()
+    """Metrics that were named and have no value under any setting, each with its workload."""
 
     @property
     def swept(self) -> list[str]:
@@ -124,20 +121,9 @@ def _within(arm: Arm, wanted: ComparisonRequest, jobs: Jobs) -> ComparisonResult
         problems=run.problems,
         doubts=[*lines(run), *judged_together(run, jobs), *assumed(summary.comparisons)],
         left_out=summary.left_out,
-        without_values="" if summary.comparisons else _without_values(run, summary),
+        without_values=without_values(run, summary),
+        lacking=lacking(summary),
     )
-
-
-def _without_values(run: MeasuredRun, summary: Summary) -> str:
-    """Which metrics have no value under any setting, why, and how many operations their trials had at most."""
-    if len(summary.settings) < 2 or not summary.rows:
-        return ""
-    reasons = dict.fromkeys(cell.reason for row in summary.rows for cell in row.cells.values() if cell.reason)
-    names = list(dict.fromkeys(label(row.metric) for row in summary.rows))
-    text = f"no setting has a value of {listed(names, NAMED_MAX)}: {'; '.join(reasons) or 'no trial has one'}"
-    counts = {key[: max(key.rfind("."), key.rfind("/")) + 1] + "ops" for key in (row.metric for row in summary.rows)}
-    known = run.metrics.filter(run.metrics["key"].is_in(list(counts)))["value"].drop_nulls().to_list()
-    return f"{text}; a trial had at most {max(known):,.0f} operations" if known else text
 
 
 def _across(arms: list[Arm], wanted: ComparisonRequest, jobs: Jobs) -> ComparisonResult:

@@ -222,7 +222,7 @@ def _sweeps(summary: Summary) -> list[Swept]:
     found = []
     for sweep in sweeps(summary):
         by_metric = rows_of(sweep, summary)
-        throughput = main_metric(list(by_metric), sweep.throughputs)
+        throughput = sweep.throughput(list(by_metric))
         lines = []
         for line in sweep.lines:
             at = knee_of(line, by_metric[throughput]) if throughput else None

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from hashlib import blake2b
 
 from iolab.base.plain_text import counted
-from iolab.domain.conditions import differences
+from iolab.domain.conditions import OF_MODEL, differences
 
 KIND = "kind of machine"
 OF_HARDWARE = (KIND, "machine", "CPU", "CPUs", "memory", "virtualization", "device model", "device size")
 """Facts that a kernel has no say in (`iolab.domain.conditions.FACTS`), and the kind of machine."""
-OF_MODEL = "simulated machine: "
 NEVER_IN_ID = ("memory", f"{OF_MODEL}title", f"{OF_MODEL}files")
 """What may differ on the same hardware: kernels keep some memory for themselves."""
 ID_LENGTH = 8

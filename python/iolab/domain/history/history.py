@@ -44,6 +44,21 @@ class Series:
     setting: str
     metric: str
     values: Sequence[float | None]
+    lost: Sequence[int] = ()
+    """The newest moments, if they measured the workload under the setting and have no value, and if no such gap before
+    them is as long."""
+    why_lost: str = ""
+
+    def lost_as_dict(self, moments: Sequence[Moment]) -> JsonObject:
+        """One JSON object: the schema stands in docs/history.md."""
+        return {
+            "workload": self.workload,
+            "setting": self.setting,
+            "metric": self.metric,
+            "runs": len(self.lost),
+            "since": moments[self.lost[0]].name,
+            "reason": self.why_lost or None,
+        }
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,18 @@ GAP_OVER_WIDTH = 2.0
 DRIFT_FROM = 6
 DRIFT_RANKS = 0.9
 """Correlation of the rounds' levels with their order, by ranks."""
+SHARED_MAX = 0.5
+"""Of the variance of a setting's values: if changes vary by less, most of it cancels within rounds."""
 PERCENT_MAX = 100_000
 NOISE = "noise"
 
 
 def why_undecided(baseline: Array, candidate: Array, spread: float) -> str:
     """Why paired rounds, in the order in which they ran, decide nothing. `spread`: that of the logarithm of one round's
-    ratio."""
+    ratio.
+
+    What both settings share within a round cancels and is no reason: modes of both, and a drift that moves the level
+    in one round by less than the changes vary."""
     n = len(baseline)
     if n < FIRST_LOOK:
         return few_rounds(n)
@@ -34,12 +39,12 @@ def why_undecided(baseline: Array, candidate: Array, spread: float) -> str:
         ("values of the candidate", np.log(candidate)),
         ("values of the baseline", np.log(baseline)),
     ):
-        if modes := _modes(values):
+        if ratios.var() >= SHARED_MAX * values.var() and (modes := _modes(values)):
             return f"two modes in the {what}: {modes[0]} rounds and {modes[1]}, {_percent(modes[2])} apart"
     levels = (np.log(baseline) + np.log(candidate)) / 2
-    if n >= DRIFT_FROM and abs(ranks := _rank_correlation(levels)) >= DRIFT_RANKS:
-        way = "rose" if ranks > 0 else "fell"
-        return f"drift: the level {way} by {_percent(float(np.ptp(levels)))} over the rounds"
+    moved = float(np.ptp(levels))
+    if n >= DRIFT_FROM and abs(ranks := _rank_correlation(levels)) >= DRIFT_RANKS and moved / (n - 1) >= spread:
+        return f"drift: the level {'rose' if ranks > 0 else 'fell'} by {_percent(moved)} over the rounds"
     return noise(spread)
 
 

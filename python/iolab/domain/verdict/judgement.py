@@ -73,6 +73,11 @@ class Judgement:
         return {**shown, "n_baseline": self.n if self.n_baseline is None else self.n_baseline}
 
     @property
+    def has_both(self) -> bool:
+        """Whether both arms have values to compare."""
+        return self.n > 0 and self.n_baseline != 0
+
+    @property
     def differs(self) -> bool:
         """Whether the verdict is that there is a difference, whichever way."""
         return self.verdict not in NO_DIFFERENCE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,15 +16,13 @@ from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
 from iolab.domain.conditions import facts_of
 from iolab.domain.history.history import History, Moment, Series
-from iolab.domain.summary import chosen_keys, compared_keys, values_by_setting
+from iolab.domain.summary import absence_reasons, chosen_keys, compared_keys, values_by_setting
 from iolab.domain.verdict.interval import typical
 from iolab.files.importer.csv_layout import WORKLOAD
 from iolab.files.importer.groups import members
 from iolab.files.importer.run_import import open_files, open_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import polars as pl
 
     from iolab.files.store import RunData
@@ -40,6 +39,8 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.,+Z-]*)?$")
 
 SeriesKey = tuple[str, str, str]
 """Workload, setting, metric."""
+Values = dict[SeriesKey, float | str]
+"""A run's value of each series, or why it has none."""
 
 
 def read_history(
@@ -58,7 +59,9 @@ def read_history(
     every = [one for path in paths for one in members(path, problems)]
     if len(every) < 2:
         raise InputError("one run is no history", where=str(paths[0]), remedy="name a directory of runs")
-    moments, values, lacking = [], [], []
+    moments: list[Moment] = []
+    values: list[Values] = []
+    lacking: list[InputError] = []
     machines: list[str] = []
     titles: list[str] = []
     told: dict[str, list[str]] = {}
@@ -73,8 +76,8 @@ def read_history(
             values.append(_values(run, metrics))
         except InputError as error:
             lacking.append(error)
-            values.append({})
-    if not any(values):
+            values.append(_offered(run))
+    if not any(isinstance(value, float) for one in values for value in one.values()):
         raise lacking[0] if lacking else InputError("no run has a value", where=str(paths[0]))
     problems += [_with_others(same) for same in told.values()]
     problems += [str(error) for error in lacking]
@@ -88,7 +91,7 @@ def read_history(
     return _history(moments, values, order, "time" if known else "name", problems)
 
 
-def _apart(values: Sequence[Mapping[SeriesKey, float]], of: Sequence[str]) -> list[dict[SeriesKey, float]]:
+def _apart(values: Sequence[Values], of: Sequence[str]) -> list[Values]:
     """Series of their own for what differs in `of`, which is added to the workload's name."""
     return [
         {(f"{workload}{what}", setting, key): value for (workload, setting, key), value in one.items()}
@@ -103,26 +106,45 @@ def _with_others(same: Sequence[str]) -> str:
 
 def _history(
     moments: Sequence[Moment],
-    values: Sequence[Mapping[SeriesKey, float]],
+    values: Sequence[Values],
     order: Sequence[int] | None,
     ordered_by: str,
     problems: Sequence[str],
 ) -> History:
     chosen = range(len(moments)) if order is None else order
-    places = dict.fromkeys(place for one in values for place in one)
-    series = [Series(*place, [values[number].get(place) for number in chosen]) for place in places]
+    in_order = [values[number] for number in chosen]
+    places = dict.fromkeys(place for one in values for place, value in one.items() if isinstance(value, float))
+    series = [_series(place, in_order) for place in places]
     return History([moments[number] for number in chosen], series, ordered_by, problems)
 
 
-def _values(run: RunData, metrics: Sequence[str]) -> dict[SeriesKey, float]:
-    """The typical value of the rounds."""
+def _series(place: SeriesKey, values: Sequence[Values]) -> Series:
+    workload, setting, metric = place
+    numbers = [value if isinstance(value := one.get(place), float) else None for one in values]
+    first = next(at for at, number in enumerate(numbers) if number is not None)
+    offered = [at for at in range(first, len(values)) if any(one[:2] == (workload, setting) for one in values[at])]
+    gaps = [list(group) for has_none, group in groupby(offered, lambda at: numbers[at] is None) if has_none]
+    if not gaps or gaps[-1][-1] < offered[-1] or any(len(gap) >= len(gaps[-1]) for gap in gaps[:-1]):
+        return Series(workload, setting, metric, numbers)
+    return Series(workload, setting, metric, numbers, gaps[-1], str(values[gaps[-1][-1]].get(place, "")))
+
+
+def _values(run: RunData, metrics: Sequence[str]) -> Values:
+    """The typical value of the rounds, or why there is none."""
     keys = chosen_keys(run, metrics) if metrics else compared_keys(run)
-    found = {}
+    reasons = absence_reasons(run)
+    found = _offered(run)
     for (workload, key), by_setting in values_by_setting(run, keys).items():
         for setting, rounds in by_setting.items():
-            if numbers := [value for value in rounds if value is not None]:
-                found[workload, setting, key] = float(typical(np.array(numbers)))
+            numbers = [value for value in rounds if value is not None]
+            why = reasons.get((workload, key, setting), "")
+            found[workload, setting, key] = float(typical(np.array(numbers))) if numbers else why
     return found
+
+
+def _offered(run: RunData) -> Values:
+    """The workloads and settings of its trials, whatever came of them, as series without a metric."""
+    return {(workload, setting, ""): "" for workload, setting in run.trials.select("workload", "setting").iter_rows()}
 
 
 def _when(run: RunData) -> int | None:
@@ -160,7 +182,8 @@ def _of_table(path: Path, metrics: Sequence[str], time_column: str | None) -> Hi
     dated = all(_ISO.match(name) for name in rows)
     names = sorted(rows) if dated else list(rows)
     facts = [name for name in columns if name not in (time, workload, setting, *found) and _is_text(frame, name)]
-    values, moments = [], []
+    values: list[Values] = []
+    moments: list[Moment] = []
     for name in names:
         moments.append(
             Moment(
@@ -173,9 +196,11 @@ def _of_table(path: Path, metrics: Sequence[str], time_column: str | None) -> Hi
         for row in rows[name]:
             where = (str(row[workload]) if workload else "", str(row[setting]) if setting else ONE_SETTING)
             for metric in found:
+                numbers = repeats.setdefault((*where, metric), [])
                 if isinstance(value := row[metric], float):
-                    repeats.setdefault((*where, metric), []).append(value)
-        values.append({place: float(typical(np.array(numbers))) for place, numbers in repeats.items()})
+                    numbers.append(value)
+        of_name = {place: float(typical(np.array(numbers))) if numbers else "" for place, numbers in repeats.items()}
+        values.append(of_name)
     return _history(moments, values, None, "date" if dated else "row", [])
 
 

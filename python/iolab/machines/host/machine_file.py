@@ -95,6 +95,11 @@ def text_around(disk: BlockDevice | None) -> str:
     return _joined(parts)
 
 
+def estimated_drives(text: str) -> list[tuple[str, str]]:
+    """The device file and the comment of each drive in a described machine's file that is an estimate of its class."""
+    return re.findall(r'^device = "(\w+)"  # (.*: estimate, .*)$', text, re.MULTILINE)
+
+
 def device_file(disk: BlockDevice) -> str:
     """The device file of the disk's model, or of its class."""
     return _device_file(disk, _model(disk))[0]

@@ -25,7 +25,7 @@ from iolab.presentation.cli.options import (
     SettingColumn,
     WorkloadColumn,
 )
-from iolab.presentation.cli.outcome import check_conditions, exit_if_met, refuse_without_comparison
+from iolab.presentation.cli.outcome import check_conditions, exit_if_met
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -201,9 +201,13 @@ def _finish(
                 print("If a column of a CSV file holds the settings, name it: --setting-column NAME.")
         if output is not None:
             print(f"Report: {output}")
-    if not compared.comparisons:
-        refuse_without_comparison(fail_on, compared.without_values)
-    exit_if_met(fail_on, compared.comparisons, trials_not_ok=compared.trials_not_ok)
+    exit_if_met(
+        fail_on,
+        compared.comparisons,
+        trials_not_ok=compared.trials_not_ok,
+        lacking=compared.lacking,
+        without_values=compared.without_values,
+    )
 
 
 def _print_functions(paths: list[Path]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iolab.base.errors import EXIT_CONDITION, InputError, unknown
+from iolab.base.plain_text import listed
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import From, Json, Metrics
 from iolab.presentation.cli.output import print_json, print_lines
@@ -17,11 +18,12 @@ from iolab.presentation.cli.output import print_json, print_lines
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolab.domain.history.history import History, HistoryFinding
+    from iolab.domain.history.history import History, HistoryFinding, Series
 
 CONDITIONS = ("regressed", "changed", "possibly-regressed", "possibly-changed")
 POSSIBLY = "possibly-"
 """Before a condition: a change that may be drift meets it too."""
+NAMED_MAX = 5
 LOOKS_MAX = 100_000
 
 
@@ -101,6 +103,7 @@ def history(
                 "series": len(read.series),
                 "changes": [one.as_dict(read.moments) for one in found],
                 "unseen": [one.as_dict() for one in unseen],
+                "lost": [one.lost_as_dict(read.moments) for one in read.series if one.lost],
                 "problems": list(read.problems),
             }
         )
@@ -109,7 +112,8 @@ def history(
 
         print_lines(lines(read, found, unseen, false_alarms, looks))
         print_lines(read.problems, "! ")
-    _exit_if_met(fail_on, found)
+    lost = [one for one in read.series if one.lost and one.lost[0] >= first]
+    _exit_if_met(fail_on, found, lost, of_all=len(lost) == len(read.series))
 
 
 def _place(read: History, since: str) -> int:
@@ -127,22 +131,38 @@ def _place(read: History, since: str) -> int:
     return next((place for place, one in enumerate(read.moments) if (one.when_unix_ns or 0) >= at), len(read.moments))
 
 
-def _exit_if_met(condition: str | None, found: Sequence[HistoryFinding]) -> None:
+def _exit_if_met(
+    condition: str | None, found: Sequence[HistoryFinding], lost: Sequence[Series], *, of_all: bool
+) -> None:
     """Status 1 if a change meets the condition. Changes that drift explains as well exceed the share of false alarms
-    that the limits are set for, so they count only if asked for; what was not counted is reported."""
+    that the limits are set for, so they count only if asked for, like metrics that the newest runs have no value of
+    (`lost`; `of_all`: all are); what was not counted is reported. InputError if nothing is left that could change."""
     if condition is None:
         return
     counts_drift = condition.startswith(POSSIBLY)
     asked = [one for one in found if one.regressed or condition.removeprefix(POSSIBLY) == "changed"]
     met = [one for one in asked if counts_drift or not one.change.may_be_drift]
-    if met:
-        print(f"iolab: --fail-on holds: {_named(met)}", file=sys.stderr)
+    without = f"the newest runs have no value of {_series_named(lost)}" if lost else ""
+    if met or (lost and counts_drift):
+        print(f"iolab: --fail-on holds: {'; '.join(filter(None, [_named(met), without]))}", file=sys.stderr)
         raise typer.Exit(EXIT_CONDITION)
+    if lost and of_all:
+        raise InputError(
+            f"{condition}: can't hold of the newest runs, {without}",
+            where="--fail-on",
+            remedy=f"measure longer, name a metric that has values, or count it with {POSSIBLY}{condition}",
+        )
+    if lost:
+        print(f"iolab: --fail-on cannot see all: {without}", file=sys.stderr)
     if asked:
         remedy = f"count what may be drift with: --fail-on {POSSIBLY}{condition}"
         print(f"iolab: --fail-on does not hold; it may be drift: {_named(asked)}; {remedy}", file=sys.stderr)
 
 
+def _series_named(series: Sequence[Series]) -> str:
+    return listed([f"{one.metric} of {one.workload or 'the file'}" for one in series], NAMED_MAX)
+
+
 def _named(found: Sequence[HistoryFinding]) -> str:
-    named = "; ".join(f"{one.series.metric} of {one.series.workload or 'the file'} {one.verdict}" for one in found[:5])
-    return f"{named}; and {len(found) - 5} more" if len(found) > 5 else named
+    named = "; ".join(f"{one.series.metric} of {one.series.workload or 'the file'} {one.verdict}" for one in found[:NAMED_MAX])
+    return f"{named}; and {len(found) - NAMED_MAX} more" if len(found) > NAMED_MAX else named

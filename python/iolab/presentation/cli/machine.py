@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -79,9 +80,12 @@ def machine(
     given = {"--like": like, "--machine": around, "--out": out, "SOURCE": sources}
     if (name := next((name for name, value in given.items() if value), None)) is not None:
         raise InputError("is of calibrate; describe takes only --output", where=name, remedy="leave it out")
-    from iolab.machines.host.machine_file import text
+    from iolab.machines.host.machine_file import estimated_drives, text
 
     written = text()
+    for device, known in estimated_drives(written):
+        remedy = f"measure it: iolab machine calibrate /dev/{known.partition(',')[0]} -o FILE.toml"
+        print(f"iolab: {device} stands for {known}; {remedy}", file=sys.stderr)
     if json:
         print_json({"machine": written})
     else:

@@ -66,16 +66,24 @@ def show_outcome(
         for place, text in enumerate(_replayed(data)):
             print(f"{'' if place else 'Replay:':7} {text}")
         if isinstance(data.experiment.machine, Model):
-            from iolab.studies.reproduction.evidence import evidence
+            from iolab.studies.reproduction.evidence import trust
 
-            for place, one in enumerate(evidence(data)):
-                print(f"{'' if place else 'Trust:':7} {one.words}")
+            for place, text in enumerate(trust(data)):
+                print(f"{'' if place else 'Trust:':7} {text}")
         print(f"Report: {report}" if report is not None else f"Next:   iolab report {path} -o report.html")
         _print_what_probes_saw(data)
         if boots is not None:
             print(*parts.lines(boots, again), sep="\n")
-    exit_if_met(fail_on, summary.comparisons, trials_not_ok=summary.trials_not_ok)
     _exit_if_all_failed(data)
+    from iolab.presentation.table.words import lacking, without_values
+
+    exit_if_met(
+        fail_on,
+        summary.comparisons,
+        trials_not_ok=summary.trials_not_ok,
+        lacking=lacking(summary),
+        without_values=without_values(data, summary),
+    )
 
 
 def _show_boots(path: Path, boots: parts.Progress, again: str, *, as_json: bool) -> None:
@@ -217,11 +225,22 @@ def refuse_without_comparison(conditions: Sequence[str], without_values: str = "
         )
 
 
-def exit_if_met(conditions: Sequence[str], comparisons: Sequence[Comparison], *, trials_not_ok: int = 0) -> None:
+def exit_if_met(
+    conditions: Sequence[str],
+    comparisons: Sequence[Comparison],
+    *,
+    trials_not_ok: int = 0,
+    lacking: Sequence[str] = (),
+    without_values: str = "",
+) -> None:
     """Prints on stderr which conditions hold, and ends the command with status 1 if any does.
 
-    InputError if a condition asks for a change in a good or a bad direction and no metric has one: a gate that
-    cannot fail is none.
+    InputError if a condition is of a verdict and none can have it, because no metric has a better direction or values
+    under both settings: a gate that cannot fail is none. Of some metrics without values, a line on stderr.
+
+    Args:
+        lacking: what was asked for and has no value under any setting.
+        without_values: why settings have no values, if nothing is compared for that.
     """
     from iolab.domain.comparison import RARE
     from iolab.presentation.table.words import label
@@ -249,3 +268,10 @@ def exit_if_met(conditions: Sequence[str], comparisons: Sequence[Comparison], *,
         rest = f"; and {len(met) - NAMED_MAX} more" if len(met) > NAMED_MAX else ""
         print(f"iolab: --fail-on holds: {'; '.join(met[:NAMED_MAX])}{rest}", file=sys.stderr)
         raise typer.Exit(EXIT_CONDITION)
+    unseen = [f"{label(one.metric)} of {one.place or one.setting}" for one in comparisons if not one.judgement.has_both]
+    unseen = list(dict.fromkeys([*lacking, *unseen]))
+    if not any(one.judgement.has_both for one in comparisons):
+        why = f"no round has values of both settings of {listed(unseen, NAMED_MAX)}" if comparisons else ""
+        refuse_without_comparison(conditions, without_values or why)
+    elif unseen and verdicts:
+        print(f"iolab: --fail-on cannot see what lacks values to compare: {listed(unseen, NAMED_MAX)}", file=sys.stderr)

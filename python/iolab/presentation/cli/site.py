@@ -20,7 +20,10 @@ def site(
     out: Annotated[
         Path,
         typer.Option(
-            metavar="PLACE", help="The directory to write: new, empty, or a site that iolab wrote, which is replaced."
+            "--out",
+            "-o",
+            metavar="PLACE",
+            help="The directory to write: new, empty, or a site that iolab wrote, which is replaced.",
         ),
     ] = Path("iolab-site"),
     json: Json = False,

@@ -30,7 +30,7 @@ def figure(summary: Summary) -> Figure:
 
 def _plots(sweep: Sweep, summary: Summary, number: int) -> Iterator[Plot]:
     by_metric = rows_of(sweep, summary)
-    throughput, latency = (main_metric(list(by_metric), among) for among in (sweep.throughputs, LATENCIES))
+    throughput, latency = sweep.throughput(list(by_metric)), main_metric(list(by_metric), LATENCIES)
     shown = {metric: rows for metric, rows in by_metric.items() if any(curve(line, rows)[0] for line in sweep.lines)}
     if not shown:
         return

@@ -27,9 +27,9 @@ from iolab.presentation.table.alone import alone
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.explanation import explanations
 from iolab.presentation.table.grid import GridRow, grid
-from iolab.presentation.table.words import sentences, tally
+from iolab.presentation.table.words import rounds_of_both, sentences, tally
 from iolab.presentation.terminal import console
-from iolab.studies.reproduction.evidence import evidence, in_words
+from iolab.studies.reproduction.evidence import trust
 
 REMARKS_SHOWN_MAX = 50
 WHY_WIDTH = 100
@@ -84,7 +84,7 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
         "version": VERSION,
         "title": summary.title,
         "facts": list(_facts(run, summary)),
-        "warnings": [*summary.problems, *summary.doubts],
+        "warnings": [*summary.problems, *summary.doubts, *rounds_of_both(summary.comparisons)],
         "tally": tally(summary.comparisons).capitalize(),
         "baseline": summary.baseline,
         "same_within": f"{summary.same_within * 100:.3g} %",
@@ -118,7 +118,7 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
 
 def _trust(run: RunData) -> Iterator[tuple[str, str]]:
     """How far the mechanisms of a simulated run were ever compared with a measurement."""
-    if words := in_words(evidence(run)):
+    if words := "; ".join(trust(run)):
         yield "trust", words
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -49,10 +49,29 @@ def tables_by_line(sweep: Sweep, summary: Levels, footnotes: Footnotes) -> list[
     return [_table(one, summary, footnotes, [rows]) for rows in _measured(sweep, summary).items() for one in lines]
 
 
+def absent(sweep: Sweep, summary: Levels) -> list[str]:
+    """`latency p99: the trial failed`, of each metric that no point has."""
+    measured = _measured(sweep, summary)
+    return [
+        f"{label(metric)}: {'; '.join(_reasons(rows)) or 'no trial has a value'}"
+        for metric, rows in rows_of(sweep, summary).items()
+        if metric not in measured
+    ]
+
+
+def has_values(sweep: Sweep, summary: Levels) -> bool:
+    """Whether some point has some metric."""
+    return bool(_measured(sweep, summary))
+
+
+def _reasons(rows: Mapping[str, Row]) -> dict[str, None]:
+    return dict.fromkeys(cell.reason for row in rows.values() for cell in row.cells.values() if cell.reason)
+
+
 def _measured(sweep: Sweep, summary: Levels) -> dict[str, dict[str, Row]]:
     """By metric, those that some point has; first what the sweep's sentence is about."""
     found = rows_of(sweep, summary)
-    first = [main_metric(list(found), among) for among in (sweep.throughputs, LATENCIES)]
+    first = [sweep.throughput(list(found)), main_metric(list(found), LATENCIES)]
     return {
         metric: found[metric]
         for metric in dict.fromkeys([*filter(None, first), *found])
@@ -107,7 +126,7 @@ def as_dicts(summary: Levels) -> list[JsonObject]:
 def sentence(sweep: Sweep, summary: Levels) -> str | None:
     """The point at which the throughput stops rising, and the latency beyond it; None without a throughput."""
     by_metric = rows_of(sweep, summary)
-    throughput = main_metric(list(by_metric), sweep.throughputs)
+    throughput = sweep.throughput(list(by_metric))
     if throughput is None:
         return None
     sentences = [_of_line(line, by_metric, throughput) for line in sweep.lines[:LINES_TOLD_MAX]]
@@ -119,7 +138,7 @@ def sentence(sweep: Sweep, summary: Levels) -> str | None:
 def knee_texts(sweep: Sweep, summary: Levels) -> dict[str, str]:
     """By value of the parameter: `knee`, with the names of the lines that have theirs there, if not all do."""
     by_metric = rows_of(sweep, summary)
-    throughput = main_metric(list(by_metric), sweep.throughputs)
+    throughput = sweep.throughput(list(by_metric))
     found: dict[str, list[str]] = {}
     for line in sweep.lines if throughput else ():
         if (at := knee_of(line, by_metric[throughput or ""])) is not None:

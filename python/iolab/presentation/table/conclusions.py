@@ -41,6 +41,7 @@ class Conclusion:
 def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
     """A sentence per setting that has a verdict, those that differ first if not all are shown; then what is undecided.
     Each begins with what differs, or with what the workload waits for if all of that is undecided."""
+    every = comparisons
     comparisons = [one for one in comparisons if not one.is_rare]
     several = len({one.place for one in comparisons}) > 1
     of_settings: dict[tuple[str, str], list[Comparison]] = {}
@@ -60,7 +61,8 @@ def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
         sentences.append(Conclusion(min((one.judgement.verdict for one in rest), key=VERDICTS.index), None, text))
     undecided = [one for one in comparisons if one.judgement.verdict == "undecided"]
     if undecided:
-        text = _of_undecided(undecided, len(comparisons), several=several)
+        number = sum(one.judgement.verdict == "undecided" for one in every)
+        text = _of_undecided(undecided, number, len(every), several=several)
         sentences.append(Conclusion("undecided", None, text))
         if reasons := _reasons(undecided):
             sentences.append(Conclusion("undecided", None, reasons))
@@ -150,13 +152,13 @@ def _order(of_place: Sequence[Comparison]) -> tuple[bool, int]:
     return of_place[0].job is None, min(VERDICTS.index(one.judgement.verdict) for one in of_place)
 
 
-def _of_undecided(found: Sequence[Comparison], of: int, *, several: bool) -> str:
+def _of_undecided(found: Sequence[Comparison], number: int, of: int, *, several: bool) -> str:
     """`Undecided, 3 of 9: mq-deadline in rate (21 more) and latency p99; kyber in rate.`: first what the fewest further
-    rounds decide."""
-    count = f"Undecided, {len(found)} of {of}" if len(found) < of else f"Undecided, all {of}" if of > 1 else "Undecided"
+    rounds decide. `number`: with those that are named nowhere, since they hardly ever happen."""
+    count = f"Undecided, {number} of {of}" if number < of else f"Undecided, all {of}" if of > 1 else "Undecided"
     if all(one.judgement.n == 1 for one in found):
         said = _in_one_round(found, several=several)
-        if len(found) == of:
+        if number == of:
             return said if said else "One round gives no verdict."
         return f"{count}, of one round, which has no interval{f': {said}' if said else '.'}"
     by_setting: dict[str, list[Comparison]] = {}

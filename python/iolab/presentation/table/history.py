@@ -30,10 +30,12 @@ def lines(
     text = f"{text}; {len(history.series)} series.{newest}"
     if len(moments) < FEWEST:
         yield f"Too few runs to show a change: it takes {FEWEST}."
+        yield from _lost(history)
         yield text
         return
     often = "one look" if looks == 1 else counted(looks, "look")
     share = f"{false_alarms * 100:.3g} % of histories without a change"
+    yield from _lost(history)
     if not found:
         yield "No change was found."
     yield from _apart(history, unseen)
@@ -49,6 +51,16 @@ def lines(
     yield ""
     yield text
     yield f"The limits are set for false alarms in {share}, in {often}."
+
+
+def _lost(history: History) -> Iterator[str]:
+    """A line for each series of which the newest runs have no value."""
+    for series in history.series:
+        if series.lost:
+            first = history.moments[series.lost[0]]
+            newest = f"newest {len(series.lost)} runs, since {first}" if len(series.lost) > 1 else f"newest run, {first}"
+            why = f": {series.why_lost}" if series.why_lost else ""
+            yield f"{label(series.metric)}{_place(series)}: no value in the {newest}{why}"
 
 
 def _apart(history: History, unseen: Sequence[UnchangedSeries]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import Footnotes
 from iolab.presentation.table.plain import LEGEND, SPREAD
-from iolab.presentation.table.words import left_out_in_words, tally
+from iolab.presentation.table.words import left_out_in_words, rounds_of_both, tally
 
 if TYPE_CHECKING:
     from iolab.files.store import RunData
@@ -33,7 +33,8 @@ def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) 
     lines += [heading, "", *(f"- {_escaped(text)}" for text in items)]
     lines += [f"- {_escaped(one.text)}" for one in conclusions(summary.comparisons)]
     cut = left_out_in_words(summary.left_out, summary.comparisons, "--as csv")
-    lines += [f"- **Careful:** {_escaped(doubt)}" for doubt in (*summary.doubts, *cut)]
+    partly = rounds_of_both(summary.comparisons)
+    lines += [f"- **Careful:** {_escaped(doubt)}" for doubt in (*summary.doubts, *partly, *cut)]
     if items or summary.comparisons or summary.doubts:
         lines.append("")
     footnotes = Footnotes()

@@ -14,7 +14,7 @@ from iolab.presentation.table.alone import alone
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import Alternatives, Footnotes
-from iolab.presentation.table.words import left_out_in_words, medians, tally
+from iolab.presentation.table.words import left_out_in_words, medians, rounds_of_both, tally
 from iolab.presentation.terminal import text_of
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def tables(summary: Summary) -> RenderableType:
     parts += [*warned, *in_words(summary.comparisons)] if forbidden else [*in_words(summary.comparisons), *warned]
     if skewed := medians(summary.comparisons):
         parts.append(Text(f"! {skewed}", style="yellow"))
+    parts += (Text(f"! {line}", style="yellow") for line in rounds_of_both(summary.comparisons))
     if summary.is_search and summary.comparisons:
         parts.append(Text(f"! {IN_SEARCH}", style="yellow"))
     paired = all(one.pairing != "none" for one in summary.comparisons)
@@ -91,7 +92,10 @@ def tables(summary: Summary) -> RenderableType:
             by_metric, by_line = (
                 draw(one, summary, footnotes) for draw in (axis.tables_by_metric, axis.tables_by_line)
             )
-            swept += [heading, Alternatives(axis.table(one, summary, footnotes), Group(*by_metric), Group(*by_line))]
+            swept.append(heading)
+            if axis.has_values(one, summary):
+                swept.append(Alternatives(axis.table(one, summary, footnotes), Group(*by_metric), Group(*by_line)))
+            swept += (Constrain(Text(f"No value of {line}"), SENTENCE_WIDTH_MAX) for line in axis.absent(one, summary))
     parts += swept
     for workload, block in in_tables.items():
         # Not as the table's own title, which is broken if the table is narrower.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
-from iolab.base.plain_text import counted, no_formula
+from iolab.base.plain_text import counted, listed, no_formula
 from iolab.base.quantity import ABSENT, change
 from iolab.base.strict_json import dumps
 from iolab.domain.definition import VERDICTS, Verdict
@@ -21,7 +21,7 @@ from iolab.domain.summary import Summary, summarise
 from iolab.files.store import RunData, read
 from iolab.files.store.sweep_directory import SweepDirectory, is_sweep
 from iolab.presentation.table.plain import STYLES, empty_table
-from iolab.presentation.table.words import label
+from iolab.presentation.table.words import label, without_values
 from iolab.presentation.terminal import text_of
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 COLUMNS_MAX = 8
 """Columns that a table has room for; of more, each becomes a row."""
+LEFT_OUT_MAX = 4
+"""Metrics without a table that are named; more are counted."""
 
 
 @dataclass(frozen=True)
@@ -82,23 +84,30 @@ def rendered(path: Path, name: str, metrics: Sequence[str] = ()) -> str:
 def cells_of(path: Path, metrics: Sequence[str] = ()) -> list[GridCell]:
     """The grid of a sweep, of a directory of runs or of one run; without `metrics`, of the first that each experiment
     compares. InputError if `path` is none of them, or no run has a metric that is named."""
-    found = [cell for one in _runs(path) for cell in _cells(*one, metrics)]
+    return _read(path, metrics)[0]
+
+
+def _read(path: Path, metrics: Sequence[str]) -> tuple[list[GridCell], list[str]]:
+    """The grid, and the metrics that are compared too and have no place in it."""
+    left_out: dict[str, None] = {}
+    found = [cell for one in _runs(path) for cell in _cells(*one, metrics, left_out)]
     if not found:
         raise InputError("holds nothing to compare yet", where=str(path), remedy="see what it has: iolab show RUN")
-    return found
+    return found, list(left_out)
 
 
 def render(path: Path, metrics: Sequence[str] = ()) -> str:
     """For people: what it comes to, then a table for each experiment and metric, coloured on a terminal."""
-    return _drawn(cells_of(path, metrics))
+    return _drawn(*_read(path, metrics))
 
 
 def render_run(run: RunData, metrics: Sequence[str] = ()) -> str:
     """The same of one run."""
-    return _drawn(list(_cells(*_named(run), metrics)))
+    left_out: dict[str, None] = {}
+    return _drawn(list(_cells(*_named(run), metrics, left_out)), list(left_out))
 
 
-def _drawn(found: Sequence[GridCell]) -> str:
+def _drawn(found: Sequence[GridCell], left_out: Sequence[str]) -> str:
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text
@@ -107,6 +116,9 @@ def _drawn(found: Sequence[GridCell]) -> str:
     judged = [cell for cell in found if cell.verdict is not None]
     text = f"{counted(machines, 'machine')}, {counted(len(judged), 'comparison')}: {tally_of(judged)}."
     parts: list[RenderableType] = [Text(text)]
+    if left_out:
+        named = listed([label(key) for key in left_out], LEFT_OUT_MAX)
+        parts.append(Text(f"! compared too, and not shown here: {named} (--metric {left_out[0]})", style="yellow"))
     for (experiment, metric), of_table in groupby(_sorted(found), key=lambda cell: (cell.experiment, cell.metric)):
         title = f"{experiment}: {label(metric)}" if metric else experiment
         parts += [Padding(Text(title, style="bold cyan"), (1, 0, 0, 0), expand=False), _table(list(of_table))]
@@ -157,7 +169,13 @@ def _named(run: RunData) -> tuple[str, str, str, RunData | None, str | None]:
 
 
 def _cells(
-    experiment: str, machine: str, run: str, data: RunData | None, impossible: str | None, metrics: Sequence[str]
+    experiment: str,
+    machine: str,
+    run: str,
+    data: RunData | None,
+    impossible: str | None,
+    metrics: Sequence[str],
+    left_out: dict[str, None],
 ) -> Iterator[GridCell]:
     why = impossible
     if data is not None:
@@ -168,9 +186,13 @@ def _cells(
                 raise
             why = error.what
         else:
-            for one in _chosen(summary, metrics):
+            chosen = _chosen(summary, metrics)
+            shown = {one.metric for one in chosen}
+            left_out.update((one.metric, None) for one in summary.comparisons if one.metric not in shown)
+            for one in chosen:
                 yield _cell(experiment, machine, run, one)
-            why = None if summary.comparisons else "nothing to compare: it has one setting"
+            why = without_values(data, summary) or "nothing to compare: it has one setting"
+            why = None if summary.comparisons else why
     if why is not None:
         yield GridCell(experiment, machine, "", "", "", "", None, None, None, None, None, None, 0, run, why)
 

@@ -58,7 +58,7 @@ def verdicts(
     failed = [problem for problem in problems if problem.endswith(NOT_JUDGED)]
     parts: list[RenderableType] = [Text(f"! {one_line(problem)}", style="yellow") for problem in failed]
     if failed and comparisons:
-        comparisons = [one for one in comparisons if one.judgement.n and one.judgement.n_baseline != 0]
+        comparisons = [one for one in comparisons if one.judgement.has_both]
         if not comparisons:
             parts.append(Text("Nothing is left to judge."))
     if comparisons or not (swept or failed):

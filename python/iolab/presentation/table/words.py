@@ -12,6 +12,7 @@ from iolab.base.plain_text import counted, listed
 from iolab.base.quantity import MULTIPLE_FROM, Scale, change, scale_for
 from iolab.domain.comparison import Comparison
 from iolab.domain.definition import BYTE_RATE, VERDICTS
+from iolab.domain.measured_run import MeasuredRun
 from iolab.domain.metric import describe, is_unknown
 from iolab.domain.summary import Summary
 from iolab.domain.verdict.forecast import FORECAST_MAX
@@ -20,6 +21,8 @@ from iolab.domain.verdict.judgement import Judgement
 MEDIAN_APART = 0.1
 """The part of the interval by which the rounds' median ratio has to differ from the typical ratio to be shown."""
 MEDIANS_MAX = 3
+LACKING_MAX = 4
+"""Metrics without values that a line names; more are counted."""
 
 
 def sentences(summary: Summary) -> list[tuple[Comparison, str]]:
@@ -115,6 +118,20 @@ def medians(comparisons: Sequence[Comparison]) -> str | None:
     return f"skewed: the median of the rounds' ratios is {'; '.join(found[:MEDIANS_MAX])}{more}"
 
 
+def rounds_of_both(comparisons: Sequence[Comparison]) -> list[str]:
+    """Of changes that are of fewer rounds than the values beside them, those rounds: a line for each number of them."""
+    found: dict[str, list[str]] = {}
+    for one in comparisons:
+        if one.unpaired_rounds and one.judgement.has_both:
+            rounds = f"{counted(one.judgement.n, one.pairing)} that {'have' if one.judgement.n > 1 else 'has'} both"
+            place = f" of {one.place}" if one.place else ""
+            found.setdefault(rounds, []).append(f"{label(one.metric)}{place} ({one.setting})")
+    return [
+        f"{listed(names, MEDIANS_MAX)}: change over the {rounds}, values over all that have one"
+        for rounds, names in found.items()
+    ]
+
+
 def median_beside(judgement: Judgement) -> str | None:
     """The median of the rounds' ratios, if it differs from the typical ratio by more than a tenth of the
     interval, and by more than the margin of *same*."""
@@ -190,6 +207,24 @@ def left_out_in_words(left_out: Collection[str], comparisons: Sequence[Compariso
     what = f"the tables leave out {counted(len(left_out), 'metric')} for their length"
     none = ", none of which differs" if any(one.judgement.n > 1 for one in comparisons) else ""
     return [f"{what}{none}: {option} has them all, --metric KEY shows one, such as {min(left_out)}"]
+
+
+def lacking(summary: Summary) -> list[str]:
+    """`latency p99 of reads`, of each metric that was named and has no value under any setting."""
+    return [f"{label(row.metric)} of {row.place}" for row in summary.without_values if summary.named]
+
+
+def without_values(run: MeasuredRun, summary: Summary) -> str:
+    """If nothing is compared: which metrics have no value under any setting, why, and how many operations their trials
+    had at most."""
+    if summary.comparisons or len(summary.settings) < 2 or not summary.rows:
+        return ""
+    reasons = dict.fromkeys(cell.reason for row in summary.rows for cell in row.cells.values() if cell.reason)
+    names = list(dict.fromkeys(label(row.metric) for row in summary.rows))
+    text = f"no setting has a value of {listed(names, LACKING_MAX)}: {'; '.join(reasons) or 'no trial has one'}"
+    counts = {key[: max(key.rfind("."), key.rfind("/")) + 1] + "ops" for key in (row.metric for row in summary.rows)}
+    known = run.metrics.filter(run.metrics["key"].is_in(list(counts)))["value"].drop_nulls().to_list()
+    return f"{text}; a trial had at most {max(known):,.0f} operations" if known else text
 
 
 def assumed(comparisons: Sequence[Comparison], known: Collection[str] = ()) -> list[str]:

@@ -10,6 +10,7 @@ from iolab.base.plain_text import counted
 from iolab.domain.machine import Model
 from iolab.files import machine_file
 from iolab.files.store import RunData
+from iolab.machines.host.machine_file import estimated_drives
 from iolab.studies.reproduction.part import Part
 from iolab.studies.reproduction.score import times, typical_factor
 from iolab.studies.reproduction.scorecard import factors_of, stored, tables_of
@@ -52,9 +53,15 @@ def evidence(run: RunData) -> list[Evidence]:
     return sorted((_of(mechanism, parts) for mechanism in used), key=lambda one: (one.predictions, one.mechanism))
 
 
-def in_words(found: Sequence[Evidence]) -> str:
-    """All of it on one line."""
-    return "; ".join(one.words for one in found)
+def trust(run: RunData) -> list[str]:
+    """A line for each drive that is an estimate of its class, and for each mechanism of a simulated run."""
+    texts = run.experiment.machine.attachments.values()
+    drives = [
+        f"drive {device}: an estimate of its class, no measurement of {known.partition(':')[0]} is behind it"
+        for text in texts
+        for device, known in estimated_drives(text)
+    ]
+    return [*drives, *(one.words for one in evidence(run))]
 
 
 def _of(mechanism: str, parts: Sequence[Part]) -> Evidence:
