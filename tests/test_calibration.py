@@ -3,6 +3,7 @@
 import json
 import math
 import tomllib
+from collections.abc import Sequence
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -22,12 +23,13 @@ from iolab.files.measured import measured
 from iolab.machines.system.block import device_at
 from iolab.presentation.progress.plain import PlainDisplay
 from iolab.studies.calibrate.calibrate import MACHINE as MACHINE_DEFAULT
-from iolab.studies.calibrate.calibrate import device_named, machine_around
-from iolab.studies.calibrate.cells_to_measure import READS, experiment_text
+from iolab.studies.calibrate.calibrate import Limit, device_named, machine_around
+from iolab.studies.calibrate.cells_to_measure import READS, WRITES, experiment_text
 from iolab.studies.calibrate.device_file import table_text
 from iolab.studies.calibrate.measure import measure, place_of
 from iolab.studies.calibrate.simulated import DeviceUnderTest
 from support.command_line import CommandLine
+from typing_extensions import override
 
 DEVICES = Path(__file__).parents[1] / "machines" / "devices"
 LIBRARY = Path(__file__).parents[1] / "tools" / "device_library"
@@ -78,10 +80,11 @@ def test_predictors_without_a_model_take_what_was_measured_nearby() -> None:
 # -- The fit -----------------------------------------------------------------------------------------------------------
 
 
-def rates_of(values: Values) -> list[float]:
+def rates_of(values: Values, cells: Sequence[int] = range(len(DEPTHS))) -> list[float]:
     """Equal servers behind a fixed latency, by depth; the last rate is of a cell that nothing reads."""
     service, latency = values["service_ns"], values["latency_ns"]
-    return [1e9 * min(depth / (service + latency), values["servers"] / service) for depth in DEPTHS]
+    depths = [DEPTHS[number] for number in cells]
+    return [1e9 * min(depth / (service + latency), values["servers"] / service) for depth in depths]
 
 
 @pytest.mark.parametrize(
@@ -91,13 +94,14 @@ def rates_of(values: Values) -> list[float]:
 def test_the_fit_meets_what_its_keys_can_meet(service: int, latency: int, servers: int) -> None:
     truth = {"service_ns": service, "latency_ns": latency, "servers": servers}
     start = {"service_ns": 1_000_000, "latency_ns": 1000}
-    found = fit(
+    found, at_end = fit(
         (SERVICE, LATENCY),
         start,
         rates_of(truth),
-        lambda values: rates_of({**values, "servers": servers}),
+        lambda values, cells: rates_of({**values, "servers": servers}, cells),
         [0],
     )
+    assert at_end
     again = rates_of({**{one.key.name: one.value for one in found}, "servers": servers})
     assert max(factor(one, true) for one, true in zip(again, rates_of(truth), strict=True)) < 1.05
     assert all(one.low <= one.value <= (one.high or 0) for one in found if one.low is not None)
@@ -109,16 +113,38 @@ def test_the_fit_meets_what_its_keys_can_meet(service: int, latency: int, server
 def test_the_fit_finds_a_count_beyond_a_plateau(service: int, latency: int, servers: int) -> None:
     truth = {"service_ns": service, "latency_ns": latency, "servers": servers}
     start = {"service_ns": 1_000_000, "latency_ns": 1000, "servers": 64}
-    found = fit((SERVICE, LATENCY, SERVERS), start, rates_of(truth), rates_of, [0])
+    found, _ = fit((SERVICE, LATENCY, SERVERS), start, rates_of(truth), rates_of, [0])
     again = rates_of({one.key.name: one.value for one in found})
     assert max(factor(one, true) for one, true in zip(again, rates_of(truth), strict=True)) < 1.1
 
 
 def test_a_key_that_no_cell_shows_keeps_its_start_and_has_no_interval() -> None:
     keys = (SERVICE, Key("unread", 1, 10**6, 7))
-    found = fit(keys, {"service_ns": 500, "unread": 7}, [1e9 / 3000], lambda values: [1e9 / values["service_ns"]])
+    start = {"service_ns": 500, "unread": 7}
+    found, _ = fit(keys, start, [1e9 / 3000], lambda values, cells: [1e9 / values["service_ns"]])
     assert found[0].value == pytest.approx(3000, rel=0.01)
     assert (found[1].value, found[1].shown) == (7, False)
+
+
+@pytest.mark.parametrize("devices", [1, 10, 100])
+def test_a_search_whose_time_is_over_has_the_best_of_what_it_tried_and_no_interval(devices: int) -> None:
+    truth = {"service_ns": 20_000, "latency_ns": 13_552, "servers": 5}
+    start = {"service_ns": 1_000_000, "latency_ns": 1000, "servers": 64}
+    tried: list[Values] = []
+
+    def rates(values: Values, cells: Sequence[int]) -> list[float]:
+        tried.append(values)
+        return rates_of(values, cells)
+
+    keys = (SERVICE, LATENCY, SERVERS)
+    found, at_end = fit(keys, start, rates_of(truth), rates, [0], lambda: len(tried) >= devices)
+    assert not at_end
+    assert len(tried) == devices
+    assert {one.key.name: one.value for one in found} in tried
+    assert not any(one.shown for one in found)
+    if devices == 100:
+        again = rates_of({one.key.name: one.value for one in found})
+        assert factor(again[0], rates_of(truth)[0]) < 1.1
 
 
 def test_flushes_are_fitted_if_somebody_measured_them_and_the_device_has_a_cache() -> None:
@@ -345,12 +371,31 @@ def test_a_device_with_data_keeps_them(loop_device: Path, tmp_path: Path) -> Non
     loop_device.write_bytes(content)
     place = place_of(loop_device)
     assert place is not None and place.read_only is not None and "data" in place.read_only
-    run = measure(place, tmp_path / "run", PlainDisplay(StringIO()), seconds=0.02)
-    found = measured.read(run)
+    found = measure(place, tmp_path / "run", PlainDisplay(StringIO()), seconds=0.02)
     assert {one.operation for one in found.cells} == {"read"}
     assert len(found.cells) == len(READS)
     assert all(one.again is not None for one in found.cells)
     assert loop_device.read_bytes() == content
+
+
+def test_what_there_was_no_time_to_measure_is_left_out_and_named(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    place = place_of(tmp_path / "data")
+    assert place is not None
+
+    class OfTrials(Limit):
+        @override
+        def ends_measuring(self) -> bool:
+            return len(list((tmp_path / "run").glob("trials/*"))) >= 3
+
+    found = measure(place, tmp_path / "run", PlainDisplay(StringIO()), seconds=0.02, limit=OfTrials())
+    assert len(found.cells) == 3
+    (line,) = found.left_out
+    assert f"iolab run --resume {tmp_path / 'run'}" in line
+    missing = line.partition(": ")[0].split(", ")
+    assert {*missing, *(one.name for one in found.cells)} == {one.name for one in (*READS, *WRITES)}
+    assert len(missing) == len(READS) + len(WRITES) - 3
+    assert not list((tmp_path / "data").iterdir())
 
 
 @pytest.mark.root

@@ -16,6 +16,7 @@ from iolab.machines.host import groups
 from iolab.machines.host.site import TargetPlace
 from iolab.machines.system import block, cgroup, io_cost, mounts, swap
 from iolab.machines.system.action import DisableController, SwapOff
+from iolab.machines.system.action import cgroup as cgroup_action
 from iolab.machines.system.block import BlockDevice
 from iolab.machines.system.cgroup import Cgroup, Hierarchy
 from iolab.machines.system.undo import UndoJournal, restore_abandoned
@@ -72,6 +73,72 @@ def test_version_2_controllers_are_enabled_and_disabled_again(mounted: Callable[
         # A made-up file keeps what was written last; the kernel's adds up.
         assert control.read_text() == "+memory"
     assert not group.path.exists()
+
+
+@pytest.fixture
+def delegated(mounted: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's group, which is delegated with two controllers, in a hierarchy that has three."""
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    root = mounted("cgroup2", "rw", "0::/user@1000.service/own.scope\n")
+    group = root / "user@1000.service" / "own.scope"
+    group.mkdir(parents=True)
+    (root / "cgroup.controllers").write_text("io memory cpu\n")
+    for place in (group, group.parent):
+        (place / "cgroup.controllers").write_text("memory cpu\n")
+    for name in ("cgroup.procs", "cgroup.subtree_control"):
+        (group / name).touch()
+    return group
+
+
+def test_a_user_has_the_delegated_group_and_its_controllers(
+    delegated: Path, mounted: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = cgroup.find("memory", "memory")
+    assert memory is not None
+    assert memory.parent == delegated
+    cgroup.require(memory)
+    io = cgroup.find("blkio", "io")
+    assert io is not None
+    with pytest.raises(MachineError, match=r"no controller io.*Delegate=cpu io memory pids to /etc/systemd/sys"):
+        cgroup.require(io)
+    (delegated.parent / "cgroup.controllers").write_text("io memory cpu\n")
+    with pytest.raises(MachineError, match=r"no controller io.*systemd-run --user --scope -p Delegate=yes"):
+        cgroup.require(io)
+    (delegated / "cgroup.procs").unlink()
+    with pytest.raises(MachineError, match=r"need root, or in version 2 a group that is delegated"):
+        cgroup.require(memory)
+    # Beside another iolab, which has moved all of the group.
+    root = mounted("cgroup2", "rw", "0::/user@1000.service/own.scope/iolab-beside-01234567\n")
+    assert cgroup.version_2() == Hierarchy(2, "", root, delegated)
+
+
+def test_what_runs_in_a_delegated_group_is_moved_beside_and_back(
+    delegated: Path, state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one process, whose group is in a file, as it is moved back by another process."""
+    where = delegated.parent / "where"
+    where.write_text(str(delegated))
+
+    def move(pid: int, group: Path) -> None:
+        assert (delegated / "cgroup.subtree_control").read_text() in ("", "-memory"), "the kernel's EBUSY"
+        where.write_text(str(group))
+
+    def processes_in(group: Path) -> list[int]:
+        return [7] if where.read_text() == str(group) else []
+
+    for module in (cgroup, cgroup_action):
+        monkeypatch.setattr(module, "move", move)
+        monkeypatch.setattr(module, "processes_in", processes_in)
+    hierarchy = cgroup.find("memory", "memory")
+    assert hierarchy is not None
+    with UndoJournal.open() as undo:
+        group = cgroup.make(hierarchy, "one", undo)
+        assert group.path.parent == delegated
+        assert where.read_text().startswith(f"{delegated}/iolab-beside-")
+        (delegated / "cgroup.subtree_control").write_text("memory")
+        assert undo.restore()[1] == []
+    assert where.read_text() == str(delegated)
+    assert not list(delegated.glob("iolab-*"))
 
 
 def test_a_controller_is_disabled_only_where_it_is_enabled(tmp_path: Path) -> None:

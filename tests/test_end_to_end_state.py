@@ -83,6 +83,7 @@ def test_another_user_s_journal_is_named_and_left_alone(iolab: CommandLine, tmp_
         {"action": "DetachLoop", "backing_file": "{victim}"},
         {"action": "RemoveCgroup", "path": "/sys/fs/cgroup/memory"},
         {"action": "RemoveCgroup", "path": "{victim}/iolab-a-01234567"},
+        {"action": "LeaveCgroup", "path": "{victim}/iolab-a-01234567"},
         {"action": "DisableController", "subtree_control": "{victim}", "controller": "io"},
         {"action": "RemoveTraceInstance", "name": "../../theirs"},
     ],

@@ -60,7 +60,7 @@ def test_after_a_kill_restore_removes_the_files(iolab_by: CommandLine) -> None:
         assert process.poll() is None, process.communicate()
         os.killpg(process.pid, signal.SIGKILL)
         kill_processes(iolab_by.state_dir)
-        process.communicate(timeout=60)
+        process.ended()
     assert list(place.iterdir())
     iolab_by("restore")
     assert not list(place.iterdir())

@@ -14,6 +14,15 @@ HOW = {
 """Who runs iolab, and what comes before its command line."""
 
 
+def scope_of_user(*properties: str) -> tuple[str, ...]:
+    """Before a command line: in a scope of the user's own systemd."""
+    number = command("id", "--user", USER)
+    command("systemctl", "start", f"user@{number}.service")
+    own = [f"--property={one}" for one in properties]
+    run = ("runuser", "-u", USER, "--", "env", f"XDG_RUNTIME_DIR=/run/user/{number}")
+    return (*run, "systemd-run", "--user", "--scope", "--quiet", *own, "--")
+
+
 def drive(serial: str) -> Path:
     """The disk with this serial number."""
     for line in command("lsblk", "--nodeps", "--noheadings", "--output", "PATH,SERIAL").splitlines():

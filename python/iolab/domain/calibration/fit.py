@@ -7,11 +7,11 @@ the residuals.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from iolab.domain.calibration.key import Key
-from iolab.domain.calibration.search import Rates, Search, Values, huber
+from iolab.domain.calibration.search import IsOver, Rates, Search, TimeOver, Values, huber
 
 SLOPE_MIN = 0.1
 """A key is shown by the cells if 10 % of it move some rate by 1 % or more: the scatter of a simulated rate is less."""
@@ -25,7 +25,7 @@ MISSED = 0.03
 @dataclass(frozen=True)
 class FittedKey:
     """The value of one key, and between which it lies with 95 %. No interval: the cells don't show it, and it kept its
-    start; or they bound it on one side only, or are no more than the keys."""
+    start; or they bound it on one side only, or are no more than the keys; or the search was ended."""
 
     key: Key
     value: int
@@ -45,27 +45,40 @@ class FittedKey:
 
 
 def fit(
-    keys: Sequence[Key], start: Values, measured: Sequence[float], rates: Rates, first: Collection[int] = ()
-) -> list[FittedKey]:
+    keys: Sequence[Key],
+    start: Values,
+    measured: Sequence[float],
+    rates: Rates,
+    first: Sequence[int] = (),
+    is_over: IsOver = lambda: False,
+) -> tuple[list[FittedKey], bool]:
     """The keys with the smallest sum of (Huber's) squared differences of logarithms; those that no cell shows keep
-    their start.
+    their start. And whether the search came to its end: if not, they are the best so far, and have no interval.
 
     Args:
         measured: rates, all above 0.
         first: the numbers of the cells that the search begins with alone, such as those of depth 1: what limits the
         others is then looked for from there.
+        is_over: whether the time for the search is over.
     """
-    search = Search(keys, start, measured, rates)
-    if first:
-        search.run(first)
-    begin = search.values
-    found = [search.run_whole(begin, keys)]
-    if found[0][0] > len(measured) * huber(MISSED):
-        # One of several keys that make up for one another went too far; in the other order another does.
-        found += [search.run_whole(begin, list(reversed(keys))), search.run_whole(found[0][1], keys)]
-    search.loss, search.values = min(found, key=lambda one: one[0])
-    search.keys = keys
-    return _with_intervals(search)
+    search = Search(keys, start, measured, rates, is_over)
+    found: list[tuple[float, Values]] = []
+    try:
+        if first:
+            search.run(first)
+        begin = search.values
+        found.append(search.run_whole(begin, keys))
+        if found[0][0] > len(measured) * huber(MISSED):
+            # One of several keys that make up for one another went too far; in the other order another does.
+            found.append(search.run_whole(begin, list(reversed(keys))))
+            found.append(search.run_whole(found[0][1], keys))
+        search.loss, search.values = min(found, key=lambda one: one[0])
+        search.keys = keys
+        return _with_intervals(search), True
+    except TimeOver:
+        # A search with all cells before this one has their loss; else this one has at least begun.
+        _, values = min([*found, (search.loss, search.values)], key=lambda one: one[0]) if found else (0, search.values)
+        return [FittedKey(key, values[key.name], start[key.name]) for key in keys], False
 
 
 def _with_intervals(search: Search) -> list[FittedKey]:

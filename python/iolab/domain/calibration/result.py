@@ -89,6 +89,8 @@ class Calibration:
     answers: tuple[Answer, ...]
     left_out: tuple[str, ...]
     """What was measured and is in no cell, a line each."""
+    unfinished: str | None = None
+    """Why the search was ended before it found nothing better, if it was: no key has an interval then."""
 
     def part(self, *, fitted: bool) -> list[Answer]:
         """The fitted cells, or those held back."""

@@ -9,7 +9,7 @@ Newton's steps do (with Levenberg's damping).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.domain.calibration.key import Key
@@ -38,24 +38,34 @@ GAIN, NOTHING = 1e-3, 1e-7
 """A loss that is smaller by this share, and by this at least, is smaller."""
 
 Values = dict[str, int]
-Rates = Callable[[Values], Sequence[float]]
-"""From values of the keys to the simulated rates of the cells, in the order of the measured ones."""
+Rates = Callable[[Values, Sequence[int]], Sequence[float]]
+"""From values of the keys, and the numbers of cells, to their simulated rates."""
+IsOver = Callable[[], bool]
+AT_ONCE = 4
+"""Cells that are asked together; none is asked any more once those before it are met too badly."""
+
+
+class TimeOver(Exception):
+    """The search may ask nothing more; its values are the best so far."""
 
 
 class Search:
     """The best values so far, and every device that has been asked."""
 
-    def __init__(self, keys: Sequence[Key], start: Values, measured: Sequence[float], rates: Rates) -> None:
+    def __init__(
+        self, keys: Sequence[Key], start: Values, measured: Sequence[float], rates: Rates, is_over: IsOver
+    ) -> None:
         self.keys = keys
         self.start = dict(start)
         self.values = dict(start)
         self.measured = measured
         self._rates = rates
-        self._known: dict[tuple[tuple[str, int], ...], list[float]] = {}
-        self._cells: Collection[int] = range(len(measured))
-        self.loss = self._loss(self.values)
+        self._is_over = is_over
+        self._known: dict[tuple[tuple[str, int], ...], dict[int, float]] = {}
+        self._cells: Sequence[int] = range(len(measured))
+        self.loss = math.inf
 
-    def run(self, cells: Collection[int]) -> None:
+    def run(self, cells: Sequence[int]) -> None:
         """Searches with these cells alone."""
         self._cells = cells
         self.loss = self._loss(self.values)
@@ -117,14 +127,16 @@ class Search:
                 return True
         return False
 
-    def residuals(self, values: Values) -> list[float]:
-        """Logarithms of simulated over measured, by cell."""
-        known = tuple(sorted(values.items()))
-        if known not in self._known:
-            simulated = self._rates(values)
-            pairs = zip(simulated, self.measured, strict=True)
-            self._known[known] = [math.log(max(rate, 1e-9) / true) for rate, true in pairs]
-        return self._known[known]
+    def residuals(self, values: Values, cells: Sequence[int] | None = None) -> list[float]:
+        """Logarithms of simulated over measured, of these cells, by default of all. TimeOver if it may ask no more."""
+        wanted = range(len(self.measured)) if cells is None else cells
+        known = self._known.setdefault(tuple(sorted(values.items())), {})
+        if missing := [number for number in wanted if number not in known]:
+            if self._is_over():
+                raise TimeOver
+            for number, rate in zip(missing, self._rates(values, missing), strict=True):
+                known[number] = math.log(max(rate, 1e-9) / self.measured[number])
+        return [known[number] for number in wanted]
 
     def _moved(self, key: Key, step: float) -> bool:
         """Goes up or down by the step as long as that helps."""
@@ -163,19 +175,28 @@ class Search:
 
     def is_as_good(self, changed: Values) -> bool:
         """Whether the cells are met no worse with these values."""
-        return self._loss({**self.values, **changed}) <= self.loss * (1 + GAIN) + NOTHING
+        return self._loss({**self.values, **changed}, self._as_good) <= self._as_good
+
+    @property
+    def _as_good(self) -> float:
+        return self.loss * (1 + GAIN) + NOTHING
 
     def _takes_all(self, tried: Values) -> bool:
-        loss = self._loss(tried)
+        loss = self._loss(tried, self._as_good)
         # What changes nothing is not taken: a key that no cell shows keeps its start.
         if loss < self.loss * (1 - GAIN) - NOTHING:
             self.values, self.loss = tried, loss
             return True
         return False
 
-    def _loss(self, values: Values) -> float:
-        residuals = self.residuals(values)
-        return sum(huber(residuals[number]) for number in self._cells)
+    def _loss(self, values: Values, most: float = math.inf) -> float:
+        """Infinite if it is above `most`."""
+        loss = 0.0
+        for first in range(0, len(self._cells), AT_ONCE):
+            loss += sum(map(huber, self.residuals(values, self._cells[first : first + AT_ONCE])))
+            if loss > most:
+                return math.inf
+        return loss
 
 
 def _stepped(key: Key, value: int, way: float) -> int:

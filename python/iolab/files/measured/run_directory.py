@@ -23,6 +23,9 @@ def read(path: Path) -> MeasuredCells:
     """
     run = read_run(path)
     found = MeasuredCells()
+    if not run.settings:
+        found.left_out.append(f"{path}: no trial has ended")
+        return found
     setting, *others = run.settings
     found.left_out += [f"{path}: setting {other}: only the first, {setting}, is read" for other in others]
     for workload in run.workloads:

@@ -33,6 +33,7 @@ from iolab.machines.system import (
     undo,
 )
 from iolab.machines.system.block import SYS, BlockDevice, device_in
+from iolab.machines.system.cgroup import Hierarchy
 from iolab.machines.system.facts import is_absent, text
 from iolab.machines.system.filesystem import FILESYSTEMS
 from iolab.machines.system.state import nearest_existing, state_directory
@@ -244,16 +245,23 @@ def _cgroups() -> Iterator[Finding]:
         else:
             extra = ", io.cost too" if found.controller == "io" and io_cost.is_there(found.root) else ""
             detail = f"version {found.version} at {found.root}, with the {found.controller} controller{extra}"
-            if os.geteuid() == 0 and not os.access(found.parent, os.W_OK):
-                yield Finding("controls", what, "limited", f"{detail}; not writable", rights.IN_A_CONTAINER)
-            else:
-                yield _ok("controls", what, detail)
+            yield _usable(what, found, detail)
     if not swap.SWAPS.exists():
         yield Finding("controls", "swap", "missing", f"no {swap.SWAPS}", "a kernel with CONFIG_SWAP=y")
     elif command.find("mkswap") is None:
         yield Finding("controls", "swap", "missing", "mkswap is not installed", "sudo apt-get install util-linux")
     else:
         yield _ok("controls", "swap", "the kernel can swap, mkswap is installed")
+
+
+def _usable(what: str, hierarchy: Hierarchy, detail: str) -> Finding:
+    try:
+        cgroup.require(hierarchy)
+    except MachineError as error:
+        return Finding("controls", what, "limited", f"{detail}; {error.what}", error.remedy)
+    if os.geteuid() == 0 and not os.access(hierarchy.parent, os.W_OK):
+        return Finding("controls", what, "limited", f"{detail}; not writable", rights.IN_A_CONTAINER)
+    return _ok("controls", what, detail)
 
 
 def _clocks() -> Iterator[Finding]:

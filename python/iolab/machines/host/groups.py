@@ -7,7 +7,6 @@ each controller. Sources: the kernel's Documentation/admin-guide/cgroup-v2.rst (
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from iolab.base.errors import MachineError
 from iolab.domain.trial import ControlGroup, Phase, WeightedLoadPhase
 from iolab.domain.trial.control_group import from_the_top
 from iolab.machines.host import weights
-from iolab.machines.system import cgroup, rights
+from iolab.machines.system import cgroup
 
 if TYPE_CHECKING:
     from iolab.machines.host.site import TargetPlace
@@ -129,16 +128,14 @@ def check(phases: Iterable[Phase]) -> None:
         MachineError: names the group, what is missing and what grants it.
     """
     for phase in phases:
+        if phase.control_groups and (shows := cgroup.version_2() or cgroup.find(*IO)) is not None:
+            cgroup.require(shows)
+        if isinstance(phase, WeightedLoadPhase) and phase.controller != "none":
+            cgroup.require(_hierarchy("weights need the I/O controller", IO))
         for group in phase.control_groups:
             for key in group.given:
                 if key in _KEYS:
                     _check(group.name, key, _KEYS[key])
-        if phase.control_groups and os.geteuid() != 0:
-            raise MachineError(
-                "control groups need root, in a delegated scope of systemd's too",
-                where=f"phase {phase.name}",
-                remedy=rights.AS_ROOT,
-            )
 
 
 def _check(group: str, key: str, asked: _Key) -> None:
@@ -150,6 +147,7 @@ def _check(group: str, key: str, asked: _Key) -> None:
             where=str(hierarchy.root),
             remedy=AS_VERSION_2,
         )
+    cgroup.require(hierarchy)
 
 
 def _hierarchy(what: str, controller: tuple[str, str]) -> Hierarchy:

@@ -2,7 +2,8 @@
 
 Sources: the kernel's Documentation/admin-guide/cgroup-v1/cgroups.rst and cgroup-v2.rst. Version 1 mounts a hierarchy
 per controller; a new group is made below this process's own, so that limits on iolab hold for it too. Version 2 allows
-no group both processes and controlled groups below it, except the root: there a new group is made.
+no group both processes and controlled groups below it, except the root: there root makes a new group. Other users make
+it below the group that was delegated to them ("Delegation"), whose processes are moved to one beside it first.
 """
 
 from __future__ import annotations
@@ -10,20 +11,26 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from iolab.base.errors import MachineError
-from iolab.machines.system import rights
-from iolab.machines.system.action import DisableController, RemoveCgroup
+from iolab.machines.system import command, rights
+from iolab.machines.system.action import DisableController, LeaveCgroup, RemoveCgroup
+from iolab.machines.system.action.cgroup import move, processes_in
 from iolab.machines.system.mounts import mounts
 from iolab.machines.system.undo import UndoJournal
 
 OWN_GROUPS = Path("/proc/self/cgroup")
 PREFIX = "iolab-"
+IN_A_SCOPE = "systemd-run --user --scope -p Delegate=yes iolab run ..."
+PATIENCE_S = 10.0
+"""For processes that start others while they are moved."""
 
 
 @dataclass(frozen=True)
@@ -83,14 +90,80 @@ def find(v1: str, v2: str) -> Hierarchy | None:
             parent = root / own
             return Hierarchy(1, v1, root, parent if parent.is_dir() else root)
         if mount.filesystem == "cgroup2" and v2 in _words(root / "cgroup.controllers"):
-            return Hierarchy(2, v2, root, root)
+            return Hierarchy(2, v2, root, _below(root))
     return None
 
 
 def version_2() -> Hierarchy | None:
     """The hierarchy of version 2, whatever controllers it has; None if none is mounted."""
     roots = [Path(mount.mount_point) for mount in mounts() if mount.filesystem == "cgroup2"]
-    return Hierarchy(2, "", roots[0], roots[0]) if roots else None
+    return Hierarchy(2, "", roots[0], _below(roots[0])) if roots else None
+
+
+def _below(root: Path) -> Path:
+    """Where groups of version 2 are made: root at the top, others in the group where they are, if not in the one that
+    another iolab moved them to."""
+    if os.geteuid() == 0:
+        return root
+    own = root / _own_group("").lstrip("/")
+    return own.parent if own.name.startswith(PREFIX) else own
+
+
+def require(hierarchy: Hierarchy) -> None:
+    """That this process may make groups there, with the controller.
+
+    Raises:
+        MachineError: it may not; names what would allow it.
+    """
+    parent, controller = hierarchy.parent, hierarchy.controller
+    if os.geteuid() == 0 or parent.name.startswith(PREFIX):
+        return
+    files = (parent, parent / "cgroup.procs", parent / "cgroup.subtree_control")
+    if hierarchy.version == 1 or not all(os.access(file, os.W_OK) for file in files) or _is_systemds(parent):
+        raise MachineError(
+            "control groups need root, or in version 2 a group that is delegated to this user",
+            where=str(parent),
+            remedy=f"{rights.AS_ROOT}; or start it in one: {IN_A_SCOPE}",
+        )
+    if controller and controller not in _words(parent / "cgroup.controllers"):
+        raise MachineError(
+            f"this user has no controller {controller}, as it is not delegated",
+            where=str(parent / "cgroup.controllers"),
+            remedy=_delegation_of(hierarchy),
+        )
+
+
+@cache
+def _is_systemds(group: Path) -> bool:
+    """Whether the user's own systemd has not given the group away, and so may take its controllers."""
+    if _users_manager(group) is None:
+        return False
+    asked = ["systemctl", "--user", "show", "--value", "--property=Delegate", "--", group.name]
+    reached = {"XDG_RUNTIME_DIR": f"/run/user/{os.geteuid()}"}
+    try:
+        return command.run(asked, package="systemd", where=str(group), variables=reached, limit_s=10).strip() == "no"
+    except MachineError:  # it does not answer: the kernel lets this user write there
+        return False
+
+
+def _users_manager(group: Path) -> Path | None:
+    """The group of this user's own systemd, if the group lies in it."""
+    return next((one for one in group.parents if one.name == f"user@{os.geteuid()}.service"), None)
+
+
+def _delegation_of(hierarchy: Hierarchy) -> str:
+    """What delegates the controller."""
+    manager = _users_manager(hierarchy.parent)
+    if manager is None:
+        return f"have it delegated (systemd: Delegate={hierarchy.controller} of the unit), or {rights.AS_ROOT}"
+    has = _words(manager / "cgroup.controllers")
+    if hierarchy.controller in has:
+        return f"start it in a group of its own: {IN_A_SCOPE}"
+    wanted = " ".join(sorted({*has, "cpu", "io", "memory", "pids"}))
+    return (
+        f"as root, write the lines [Service] and Delegate={wanted} to /etc/systemd/system/user@.service.d/delegate.conf"
+        f", and: systemctl daemon-reload; systemctl restart {manager.name}, which ends what the user runs"
+    )
 
 
 def make(hierarchy: Hierarchy, name: str, undo: UndoJournal) -> Cgroup:
@@ -99,18 +172,21 @@ def make(hierarchy: Hierarchy, name: str, undo: UndoJournal) -> Cgroup:
     Raises:
         MachineError: no permission, or the controller cannot be enabled.
     """
-    if os.geteuid() != 0:
-        raise MachineError("control groups need root", where=str(hierarchy.parent), remedy=rights.AS_ROOT)
+    require(hierarchy)
     if hierarchy.version == 2:
         enable(hierarchy, undo)
-    path = hierarchy.parent / f"{PREFIX}{name}-{secrets.token_hex(4)}"
-    undo.before(RemoveCgroup(str(path)))
+    return Cgroup(_make(RemoveCgroup, hierarchy.parent, name, undo), hierarchy.version)
+
+
+def _make(undone_by: type[RemoveCgroup], parent: Path, name: str, undo: UndoJournal) -> Path:
+    path = parent / f"{PREFIX}{name}-{secrets.token_hex(4)}"
+    undo.before(undone_by(str(path)))
     try:
         path.mkdir()
     except OSError as error:
         what = f"cannot make a control group: {error.strerror}"
         raise MachineError(what, where=str(path), remedy=_remedy(error)) from error
-    return Cgroup(path, hierarchy.version)
+    return path
 
 
 def enable(hierarchy: Hierarchy, undo: UndoJournal) -> None:
@@ -140,8 +216,9 @@ def _home(group: Cgroup) -> Path:
     """The group in the same hierarchy that this process is in now."""
     if group.version == 1:
         return group.path.parent
-    own = next((line.split(":", 2)[2] for line in _lines(OWN_GROUPS) if line.startswith("0::")), "/")
-    return group.path.parent / own.lstrip("/")
+    hierarchy = version_2()
+    assert hierarchy is not None, "the group is in it"
+    return hierarchy.root / _own_group("").lstrip("/")
 
 
 def missing(what: str, v1: str, v2: str) -> MachineError:
@@ -165,12 +242,33 @@ def _enable(hierarchy: Hierarchy, controller: str, undo: UndoJournal) -> None:
     """For the groups below the parent, if the hierarchy has the controller."""
     file = hierarchy.parent / "cgroup.subtree_control"
     if controller in _words(hierarchy.parent / "cgroup.controllers") and controller not in _words(file):
+        if hierarchy.parent != hierarchy.root:
+            _vacate(hierarchy.parent, undo)
         undo.before(DisableController(str(file), controller))
         _write(file, f"+{controller}")
 
 
+def _vacate(group: Path, undo: UndoJournal) -> None:
+    """Moves what runs in the group to one below it."""
+    if not processes_in(group):
+        return
+    beside = _make(LeaveCgroup, group, "beside", undo)
+    until = time.monotonic() + PATIENCE_S
+    while pids := processes_in(group):
+        for pid in pids:
+            try:
+                move(pid, beside)
+            except ProcessLookupError:
+                continue
+            except OSError as error:
+                what = f"cannot move process {pid} out of the group: {error.strerror}"
+                raise MachineError(what, where=str(group), remedy=f"start iolab in its own: {IN_A_SCOPE}") from error
+        if time.monotonic() > until:
+            raise MachineError(f"still has processes after {PATIENCE_S:g} s", where=str(group))
+
+
 def _own_group(v1: str) -> str:
-    """This process's group in the version 1 hierarchy of a controller."""
+    """This process's group in the version 1 hierarchy of a controller, or, of none, in that of version 2."""
     for line in _lines(OWN_GROUPS):
         _, controllers, path = line.split(":", 2)
         if v1 in controllers.split(","):

@@ -6,10 +6,12 @@ the user's from then on, also those that the kernel had chosen itself: of a line
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import MachineError
+from iolab.machines.system import rights
 from iolab.machines.system.action import WriteLine
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ def enable(root: Path, disk: BlockDevice, model: str | None, undo: UndoJournal, 
 
 def _change(file: Path, number: str, off: str, change: str, undo: UndoJournal) -> None:
     """`off`: what stands for a device without a line."""
+    if not os.access(file, os.W_OK):
+        raise MachineError(f"{file.name} is not writable", where=str(file), remedy=rights.remedy())
     undo.before(WriteLine(str(file), _rewritable(_line(file, number) or f"{number} {off}")))
     try:
         file.write_text(f"{number} {change}")

@@ -32,8 +32,8 @@ def machine(
         list[Path] | None,
         typer.Argument(
             metavar="[DEVICE|DIRECTORY|FILE...]",
-            help=OF_CALIBRATE + "a block device or a directory, which is measured for about two minutes; or what was "
-            "measured: fio's JSON, six rates of io.cost.model, iolab's run directories.",
+            help=OF_CALIBRATE + "a block device or a directory, which is measured for about two minutes, "
+            "three at most; or what was measured: fio's JSON, six rates of io.cost.model, iolab's run directories.",
         ),
     ] = None,
     output: Annotated[
@@ -70,7 +70,8 @@ def machine(
 
     calibrate: fits the physical keys of a simulated device (flash, lun or null) to two thirds of the cells, with
     intervals, and reports its errors on the last third beside predictors without a model; the file holds both. A device
-    that is in use or holds data is only read (docs/safety.md).
+    that is in use or holds data is only read (docs/safety.md). It ends within five minutes, if need be with fewer cells
+    or without intervals.
     """
     if json and not output_file.is_stdout(output) and action == "describe":
         raise InputError("prints the file on standard output", where="--json", remedy="leave --output out")
@@ -131,4 +132,5 @@ def _as_dict(found: Calibration, written: str) -> dict[str, object]:
         "cells": [answer.as_dict() for answer in found.answers],
         "errors": {name: vars(errors) for name, errors in found.summary()},
         "left_out": list(found.left_out),
+        "unfinished": found.unfinished,
     }

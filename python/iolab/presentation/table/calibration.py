@@ -24,13 +24,16 @@ def calibration_tables(found: Calibration) -> Iterator[RenderableType]:
     yield _cells(found)
     yield Text()
     yield _errors(found)
+    if found.unfinished is not None:
+        yield Text(f"! {found.unfinished}", style="yellow")
     yield from (Text(f"! left out: {line}", style="yellow") for line in found.left_out)
 
 
 def _keys(found: Calibration) -> RenderableType:
     table = _table("key", "fitted", "95 % interval")
     for one in found.keys:
-        table.add_row(one.key.name, "" if one.kept else f"{one.value:,}", _interval(one, found.base))
+        why = "none: the search was ended" if found.unfinished else _interval(one, found.base)
+        table.add_row(one.key.name, "" if one.kept else f"{one.value:,}", why)
     return table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -23,11 +24,33 @@ from iolab.files.machine_file.catalogue import DEVICES, part_path
 from iolab.studies.calibrate.simulated import DeviceUnderTest
 
 CELLS_MIN = 3
+LIMIT_S = 300.0
+"""A calibration ends before, whatever else the machine does."""
+MEASURED_S = 0.6 * LIMIT_S
+"""Then measuring ends. On a quiet machine it takes two thirds of that."""
+SEARCHED_S = 0.8 * LIMIT_S
+"""Then the search ends, and the answers are asked. Chosen: the answers of 18 cells took 47 s with a twentieth of a CPU.
+"""
 MACHINE = f"{MODEL_PREFIX}nvme"
 """The machine around the device, if no other is known."""
 P99 = 0.99
 ANSWER_OPERATIONS = 20_000
-"""Of each cell in the answer: enough for a 99th percentile."""
+"""Of each cell in the answer, if there is time: enough for a 99th percentile."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The time of a calibration, from now on."""
+
+    began_s: float = field(default_factory=time.monotonic)
+
+    def ends_measuring(self) -> bool:
+        """Whether nothing more is measured."""
+        return time.monotonic() - self.began_s > MEASURED_S
+
+    def ends_search(self) -> bool:
+        """Whether no further device is tried."""
+        return time.monotonic() - self.began_s > SEARCHED_S
 
 
 def device_named(name: str) -> TomlTable:
@@ -63,8 +86,9 @@ def calibrate(
     machine: native.MachineFile,
     *,
     left_out: Sequence[str] = (),
+    limit: Limit | None = None,
 ) -> Calibration:
-    """The device `base` with its keys fitted to the cells.
+    """The device `base` with its keys fitted to the cells; `limit`: since when, by default from now.
 
     Raises:
         InputError: too few cells.
@@ -82,10 +106,14 @@ def calibrate(
     asked = _Asked(DeviceUnderTest(machine), device, to_fit)
     shallow = min(cell.depth for cell in to_fit)
     first = [number for number, cell in enumerate(to_fit) if cell.depth == shallow]
-    found = fit(keys, {one.name: one.of(device) for one in keys}, [cell.iops for cell in to_fit], asked.rates, first)
+    limit = limit or Limit()
+    start = {one.name: one.of(device) for one in keys}
+    found, at_end = fit(keys, start, [cell.iops for cell in to_fit], asked.rates, first, limit.ends_search)
+    unfinished = None if at_end else f"the search was ended after {SEARCHED_S:g} s, with the best values so far"
     device = key.with_values(deepcopy(device), {one.key.name: one.value for one in found if not one.kept})
-    answers = _answers(DeviceUnderTest(machine, ANSWER_OPERATIONS), device, to_fit, held)
-    return Calibration(base, device, tuple(found), tuple(answers), tuple(left_out))
+    bench = DeviceUnderTest(machine, ANSWER_OPERATIONS) if at_end else asked.bench
+    answers = _answers(bench, device, to_fit, held)
+    return Calibration(base, device, tuple(found), tuple(answers), tuple(left_out), unfinished)
 
 
 @dataclass
@@ -97,9 +125,9 @@ class _Asked:
     cells: Sequence[Cell]
     known: dict[tuple[int, ...], float] = field(default_factory=dict)
 
-    def rates(self, values: Values) -> list[float]:
-        """Of the cells in order, with these values of the keys."""
-        places = [self._place(number, values) for number in range(len(self.cells))]
+    def rates(self, values: Values, cells: Sequence[int]) -> list[float]:
+        """Of these cells, with these values of the keys."""
+        places = [self._place(number, values) for number in cells]
         missing = [place for place in places if place not in self.known]
         device = key.with_values(self.device, values)
         answers = self.bench.ask(device, [self.cells[place[0]] for place in missing])

@@ -49,7 +49,10 @@ def _comments(calibration: Calibration) -> Iterator[str]:
     cells = ", ".join(answer.cell.name for answer in calibration.part(fitted=True))
     yield f"fitted, to the cells {cells}: {'; '.join(map(_interval, shown)) or 'no key'}"
     if kept:
-        yield f"not shown by these cells, and so of {calibration.base}: {', '.join(kept)}"
+        why = "not shown by these cells" if calibration.unfinished is None else "no better value was found"
+        yield f"{why}, and so of {calibration.base}: {', '.join(kept)}"
+    if calibration.unfinished is not None:
+        yield f"no interval is known: {calibration.unfinished}"
     for name, found in calibration.summary():
         yield f"{name} ({counted(found.cells, 'cell')}): {found}"
     yield f"estimates (E): all other keys, of {calibration.base}"

@@ -8,13 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from iolab.base.errors import InputError
-from iolab.domain.executor import Display
-from iolab.domain.trial import DeviceTarget
+from typing_extensions import override
+
+from iolab.base.errors import InputError, InterruptedRun
+from iolab.domain.executor import Display, OnProgress, ShouldStop
+from iolab.domain.record import Record
+from iolab.domain.trial import DeviceTarget, Trial
 from iolab.files import experiment
+from iolab.files.measured import measured
+from iolab.files.measured.found import MeasuredCells
 from iolab.machines.host.local_process import LocalProcess
 from iolab.machines.system import safety
 from iolab.machines.system.block import device_at
+from iolab.studies.calibrate.calibrate import MEASURED_S, Limit
 from iolab.studies.calibrate.cells_to_measure import DURATION_S, experiment_text
 from iolab.studies.run import run
 
@@ -57,8 +63,22 @@ def place_of(path: Path) -> Place | None:
     return Place(path, target, None, size - size % GRANULE_BYTES)
 
 
-def measure(place: Place, out: Path, progress: Display, seconds: float = DURATION_S) -> Path:
-    """Runs the cells; the run directory.
+class _Timed(LocalProcess):
+    """Interrupts what is still being measured when the time for that is over."""
+
+    def __init__(self, limit: Limit) -> None:
+        super().__init__()
+        self._limit = limit
+
+    @override
+    def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
+        return super().run(trial, on_progress, lambda: should_stop() or self._limit.ends_measuring())
+
+
+def measure(
+    place: Place, out: Path, progress: Display, seconds: float = DURATION_S, limit: Limit | None = None
+) -> MeasuredCells:
+    """Runs the cells, as many as there is time for, into the run directory `out`.
 
     Raises:
         InputError, MachineError: as of any run.
@@ -73,5 +93,19 @@ def measure(place: Place, out: Path, progress: Display, seconds: float = DURATIO
         seconds=seconds,
     )
     planned = experiment.loads(text, "calibration.toml")
-    with LocalProcess() as executor:
-        return run(planned, out, executor=executor, progress=progress).path
+    limit = limit or Limit()
+    late = False
+    with _Timed(limit) as executor:
+        try:
+            run(planned, out, executor=executor, progress=progress)
+        except InterruptedRun:
+            if not limit.ends_measuring():
+                raise
+            late = True
+    found = measured.read(out)
+    if late:
+        measured_ones = {cell.name for cell in found.cells}
+        missing = [name for name in planned.workloads if name not in measured_ones]
+        what = ", ".join(missing) or "another round of some cells"
+        found.left_out.append(f"{what}: not measured within {MEASURED_S:g} s; for that: iolab run --resume {out}")
+    return found

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.domain import native_types as native
 from iolab.domain.calibration.result import Calibration
 from iolab.domain.executor import Display
@@ -17,7 +18,7 @@ from iolab.files.measured.found import MeasuredCells
 from iolab.files.store.directory import default_path
 from iolab.machines.host import machine_file
 from iolab.machines.system.block import BlockDevice, device_at, device_under
-from iolab.studies.calibrate.calibrate import MACHINE, calibrate, device_named, machine_around
+from iolab.studies.calibrate.calibrate import MACHINE, Limit, calibrate, device_named, machine_around
 from iolab.studies.calibrate.measure import Place, measure, place_of
 
 LIKE = machine_file.NVME
@@ -65,10 +66,11 @@ def _of_place(question: Question, place: Place, progress: Display) -> Calibratio
     base = question.like or (LIKE if disk is None else machine_file.device_file(disk))
     device_named(base)  # refused before two minutes of measuring, if it can't be calibrated
     here = _this_machine(disk, base) if question.machine is None else machine_around(question.machine)
-    run = measure(place, question.out or default_path("calibration"), progress)
-    found = measured.read(run)
+    limit = Limit()
+    found = measure(place, question.out or default_path("calibration"), progress, limit=limit)
+    progress.report_line(f"fitting to {counted(len(found.cells), 'cell')}")
     read_only = [] if place.read_only is None else [f"{place.path}: writes: {place.read_only}"]
-    return calibrate(found.cells, base, here, left_out=[*read_only, *found.left_out])
+    return calibrate(found.cells, base, here, left_out=[*read_only, *found.left_out], limit=limit)
 
 
 def _this_machine(disk: BlockDevice | None, base: str) -> native.MachineFile:

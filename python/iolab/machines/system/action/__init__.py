@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from iolab.base.strict_json import JsonObject
 from iolab.machines.system.action.base import Action, CannotUndo, Outcome
-from iolab.machines.system.action.cgroup import DisableController, RemoveCgroup
+from iolab.machines.system.action.cgroup import DisableController, LeaveCgroup, RemoveCgroup
 from iolab.machines.system.action.device import (
     DetachLoop,
     EraseFilesystem,
@@ -34,6 +34,7 @@ __all__ = [
     "DisableController",
     "EraseFilesystem",
     "EraseSwap",
+    "LeaveCgroup",
     "Outcome",
     "RemoveCgroup",
     "RemoveFile",
@@ -68,6 +69,7 @@ KINDS: dict[str, type[Action]] = {
         RemoveFile,
         RemoveTree,
         RemoveCgroup,
+        LeaveCgroup,
         DisableController,
         SwapOff,
         RemoveTraceInstance,

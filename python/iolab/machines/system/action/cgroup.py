@@ -9,6 +9,7 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from typing_extensions import override
 
@@ -27,6 +28,8 @@ class RemoveCgroup(Action):
     group's name is unique."""
 
     path: str
+    ended: ClassVar = "killed"
+    """What becomes of a process in it."""
 
     @property
     @override
@@ -44,13 +47,13 @@ class RemoveCgroup(Action):
     def undo(self) -> Outcome | None:
         path = Path(self.path)
         require_mounted(path)
-        killed: set[int] = set()
+        found: set[int] = set()
         deadline = time.monotonic() + CGROUP_PATIENCE_S
         while path.is_dir():
-            for pid in _processes_in(path):
+            for pid in processes_in(path):
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-                    killed.add(pid)
+                    self._end(pid)
+                    found.add(pid)
             try:
                 path.rmdir()
             except FileNotFoundError:
@@ -60,8 +63,24 @@ class RemoveCgroup(Action):
                     raise CannotUndo(f"cannot remove the control group {path}: {error.strerror}") from error
                 time.sleep(0.02)
             else:
-                return Outcome(f"removed the control group {path}" + (f", killed {len(killed)}" if killed else ""))
+                what = f", {self.ended} {len(found)}" if found else ""
+                return Outcome(f"removed the control group {path}{what}")
         return None
+
+    def _end(self, pid: int) -> None:
+        os.kill(pid, signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class LeaveCgroup(RemoveCgroup):
+    """The same of a group that the processes of the one above it were moved to: they go back."""
+
+    ended: ClassVar = "moved back"
+
+    @override
+    def _end(self, pid: int) -> None:
+        with refusal(f"move process {pid} out of {self.path}"):
+            move(pid, Path(self.path).parent)
 
 
 @dataclass(frozen=True)
@@ -101,7 +120,13 @@ class DisableController(Action):
         return None
 
 
-def _processes_in(cgroup: Path) -> list[int]:
+def move(pid: int, cgroup: Path) -> None:
+    """With all its threads. ProcessLookupError if it has ended, OSError if the kernel refuses."""
+    (cgroup / "cgroup.procs").write_text(str(pid))
+
+
+def processes_in(cgroup: Path) -> list[int]:
+    """None of a group that is gone."""
     try:
         return [int(line) for line in (cgroup / "cgroup.procs").read_text().splitlines()]
     except OSError:
