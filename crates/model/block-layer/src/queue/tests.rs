@@ -7,7 +7,7 @@ use crate::scheduler::kyber::Kyber;
 use crate::scheduler::mq_deadline::{MqDeadline, MqDeadlineTunables};
 use crate::scheduler::none::NoScheduler;
 use crate::scheduler::noop::Noop;
-use crate::{PriorityPolicy, QueueMap, TagCounts};
+use crate::{QueueMap, TagCounts};
 use Direction::{Read, Write};
 use kernels::hardware_queue::{Runs, TagLimit, TagWakeRule};
 use kernels::queue::{PlugRules, PoolRules, QueueRules};
@@ -208,33 +208,6 @@ fn who_is_woken_by_a_completion_goes_before_the_thread_that_runs_the_queue_again
     queue.completed_at = 3_030_000;
     queue.wake(3_040_000);
     assert_eq!(dispatched(&mut queue), [200], "once");
-}
-
-/// `__blk_mq_do_dispatch_sched` and `blk_mq_sched_restart` of 6.12: nothing had gone without a tag.
-#[test]
-fn a_completion_does_not_ask_for_what_a_higher_class_keeps_back() {
-    let scheduler = MqDeadline::new(Default::default())
-        .with_policies(&[PriorityPolicy::NoChange, PriorityPolicy::PromoteToRt]);
-    let hardware = HardwareRules {
-        map: QueueMap::SINGLE,
-        depth: 8,
-        ..two_queues(true)
-    };
-    let mut queue = queue(Box::new(scheduler), 64, hardware);
-    let urgent = Bio {
-        group: 1,
-        ..bio(0, Read, 900)
-    };
-    assert_ne!(queue.submit(0, urgent), SubmitOutcome::MustWait);
-    submit_on(&mut queue, 0, 100);
-    let first = queue.dispatch(0).unwrap();
-    assert_eq!(queue.request(first).start, 900);
-    assert_eq!(queue.dispatch(0), None, "900 is at the device");
-    queue.completed(1_000_000, first, &mut Vec::new());
-    assert_eq!(queue.dispatch(1_000_000), None);
-    assert_eq!(queue.next_wakeup(), Some(3_000_000));
-    queue.wake(3_000_000);
-    assert_eq!(dispatched(&mut queue), [100]);
 }
 
 #[test]

@@ -290,11 +290,6 @@ impl Scheduler for MqDeadline {
         self.outstanding[self.class_of(&requests[request]) as usize] -= 1;
     }
 
-    /// What a higher class keeps back is asked for with the next bio, or after 3 ms (`__blk_mq_do_dispatch_sched`).
-    fn runs_queue(&self) -> bool {
-        true
-    }
-
     fn queued(&self) -> usize {
         self.fifos.len()
     }
