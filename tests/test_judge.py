@@ -168,7 +168,7 @@ def test_ten_stored_answers_of_kernels_are_what_the_model_says() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("controller", ["limits", "costs"])
+@pytest.mark.parametrize("controller", ["limits", "costs", "latencies"])
 def test_groups_under_a_controller_are_as_fast_as_the_kernel_has_them(controller: str) -> None:
     """The stored answers are some that the model has right, and are no score: it has to keep them."""
     known = Answers(STORED / controller).all()

@@ -58,7 +58,8 @@ pub(crate) struct IoLatency {
 #[derive(Debug)]
 struct Scale {
     cookie: u32,
-    changed_at: Time,
+    /// None: never, and the machine has run for longer than from one step to the next.
+    changed_at: Option<Time>,
     /// The lowest target that was missed.
     target_ns: Option<Time>,
     /// Whose steps these are.
@@ -71,7 +72,8 @@ struct Scale {
 struct Group {
     target_ns: Option<Time>,
     window_ns: Time,
-    window_began: Time,
+    /// None: long before the machine's time began, when the group was made (`iolatency_pd_init`).
+    window_began: Option<Time>,
     /// Of the window, and of the windows since the last step.
     window: Sample,
     since_step: Sample,
@@ -101,7 +103,7 @@ impl IoLatency {
             groups: rules.targets_ns.into_iter().map(Group::new).collect(),
             scale: Scale {
                 cookie: COOKIE_DEFAULT,
-                changed_at: 0,
+                changed_at: None,
                 target_ns: None,
                 group: None,
                 samples: 0,
@@ -153,7 +155,11 @@ impl IoLatency {
         let since_step = group.since_step;
         self.scale.samples = self.scale.samples - group.samples + since_step.count;
         group.samples = since_step.count;
-        if self.scale.changed_at >= now || now - self.scale.changed_at < ADJUST_NS {
+        if self
+            .scale
+            .changed_before(now)
+            .is_some_and(|ns| ns < ADJUST_NS)
+        {
             return;
         }
         if is_good && since_step.is_good(target_ns, rotational) {
@@ -161,11 +167,11 @@ impl IoLatency {
                 return;
             }
             if self.scale.group == Some(number) {
-                self.scale.changed_at = now;
+                self.scale.changed_at = Some(now);
                 self.scale.step(self.requests, false);
             }
         } else if self.scale.target_ns.is_none_or(|other| other >= target_ns) {
-            self.scale.changed_at = now;
+            self.scale.changed_at = Some(now);
             let is_lower = self.scale.target_ns.is_some_and(|other| other > target_ns);
             if self.scale.group.is_none() || is_lower {
                 self.scale.target_ns = Some(target_ns);
@@ -213,8 +219,9 @@ impl Policy for IoLatency {
                 group.window.sum_ns += took_ns;
                 group.window.missed += u64::from(took_ns >= target_ns);
             }
-            if now > group.window_began && now - group.window_began >= group.window_ns {
-                group.window_began = now;
+            let window_ended = |began: Time| now >= began + group.window_ns;
+            if group.window_began.is_none_or(window_ended) {
+                group.window_began = Some(now);
                 self.judge(now, number);
             }
         }
@@ -229,12 +236,13 @@ impl Policy for IoLatency {
     fn wake(&mut self, now: Time) {
         self.timer = None;
         let scale = &mut self.scale;
-        if scale.cookie >= COOKIE_DEFAULT || scale.changed_at >= now {
+        let before_ns = scale.changed_before(now);
+        if scale.cookie >= COOKIE_DEFAULT || before_ns == Some(0) {
             return;
         }
         if scale.group.is_none() {
             scale.step(self.requests, false);
-        } else if now - scale.changed_at >= FORGOTTEN_NS {
+        } else if before_ns.is_none_or(|ns| ns >= FORGOTTEN_NS) {
             scale.group = None;
         }
     }
@@ -265,6 +273,11 @@ impl Policy for IoLatency {
 }
 
 impl Scale {
+    /// How long ago the last step was.
+    fn changed_before(&self, now: Time) -> Option<Time> {
+        self.changed_at.map(|at| now.saturating_sub(at))
+    }
+
     /// `scale_cookie_change`. Beyond the depth of the queue steps are of one, and there are twice as many at most.
     fn step(&mut self, requests: u32, is_down: bool) {
         let size = step_size(requests, is_down);
@@ -287,7 +300,7 @@ impl Group {
         Group {
             target_ns,
             window_ns: window_ns.clamp(WINDOW_NS.0, WINDOW_NS.1),
-            window_began: 0,
+            window_began: None,
             window: Sample::default(),
             since_step: Sample::default(),
             samples: 0,

@@ -29,7 +29,12 @@ pub enum Effect {
     /// The drive's cache is to be on the medium.
     Flush(FlushNumber),
     /// What the load's task has waited for has happened.
-    Unblock(TaskId),
+    Unblock {
+        /// Who waits.
+        task: TaskId,
+        /// It was on its account that the log was written, behind a flush of the drive's cache.
+        flushed: bool,
+    },
     /// The task has ended.
     Exit(TaskNumber),
 }

@@ -55,6 +55,12 @@ impl Kernel {
         self.version >= [2, 5, 53]
     }
 
+    /// Whether XFS holds the lock of a file's inode while an fsync forces the log (`xfs_fsync_flush_log` of 6.1 and 6.12;
+    /// since when is inferred: fc0561ce).
+    pub fn xfs_fsync_locks_inode(&self) -> bool {
+        self.version >= [4, 4, 0]
+    }
+
     /// Whether ext3 reserves windows.
     pub fn reserves_windows(&self) -> bool {
         self.version >= [2, 6, 10]

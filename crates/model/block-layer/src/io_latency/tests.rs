@@ -128,7 +128,8 @@ fn a_target_that_is_met_holds_nobody_back() {
     assert_eq!(bench.latency.scale.cookie, COOKIE_DEFAULT);
 }
 
-/// A step every half second: 16 requests become 8, 4, 2 and 1; then the neighbour's depth stays.
+/// A step every half second, from the end of the first window that missed: 16 requests become 8, 4, 2 and 1; then the
+/// neighbour's depth stays.
 #[test]
 fn who_has_no_target_is_halved_until_the_other_meets_its_own() {
     let mut bench = Bench::new(latency(&[Some(150), None]), 1, 100);
@@ -136,11 +137,23 @@ fn who_has_no_target_is_halved_until_the_other_meets_its_own() {
     (0..16).for_each(|_| bench.submit(2));
     let mut depths = Vec::new();
     for half in 1..8 {
-        bench.run(half * SECOND / 2 + 200 * MILLISECOND);
+        bench.run(half * SECOND / 2 - 300 * MILLISECOND);
         depths.push(bench.latency.groups[2].depth);
     }
     assert_eq!(depths[..4], [Some(8), Some(4), Some(2), Some(1)]);
     assert_eq!(bench.latency.groups[1].depth, None);
+}
+
+/// The machine has run for long: the first bio ends a window, and may take a step (`iolatency_pd_init`).
+#[test]
+fn a_first_bio_that_is_late_halves_the_others() {
+    let mut bench = Bench::new(latency(&[Some(50), None]), 1, 100);
+    bench.submit(1);
+    (0..16).for_each(|_| bench.submit(2));
+    bench.run(MILLISECOND);
+    assert_eq!(bench.latency.groups[2].depth, Some(8));
+    bench.run(490 * MILLISECOND);
+    assert_eq!(bench.latency.groups[2].depth, Some(8));
 }
 
 /// Of two with targets, the one with the higher is held back, and the lower one never.
@@ -161,7 +174,7 @@ fn who_was_held_back_is_free_again_when_nobody_asks_for_it() {
     let mut bench = Bench::new(latency(&[Some(150), None]), 1, 100);
     bench.latency.scale.cookie = COOKIE_DEFAULT - REQUESTS / 4;
     bench.latency.scale.group = Some(1);
-    bench.latency.scale.changed_at = 1;
+    bench.latency.scale.changed_at = Some(1);
     (0..16).for_each(|_| bench.submit(2));
     assert_eq!(bench.latency.groups[2].depth, Some(8));
     bench.run(5 * SECOND);

@@ -108,7 +108,7 @@ impl Machine {
                     self.flushes += 1;
                     self.events.put(self.now + WRITE_NS, Event::Flush(number));
                 }
-                Effect::Task(_) | Effect::Exit(_) | Effect::Unblock(_) => {}
+                Effect::Task(_) | Effect::Exit(_) | Effect::Unblock { .. } => {}
             }
         }
     }

@@ -135,8 +135,8 @@ impl Machine {
         self.scheduling.sleeps_in(task, site);
     }
 
-    pub(super) fn unblock(&mut self, task: block_layer::TaskId) {
-        self.effects.push(Effect::Unblock(task));
+    pub(super) fn unblock(&mut self, task: block_layer::TaskId, flushed: bool) {
+        self.effects.push(Effect::Unblock { task, flushed });
     }
 
     /// Who leaves a CPU, where, and for how long.

@@ -103,6 +103,9 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
             let mounted = mounted(machine, number, xfs)
                 .map_err(|error| error.within(&format!("drives.{number}")))?;
             world = world.with_xfs(number, mounted);
+            if machine.kernel.xfs_fsync_locks_inode() {
+                world = world.with_inode_locks(number);
+            }
         }
     }
     machine.cpus.plan_offline(&mut world);

@@ -156,8 +156,11 @@ impl World {
         }
     }
 
-    fn cache_io_done(&mut self, now: Time, tag: u32) {
+    pub(super) fn cache_io_done(&mut self, now: Time, tag: u32) {
         if let Some(file) = self.vfs.cache_io_mut().take_converted(tag) {
+            if self.vfs.inode_locks_mut().keeps_end(tag, file) {
+                return self.vfs.cache_io_mut().converts(tag, file);
+            }
             self.got_blocks(now, file);
         }
         self.are_in_place(now, tag);

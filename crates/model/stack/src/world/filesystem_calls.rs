@@ -4,7 +4,7 @@ use workload::metadata::MetadataPhase;
 
 use super::World;
 use super::cpus::{Origin, WorkItem};
-use super::vfs::{FileExtent, MountedFilesystem};
+use super::vfs::{FileExtent, Locker, MountedFilesystem};
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};
 use events::SpecError;
@@ -15,7 +15,7 @@ use filesystems::ext::{Ext, ExtMetadata, Mount};
 use filesystems::filesystem::{Filesystem, Progress, Results};
 use filesystems::switches::SwitchesOptions;
 use filesystems::xfs::Xfs;
-use memory::cache::FileId;
+use memory::cache::{FileId, PageCache};
 
 /// The bit of the tag of a filesystem's bios.
 pub(super) const OF_FILESYSTEM: u32 = 1 << 30;
@@ -29,6 +29,12 @@ impl World {
         let lock = self.cpus.add_lock();
         self.vfs.mount(drive, MountedFilesystem::xfs(xfs, lock));
         self.follow_effects(self.clock.now(), drive);
+        self
+    }
+
+    /// The same if a sync of the drive's files locks their inodes while it forces the log.
+    pub fn with_inode_locks(mut self, drive: usize) -> World {
+        self.vfs.inode_locks_mut().add_drive(drive);
         self
     }
 
@@ -184,6 +190,65 @@ impl World {
             })
     }
 
+    /// Whether the task's sync of the file waits before it may force the log for it.
+    pub(super) fn waits_to_force(&mut self, task: TaskId, file: FileId, data_only: bool) -> bool {
+        let drive = self.vfs.file(file).drive;
+        self.vfs.locks_inodes(drive)
+            && self.vfs.syncs().has_changes(file, data_only)
+            && !self.vfs.inode_locks_mut().shares(task, file)
+    }
+
+    /// The log is on the drive for the task. If another had it forced, the task flushes the drive's cache, too
+    /// (`xfs_file_fsync`).
+    fn log_is_forced(&mut self, now: Time, drive: usize, task: TaskId, flushed: bool) {
+        self.ends_force(now, task);
+        if flushed || !self.io[drive].flush_for(now, task) {
+            self.sync_goes_on(now, task);
+        } else {
+            self.call_drive(now, drive);
+        }
+    }
+
+    /// The task's sync forces the log no more: what has waited for that goes on.
+    pub(super) fn ends_force(&mut self, now: Time, task: TaskId) {
+        if let Some(file) = self.vfs.inode_locks_mut().ends_force(task) {
+            self.vfs.syncs_mut().are_committed(file);
+            self.unlock_inode(now, file);
+        }
+    }
+
+    /// Whether the task, which writes to the file through the page cache, waits for the inode. Who does not lets in the next.
+    pub(super) fn waits_for_inode(&mut self, now: Time, task: TaskId, file: FileId) -> bool {
+        let drive = self.vfs.file(file).drive;
+        let has_written = |cache: &PageCache| cache.has_written(task);
+        if !self.vfs.locks_inodes(drive) || self.vfs.cache().is_some_and(has_written) {
+            return false;
+        }
+        if self.vfs.inode_locks_mut().keeps_out(task, file) {
+            return true;
+        }
+        if let Some(next) = self.vfs.inode_locks_mut().next_writer(file) {
+            self.unblock(now, next);
+        }
+        self.unlock_inode(now, file);
+        false
+    }
+
+    fn unlock_inode(&mut self, now: Time, file: FileId) {
+        loop {
+            let next = self.vfs.inode_locks_mut().next(file);
+            for &one in &next {
+                match one {
+                    Locker::Writer(task) | Locker::Forces(task) => self.unblock(now, task),
+                    Locker::Ended(tag) => self.cache_io_done(now, tag),
+                }
+            }
+            if !matches!(next.first(), Some(Locker::Ended(_))) {
+                return;
+            }
+        }
+    }
+
     /// The file has got blocks, and perhaps another size, which its inode has.
     pub(super) fn got_blocks(&mut self, now: Time, file: FileId) {
         self.vfs.got_blocks(file);
@@ -272,9 +337,7 @@ impl World {
                         empty.push(number);
                     }
                 }
-                Effect::Unblock(task) => {
-                    self.sync_goes_on(now, task);
-                }
+                Effect::Unblock { task, flushed } => self.log_is_forced(now, drive, task, flushed),
                 Effect::Exit(task) => {
                     let task = self.vfs.filesystem(drive).task_id(task);
                     self.io[drive].exited(now, task);

@@ -41,6 +41,8 @@ impl World {
         if self.vfs.syncs_mut().take_flushed(number) {
             self.sync_is_over(now, number, file);
             self.succeeded(now, number, job, &op);
+        } else if self.vfs.inode_locks_mut().was_let_in(number) {
+            self.finish_sync(now, number, job, op, file);
         } else if op.kind == OpKind::Discard {
             self.start_discard(now, number, job, op, file);
         } else if let Some(mount) = self.vfs.mount_of(file) {
@@ -50,6 +52,13 @@ impl World {
             task.block();
             task.resumes_with(Action::Start(job, op));
             self.make_room_in_log(now, self.vfs.file(file).drive);
+        } else if path == Path::Buffered
+            && op.kind.is_write()
+            && self.waits_for_inode(now, number, file)
+        {
+            let task = &mut self.tasks[number];
+            task.block();
+            task.resumes_with(Action::Start(job, op));
         } else if has_data_to_write(op.kind) && self.make_room(number, path, file, &op).is_err()
             || op.kind.is_sync() && self.vfs.syncs_mut().take_full(file)
         {
@@ -312,12 +321,24 @@ impl World {
         if self.vfs.syncs().looks_at_caches() {
             self.touched.insert(KeyReader::Flushes(drive as u16));
         }
-        let takes_all_metadata = matches!(op.kind, OpKind::Fsync | OpKind::OsyncWrite);
-        let changes = self.vfs.syncs_mut().take_changes(file, !takes_all_metadata);
+        let data_only = !matches!(op.kind, OpKind::Fsync | OpKind::OsyncWrite);
+        if self.waits_to_force(number, file, data_only) {
+            let task = &mut self.tasks[number];
+            task.block();
+            task.resumes_with(Action::Start(job, op));
+            return self.call_drive(now, drive);
+        }
+        let changes = match self.vfs.inode_locks_mut().forces(number) {
+            true => self.vfs.syncs().changes(file, data_only),
+            false => self.vfs.syncs_mut().take_changes(file, data_only),
+        };
         let commits = changes.is_some_and(|changes| {
             self.forces_log(now, drive, number, file)
                 || self.commits_for(now, drive, number, changes)
         });
+        if !commits {
+            self.ends_force(now, number);
+        }
         let waits =
             commits || self.vfs.fsync_flushes(drive) && self.io[drive].flush_for(now, number);
         if !waits {

@@ -1,6 +1,6 @@
 //! Who writes the log and who waits for it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::super::Xfs;
 use super::super::io::Purpose;
@@ -28,6 +28,8 @@ pub(super) struct Waits {
     behind: Vec<Waiter>,
     /// The checkpoint that was forced last.
     forced: Option<u64>,
+    /// Tasks of loads for whom a checkpoint was begun (`log_flushed` of `xlog_force_lsn`).
+    leaders: BTreeSet<TaskId>,
     /// What is written when the drive's cache is empty, and by whom.
     flushing: Vec<(LogWrite, Submitter)>,
 }
@@ -125,14 +127,13 @@ impl Xfs {
             self.log.waits.behind.push(waiter);
             return true;
         }
-        let Some(checkpoint) = self
-            .log
-            .space
-            .begin_checkpoint()
-            .or(self.log.space.newest())
-        else {
+        let begun = self.log.space.begin_checkpoint();
+        let Some(checkpoint) = begun.or(self.log.space.newest()) else {
             return false;
         };
+        if let (Waiter::Load(task), Some(_)) = (waiter, begun) {
+            self.log.waits.leaders.insert(task);
+        }
         self.log.waits.forced = Some(checkpoint);
         self.log.waits.written.push((checkpoint, waiter));
         // Who forces the log writes the buffer itself (`xlog_force_iclog`).
@@ -272,7 +273,10 @@ impl Xfs {
     fn is_forced(&mut self, waiter: Waiter) {
         match waiter {
             Waiter::Thread(thread) => self.go_on(thread, None),
-            Waiter::Load(task) => self.machine.unblock(task),
+            Waiter::Load(task) => {
+                let flushed = self.log.waits.leaders.remove(&task);
+                self.machine.unblock(task, flushed);
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ mod cache_io;
 mod checkpoints;
 mod fast_commits;
 mod file;
+mod inode_locks;
 mod journaled_data;
 mod load_journal;
 mod log_room;
@@ -25,6 +26,8 @@ pub(super) use file::FileExtent;
 use file::file_extents;
 pub use file::{FileLayout, FileSpec};
 use filesystems::allocator::{Allocator, BLOCK_BYTES, Extent};
+use inode_locks::InodeLocks;
+pub(super) use inode_locks::Locker;
 pub(super) use journaled_data::Page;
 use kernels::files::FileReads;
 pub use load_journal::LoadJournal;
@@ -58,6 +61,7 @@ pub(super) struct Vfs {
     cache_io: Option<CacheIo>,
     reads: FileReads,
     syncs: Syncs,
+    inode_locks: InodeLocks,
 }
 
 impl Vfs {
@@ -76,6 +80,7 @@ impl Vfs {
             cache_io: cache.map(CacheIo::new),
             reads: FileReads::LATEST,
             syncs: Syncs::default(),
+            inode_locks: InodeLocks::default(),
         }
     }
 
@@ -376,11 +381,21 @@ impl Vfs {
         &mut self.syncs
     }
 
+    pub(super) fn inode_locks_mut(&mut self) -> &mut InodeLocks {
+        &mut self.inode_locks
+    }
+
+    /// Whether a sync of the drive's files locks their inodes while it forces the log.
+    pub(super) fn locks_inodes(&self, drive: usize) -> bool {
+        self.inode_locks.are_of(drive)
+    }
+
     /// The parts' own figures add up.
     pub(super) fn check(&self, now: Time) -> Result<(), Violation> {
         self.mounts.iter().try_for_each(|mount| mount.check(now))?;
         self.filesystems().try_for_each(|on| on.check(now))?;
         self.journals.values().try_for_each(LoadJournal::check)?;
+        self.inode_locks.check()?;
         self.cache().map_or(Ok(()), |cache| cache.check(now))
     }
 

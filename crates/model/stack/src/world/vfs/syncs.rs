@@ -182,16 +182,34 @@ impl Syncs {
         file: FileId,
         data_only: bool,
     ) -> Option<SyncDemand> {
-        let changes = self.changes.get_mut(&file)?;
+        let found = self.changes(file, data_only)?;
+        if found.metadata_blocks > 0 {
+            self.are_committed(file);
+        }
+        Some(found)
+    }
+
+    /// All of the file that has changed is committed.
+    pub(in crate::world) fn are_committed(&mut self, file: FileId) {
+        let changes = self.changes.entry(file).or_default();
+        (changes.blocks, changes.times) = (false, false);
+    }
+
+    /// Whether a sync of the file has metadata to commit.
+    pub(in crate::world) fn has_changes(&self, file: FileId, data_only: bool) -> bool {
+        let found = self.changes(file, data_only);
+        found.is_some_and(|found| found.metadata_blocks > 0)
+    }
+
+    /// What `take_changes` would take.
+    pub(in crate::world) fn changes(&self, file: FileId, data_only: bool) -> Option<SyncDemand> {
+        let changes = self.changes.get(&file)?;
         let times = changes.times;
         let metadata_blocks = match (changes.blocks, times && !data_only) {
             (true, _) => 3,
             (false, true) => 1,
             (false, false) => 0,
         };
-        if metadata_blocks > 0 {
-            (changes.blocks, changes.times) = (false, false);
-        }
         let transaction = match data_only {
             true => changes.blocks_transaction,
             false => changes.blocks_transaction.max(changes.times_transaction),
