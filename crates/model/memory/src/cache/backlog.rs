@@ -195,6 +195,13 @@ impl Backlog {
         }
     }
 
+    /// Whether pages of the inode that the file is, or is a part of, are being written.
+    pub(super) fn is_being_written(&self, file: FileId, pages: &Pages) -> bool {
+        let inode = self.files[file as usize].inode;
+        let mut parts = self.files[inode as usize].parts.iter();
+        parts.any(|&(_, part)| pages.unwritten_of(part) > pages.waiting_of(part))
+    }
+
     /// Whether an inode is in the drive's line, and of age if it is to have been dirty since before.
     pub(super) fn has_inode(&self, device: DeviceId, before: Option<Time>) -> bool {
         let is_old = |since| before.is_none_or(|before| since <= before);

@@ -85,6 +85,10 @@ impl Devices {
         self.0[device].dirty
     }
 
+    pub(super) fn is_writing(&self, device: DeviceId) -> bool {
+        self.0[device].writing > 0
+    }
+
     /// Dirty, or being written.
     pub(super) fn unwritten(&self, device: DeviceId) -> u64 {
         self.0[device].dirty + self.0[device].writing

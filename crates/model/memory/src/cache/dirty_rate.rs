@@ -2,8 +2,8 @@
 //! themselves.
 //!
 //! Source: `mm/page-writeback.c` of 6.1 (`balance_dirty_pages`, `wb_max_pause`, `wb_min_pause`, `wb_position_ratio`,
-//! `__wb_update_bandwidth`) and `fs/fs-writeback.c` (`writeback_chunk_size`). Each drive has its own. Simplified: rates
-//! are updated when somebody looks, not by the flusher; 3.2, which has no `wb_min_pause`, is taken as later kernels.
+//! `__wb_update_bandwidth`, `do_writepages`) and `fs/fs-writeback.c` (`writeback_chunk_size`). Each drive has its own.
+//! Simplified: kernels before 6.1 are taken as it; 3.2 has no `wb_min_pause`, and others update rates elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -23,6 +23,8 @@ pub(super) struct DirtyRate {
     dirtied: u64,
     /// When rates were updated last, and the counts then.
     updated: (Time, u64, u64),
+    /// When the write rate is updated although nobody looks (`bw_dwork`).
+    updates_at: Option<Time>,
     /// More was dirty than both limits when a writer looked last.
     exceeded: bool,
     tasks: BTreeMap<TaskId, Dirtier>,
@@ -135,6 +137,7 @@ impl DirtyRate {
             written: 0,
             dirtied: 0,
             updated: (0, 0, 0),
+            updates_at: None,
             exceeded: false,
             tasks: BTreeMap::new(),
         }
@@ -142,6 +145,44 @@ impl DirtyRate {
 
     pub(super) fn written(&mut self, pages: u64) {
         self.written += pages;
+    }
+
+    /// An inode has no page any more that is being written (`wb_inode_writeback_end`).
+    pub(super) fn inode_is_written(&mut self, now: Time) {
+        self.updates_at.get_or_insert(now + UPDATE_NS);
+    }
+
+    /// When the write rate is updated next, whoever looks.
+    pub(super) fn next_event(&self) -> Option<Time> {
+        self.updates_at
+    }
+
+    pub(super) fn update_if_due(&mut self, now: Time) {
+        if self.updates_at.is_some_and(|at| at <= now) {
+            self.updates_at = None;
+            self.update_write_rate(now);
+        }
+    }
+
+    /// Somebody begins to write an inode back. Of a time in which nothing was written there is no rate
+    /// (`wb_bandwidth_estimate_start`).
+    pub(super) fn begins_inode(&mut self, now: Time, is_writing: bool) {
+        if !is_writing && now / TICK_NS > self.updated.0 / TICK_NS + HZ {
+            self.updated = (now, self.written, self.dirtied);
+        }
+    }
+
+    /// Somebody has written an inode back (`do_writepages`). If the rates are due, it updates the write rate, and begins
+    /// a new interval; writers that look before its end leave `limit` as it is.
+    pub(super) fn ends_inode(&mut self, now: Time) {
+        if self.is_due(now) {
+            self.update_write_rate(now);
+        }
+    }
+
+    /// Whether the next who looks updates the rates.
+    pub(super) fn is_due(&self, now: Time) -> bool {
+        now / TICK_NS > (self.updated.0 + UPDATE_NS) / TICK_NS
     }
 
     /// What the flusher writes of one inode before the next (`writeback_chunk_size`): half a second's worth.
@@ -278,30 +319,28 @@ impl DirtyRate {
         }
     }
 
-    /// Five times a second (`bdi_update_bandwidth`): what the device has written, and with it what a writer may dirty.
+    /// A writer that is held updates both rates if they are due.
     fn update(&mut self, now: Time, level: Level) {
-        let (since, written, dirtied) = self.updated;
-        let elapsed = now - since;
-        if elapsed < UPDATE_NS {
-            return;
+        if self.is_due(now) {
+            let (since, _, dirtied) = self.updated;
+            self.update_dirty_rate(rate_of(self.dirtied - dirtied, now - since), level);
+            self.update_write_rate(now);
         }
+    }
+
+    /// What the device has written in a second, since it was asked last (`wb_update_write_bandwidth`).
+    fn update_write_rate(&mut self, now: Time) {
+        let (since, written, _) = self.updated;
+        let elapsed = (now - since).max(TICK_NS);
         self.updated = (now, self.written, self.dirtied);
-        let rate_of =
-            |pages: u64| (u128::from(pages) * u128::from(SECOND) / u128::from(elapsed)) as u64;
-        // After a pause nothing is known of how fast things go.
-        if elapsed > SECOND {
+        let (new, old) = (rate_of(self.written - written, elapsed), self.write_rate);
+        let (weight, average) = (u128::from(elapsed), self.average_write_rate);
+        if weight > MEAN_NS {
+            (self.write_rate, self.average_write_rate) = (new, new.max(1));
             return;
         }
-        if level.dirty > level.free_run() {
-            self.update_dirty_rate(rate_of(self.dirtied - dirtied), level);
-        }
-        let weight = u128::from(elapsed);
-        let old = self.write_rate;
-        let new = rate_of(self.written - written);
-        self.write_rate = ((u128::from(new) * weight
-            + u128::from(old) * MEAN_NS.saturating_sub(weight))
-            / MEAN_NS) as u64;
-        let average = self.average_write_rate;
+        self.write_rate =
+            ((u128::from(new) * weight + u128::from(old) * (MEAN_NS - weight)) / MEAN_NS) as u64;
         if average > old && old >= self.write_rate {
             self.average_write_rate -= (average - old) / 8;
         } else if average < old && old <= self.write_rate {
@@ -351,6 +390,10 @@ impl Dirtier {
             self.looks_at += pages;
         }
     }
+}
+
+fn rate_of(pages: u64, time: Time) -> u64 {
+    (u128::from(pages) * u128::from(SECOND) / u128::from(time)) as u64
 }
 
 /// The nearer to the limit, the sooner a writer looks again (`dirty_poll_interval`).
@@ -512,6 +555,63 @@ mod tests {
         on_cpu = 62;
         assert!(holds(&mut rate, SECOND, 1, 2, level, &mut on_cpu, 62).is_some());
         assert_eq!(on_cpu, 0);
+    }
+
+    /// Writers dirty more than is written, and rates are due at `now`.
+    fn due(now: Time) -> (DirtyRate, Level) {
+        let (mut rate, level) = small_limit(1_990);
+        (rate.balanced, rate.dirtied) = (1_000, 100_000);
+        rate.written(100);
+        assert!(rate.is_due(now) && !rate.is_due(UPDATE_NS));
+        (rate, level)
+    }
+
+    #[test]
+    fn a_writer_that_is_held_updates_both_rates() {
+        let now = SECOND / 2;
+        let (mut rate, level) = due(now);
+        rate.pause(now, 1, 64, level);
+        assert!(rate.limit < 4_000 && rate.write_rate < FIRST_RATE);
+        assert!(!rate.is_due(now + UPDATE_NS));
+    }
+
+    #[test]
+    fn who_has_written_an_inode_back_takes_the_update_from_writers() {
+        let now = SECOND / 2;
+        let (mut rate, level) = due(now);
+        rate.ends_inode(now);
+        assert!(rate.write_rate < FIRST_RATE);
+        rate.pause(now + UPDATE_NS / 2, 1, 64, level);
+        assert_eq!(rate.limit, 4_000, "the interval has begun anew");
+        // Each inode that ends when the rates are due keeps the limit as it was, for ever.
+        for at in (1..100).map(|n| now + n * (UPDATE_NS + TICK_NS)) {
+            rate.ends_inode(at);
+            rate.pause(at, 1, 64, level);
+        }
+        assert_eq!(rate.limit, 4_000);
+    }
+
+    #[test]
+    fn after_the_last_page_of_an_inode_the_write_rate_is_updated_once() {
+        let (mut rate, _) = due(SECOND / 2);
+        rate.inode_is_written(0);
+        rate.inode_is_written(UPDATE_NS / 2);
+        assert_eq!(rate.next_event(), Some(UPDATE_NS), "the first of them");
+        rate.update_if_due(UPDATE_NS);
+        assert_eq!(rate.next_event(), None);
+        assert_eq!(rate.updated, (UPDATE_NS, 100, 100_000));
+    }
+
+    #[test]
+    fn of_a_second_without_writes_there_is_no_rate() {
+        let (now, of_all) = (3 * SECOND, |rate: &DirtyRate| rate.updated.0);
+        let (mut rate, _) = due(now);
+        rate.begins_inode(now, true);
+        assert_eq!(of_all(&rate), 0, "another is being written");
+        rate.begins_inode(SECOND, false);
+        assert_eq!(of_all(&rate), 0, "no longer than a second");
+        rate.begins_inode(now, false);
+        assert_eq!((of_all(&rate), rate.write_rate), (now, FIRST_RATE));
     }
 
     #[test]

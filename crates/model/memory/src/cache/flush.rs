@@ -136,6 +136,7 @@ impl PageCache {
 
     /// False: enough has been written in the background.
     fn begins_turn(&mut self, flusher: &mut Flusher) -> bool {
+        self.limits.ends_inode(self.now, flusher.of);
         let is_background = flusher.purpose == Purpose::Background;
         if is_background && !self.limits.goes_on(&self.standing(), flusher.of) {
             self.flushers.ends(flusher.purpose, flusher.of);
@@ -188,6 +189,7 @@ impl PageCache {
         let device = flusher.of;
         match flusher.purpose {
             Purpose::Background | Purpose::OldData(_) => {
+                self.limits.ends_inode(self.now, device);
                 self.flushers.ends(flusher.purpose, device);
             }
             // 2.4: until the oldest write that is in flight is done.
@@ -203,7 +205,10 @@ impl PageCache {
                     self.release(task);
                 }
             }
-            Purpose::Sync(file, ..) => self.file_is_submitted(task, file),
+            Purpose::Sync(file, ..) => {
+                self.limits.ends_inode(self.now, device);
+                self.file_is_submitted(task, file);
+            }
             Purpose::Commit => {
                 self.writes.wait(
                     AwaitedWrites::Device(device),
@@ -233,6 +238,9 @@ impl PageCache {
 
     pub(super) fn next_dirty(&mut self, flusher: &mut Flusher, most: u64) -> Option<Piece> {
         let (device, before) = (flusher.of, flusher.purpose.before());
+        if flusher.inode.is_none() {
+            self.begins_inode(device);
+        }
         let memory = Memory {
             pages: &self.pages,
             folios: &self.folios,
@@ -241,6 +249,11 @@ impl PageCache {
         let how = (most, goes_on, !self.is_within_ioend(flusher));
         self.backlog
             .next(device, before, &mut flusher.inode, how, memory)
+    }
+
+    pub(super) fn begins_inode(&mut self, device: DeviceId) {
+        let is_writing = self.devices.is_writing(device);
+        self.limits.begins_inode(self.now, device, is_writing);
     }
 
     pub(super) fn return_inode(&mut self, flusher: &mut Flusher) {

@@ -128,10 +128,15 @@ impl Limits {
         }
     }
 
-    pub(super) fn count_written(&mut self, now: Time, device: DeviceId, pages: u64) {
+    /// Args:
+    ///     is_last: of its inode no other page is being written.
+    pub(super) fn count_written(&mut self, now: Time, device: DeviceId, pages: u64, is_last: bool) {
         let of = &mut self.of_drives[device];
         if let Some(rate) = &mut of.rate {
             rate.written(pages);
+            if is_last {
+                rate.inode_is_written(now);
+            }
         }
         if let Some(written) = &mut self.written {
             written.count(now, &mut of.written, pages);
@@ -195,8 +200,8 @@ impl Limits {
         task: TaskId,
         pages: u64,
     ) -> Verdict {
-        self.follow_limit(at);
         let level = self.level(at, device);
+        self.follow_limit(at, device);
         let Some(rate) = &mut self.of_drives[device].rate else {
             let must_wait = self.must_wait(at, device, task);
             let marked = self.marked(device);
@@ -271,8 +276,12 @@ impl Limits {
     }
 
     /// What the limit was follows it: up at once, and down by a thirty-second of the difference in 200 ms in which writers
-    /// are held, but not below what is dirty (`update_dirty_limit`).
-    fn follow_limit(&mut self, at: &LimitContext) {
+    /// are held, but not below what is dirty (`update_dirty_limit`), if a writer updates the rates.
+    fn follow_limit(&mut self, at: &LimitContext, device: DeviceId) {
+        let rate = self.of_drives[device].rate.as_ref();
+        if rate.is_none_or(|rate| !rate.is_due(at.now)) {
+            return;
+        }
         let (dirty, limit) = (at.unwritten(), at.rules.foreground);
         let Some((since, pages)) = &mut self.former else {
             return;
@@ -312,17 +321,42 @@ impl Limits {
         }
     }
 
-    /// When the first sleeper's time is over.
+    /// Somebody begins to write an inode of the drive back, of which something is being written already or not.
+    pub(super) fn begins_inode(&mut self, now: Time, device: DeviceId, is_writing: bool) {
+        if let Some(rate) = &mut self.of_drives[device].rate {
+            rate.begins_inode(now, is_writing);
+        }
+    }
+
+    /// Somebody has written an inode of the drive back.
+    pub(super) fn ends_inode(&mut self, now: Time, device: DeviceId) {
+        if let Some(rate) = &mut self.of_drives[device].rate {
+            rate.ends_inode(now);
+        }
+    }
+
+    /// When the first sleeper's time is over, or a drive's rate is updated.
     pub(super) fn next_event(&self) -> Option<Time> {
+        let rates = self.of_drives.iter().filter_map(|of| of.rate.as_ref());
+        let updates = rates.filter_map(DirtyRate::next_event);
+        updates.chain(self.first_rested()).min()
+    }
+
+    pub(super) fn update_rates(&mut self, now: Time) {
+        let rates = self.of_drives.iter_mut().filter_map(|of| of.rate.as_mut());
+        rates.for_each(|rate| rate.update_if_due(now));
+    }
+
+    fn first_rested(&self) -> Option<Time> {
         self.sleeping.first().map(|&(at, ..)| at)
     }
 
     /// A sleeper whose time is over.
     pub(super) fn pop_rested(&mut self, at: &LimitContext) -> Option<TaskId> {
-        while self.next_event().is_some_and(|until| until <= at.now) {
+        while self.first_rested().is_some_and(|until| until <= at.now) {
             let (_, task, device) = self.sleeping.pop_first()?;
-            self.follow_limit(at);
             let level = self.level(at, device);
+            self.follow_limit(at, device);
             let rate = self.of_drives[device].rate.as_mut();
             let Some(pause_ns) = rate.and_then(|rate| rate.holds_on(at.now, task, level)) else {
                 return Some(task);

@@ -65,6 +65,7 @@ impl Component for PageCache {
     /// Commits what is due, releases whose time is over, and one flusher does one step.
     fn advance(&mut self, now: Time) {
         self.now = now;
+        self.limits.update_rates(now);
         self.commit_what_is_due();
         self.release_sleepers();
         self.flush();
@@ -431,7 +432,6 @@ impl PageCache {
         self.writes.end(done.file, device, number);
         self.devices.written(device, done.pages);
         let counts = self.folios.written(done.file, done.page, done.pages);
-        self.limits.count_written(self.now, device, counts);
         let has_room = !self.devices.is_congested(device, Direction::Write);
         if has_room && self.rules.variant.has_pdflush() {
             // Each request that a queue gives back while it is not congested wakes all who wait for any queue
@@ -441,6 +441,8 @@ impl PageCache {
         let mut again = std::mem::take(&mut self.again);
         self.pages
             .written(done.file, done.page, done.pages, &mut again);
+        let is_last = !self.backlog.is_being_written(done.file, &self.pages);
+        self.limits.count_written(self.now, device, counts, is_last);
         for page in again.drain(..) {
             self.limits.count_dirtied(1);
             self.became_dirty(done.file, page);

@@ -69,6 +69,7 @@ impl PageCache {
     fn flush_file(&mut self, task: TaskId, file: FileId) {
         let purpose = Purpose::Sync(file, 0, self.backlog.size(file));
         let device = self.backlog.device_of(file);
+        self.begins_inode(device);
         self.flushers
             .start(purpose, task, device, u64::MAX, u64::MAX);
     }
