@@ -82,6 +82,11 @@ class Configuration:
         return any(not job.direct for job in self.jobs)
 
     @property
+    def has_processes(self) -> bool:
+        """Its groups are processes, which make their tasks later: controllers of version 2 alone."""
+        return bool(self.cost_qos) or any(job.io_latency_us for job in self.jobs)
+
+    @property
     def keeps_data(self) -> bool:
         """null_blk keeps what is written for a filesystem, which reads it again."""
         return self.filesystem != BARE

@@ -549,6 +549,7 @@ class CpuSpec(TypedDict):
     page_copy_ns: int
     page_write_ns: NotRequired[int | None]
     reap_call_ns: NotRequired[int | None]
+    start_ns: NotRequired[int | None]
     time_slice_ns: int
     write_call_ns: NotRequired[int | None]
 

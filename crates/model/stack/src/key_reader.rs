@@ -109,6 +109,7 @@ impl KeyReader {
                 &[
                     "cpus.count",
                     "cpus.time_slice_ns",
+                    "cpus.start_ns",
                     "cpus.clock_hz",
                     "cpus.topology",
                     "cpus.transfer_cycles",

@@ -307,11 +307,16 @@ fn check_simple(cpus: &CpuSpec) -> Result<(), SpecError> {
         ("reap_call_ns", cpus.reap_call_ns),
         ("further_op_ns", cpus.further_op_ns),
         ("further_page_ns", cpus.further_page_ns),
+        ("start_ns", cpus.start_ns),
         ("copy_call_ns", cpus.copy_call_ns),
         ("write_call_ns", cpus.write_call_ns),
         ("page_write_ns", cpus.page_write_ns),
     ] {
         within(key, value.unwrap_or(0), 0, CALL_NS_MAX)?;
+    }
+    if cpus.start_ns.is_some() && cpus.count > 1 {
+        let what = "expected one CPU: on several, tasks do not begin behind one another";
+        return Err(SpecError::of("start_ns", what));
     }
     if let Some(interrupt_ns) = cpus.interrupt_ns {
         within("interrupt_ns", interrupt_ns, 0, CALL_NS_MAX)?;

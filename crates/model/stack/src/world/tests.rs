@@ -31,6 +31,7 @@ const CPUS: CpuSpec = CpuSpec {
     reap_call_ns: None,
     further_op_ns: None,
     further_page_ns: None,
+    start_ns: None,
     interrupt_ns: None,
     clock_hz: None,
     jitter: 0.05,

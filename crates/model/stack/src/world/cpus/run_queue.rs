@@ -40,6 +40,13 @@ impl RunQueue {
         }
     }
 
+    /// The thread that made them has the CPU for so long before they begin.
+    pub(super) fn leads(&mut self, ns: Time) {
+        if let RunQueue::OfTimes(queue) = self {
+            queue.leads(ns);
+        }
+    }
+
     /// By who runs first, if all are woken at once.
     pub(super) fn sort(&self, tasks: &mut [TaskId]) {
         if let RunQueue::OfTimes(queue) = self {

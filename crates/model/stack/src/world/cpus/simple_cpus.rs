@@ -48,6 +48,9 @@ pub struct CpuSpec {
     /// Of each page after the first of an operation past the page cache: pinned, put into a bio and released. Left out: none.
     #[schemars(range(max = CALL_NS_MAX))]
     pub further_page_ns: Option<Time>,
+    /// What the thread that makes a load's tasks has of the one CPU before they begin. Left out: nothing.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub start_ns: Option<Time>,
     /// Of `completion_ns`: interrupt, wake-up and switch, which a task that polls for its completions does without. Left out: none.
     #[schemars(range(max = CALL_NS_MAX))]
     pub interrupt_ns: Option<Time>,
@@ -148,6 +151,7 @@ impl SimpleCpus {
     pub(super) fn begin_phase(&mut self, tasks: usize) {
         if self.spec.count == 1 {
             self.ready.fork(0..tasks as TaskId);
+            self.ready.leads(self.spec.start_ns.unwrap_or(0));
         }
     }
 

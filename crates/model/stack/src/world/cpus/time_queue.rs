@@ -58,6 +58,12 @@ impl TimeQueue {
         self.had_ns.insert(task, self.floor_ns + slice_ns);
     }
 
+    /// Who is no task of these has the CPU for so long, and nobody waits (`update_min_vruntime`): what tasks began behind by
+    /// is forgotten if it is less than that and a sleeper's credit.
+    pub(super) fn leads(&mut self, ns: Time) {
+        self.floor_ns += ns;
+    }
+
     /// The task wakes up (`place_entity`).
     pub(super) fn wakes(&mut self, task: TaskId) {
         let least = self.floor_ns.saturating_sub(SLEEPER_CREDIT_NS);
@@ -138,6 +144,7 @@ impl TimeQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn order_of(queue: &mut TimeQueue) -> Vec<TaskId> {
         std::iter::from_fn(|| queue.pop()).collect()
@@ -171,6 +178,22 @@ mod tests {
         assert_eq!(order_of(&mut queue), [6, 7, 5, 4, 3, 2, 1, 0]);
         let had_ms = [0, 1, 6].map(|task| queue.place(task) as f64 / MILLISECOND as f64);
         assert_eq!(had_ms, [3.0, 2.0, 6.0 / 8.0]);
+    }
+
+    proptest! {
+        /// A task's place is where it was made, or a sleeper's credit behind the others, whichever is later.
+        #[test]
+        fn who_had_the_cpu_meanwhile_makes_tasks_alike(tasks in 2u64..9, lead_ns in 0..20 * MILLISECOND) {
+            let mut queue = TimeQueue::new(true);
+            (0..tasks).for_each(|task| queue.forks(task as TaskId, task as usize + 1));
+            let made: Vec<Time> = (0..tasks).map(|task| queue.place(task as TaskId)).collect();
+            queue.leads(lead_ns);
+            (0..tasks).for_each(|task| queue.wakes(task as TaskId));
+            for (task, made) in made.into_iter().enumerate() {
+                let expected = made.max(lead_ns.saturating_sub(SLEEPER_CREDIT_NS));
+                prop_assert_eq!(queue.place(task as TaskId), expected);
+            }
+        }
     }
 
     #[test]
