@@ -58,7 +58,9 @@ def _lost(history: History) -> Iterator[str]:
     for series in history.series:
         if series.lost:
             first = history.moments[series.lost[0]]
-            newest = f"newest {len(series.lost)} runs, since {first}" if len(series.lost) > 1 else f"newest run, {first}"
+            newest = (
+                f"newest {len(series.lost)} runs, since {first}" if len(series.lost) > 1 else f"newest run, {first}"
+            )
             why = f": {series.why_lost}" if series.why_lost else ""
             yield f"{label(series.metric)}{_place(series)}: no value in the {newest}{why}"
 
