@@ -347,16 +347,12 @@ def test_a_metric_that_the_newest_runs_lack_is_named_and_passes_no_gate(
 
 
 @pytest.mark.parametrize("blank", [{5}, {7, 8, 18, 19}, {0, 1}, {4, 19}])
-def test_gaps_that_came_before_are_no_loss(
-    blank: set[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_gaps_that_came_before_are_no_loss(blank: set[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["history", str(lacking(tmp_path / "nights.csv", blank)), "--fail-on", "possibly-changed"]) == 0
     assert "no value" not in capsys.readouterr().out
 
 
-def test_the_reason_why_the_newest_runs_of_a_directory_lack_a_metric(
-    iolab: CommandLine, tmp_path: Path
-) -> None:
+def test_the_reason_why_the_newest_runs_of_a_directory_lack_a_metric(iolab: CommandLine, tmp_path: Path) -> None:
     """Also beside runs of another workload, which lack nothing of this one."""
     text = 'machine = "model:nvme"\nrounds = 1\n[workloads.{}]\noperations = {}\nfile_size = "4MiB"\n'
     for night, (workload, operations) in enumerate((("a", 2000), ("a", 500), ("b", 2000))):

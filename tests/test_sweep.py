@@ -225,7 +225,12 @@ def test_a_metric_that_no_point_of_a_sweep_has_is_named_with_its_reason(iolab: C
 
 @pytest.mark.parametrize(
     ("heading", "best"),
-    [("bs,MB/s,iops", "rate"), ("bs,iops,MB/s", "rate"), ("clients,tps,latency ms", "tps"), ("threads,MB/s,iops", "IOPS")],
+    [
+        ("bs,MB/s,iops", "rate"),
+        ("bs,iops,MB/s", "rate"),
+        ("clients,tps,latency ms", "tps"),
+        ("threads,MB/s,iops", "IOPS"),
+    ],
 )
 def test_a_rate_in_a_file_s_own_words_has_a_knee(tmp_path: Path, heading: str, best: str) -> None:
     """Bytes where blocks differ in size, also if the file has IOPS."""

@@ -11,7 +11,6 @@ from iolab.base.strict_json import JsonObject
 from iolab.domain.arms import Arm, arm_names, compare_arms, levels_of
 from iolab.domain.comparison import Comparison
 from iolab.domain.conditions import Conditions, conditions_of, conditions_within
-from iolab.domain.measured_run import MeasuredRun
 from iolab.domain.summary import Jobs, judged_together, left_out_of, summarise
 from iolab.domain.validity import lines
 from iolab.files.importer.groups import Group, groups_of
@@ -19,6 +18,7 @@ from iolab.files.importer.run_import import open_files, open_run
 from iolab.files.store import RunData
 from iolab.presentation.table import axis
 from iolab.presentation.table.words import assumed, lacking, without_values
+
 
 @dataclass(frozen=True)
 class ComparisonResult:

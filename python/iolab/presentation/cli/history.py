@@ -164,5 +164,7 @@ def _series_named(series: Sequence[Series]) -> str:
 
 
 def _named(found: Sequence[HistoryFinding]) -> str:
-    named = "; ".join(f"{one.series.metric} of {one.series.workload or 'the file'} {one.verdict}" for one in found[:NAMED_MAX])
+    named = "; ".join(
+        f"{one.series.metric} of {one.series.workload or 'the file'} {one.verdict}" for one in found[:NAMED_MAX]
+    )
     return f"{named}; and {len(found) - NAMED_MAX} more" if len(found) > NAMED_MAX else named

@@ -58,10 +58,9 @@ def _lost(history: History) -> Iterator[str]:
     for series in history.series:
         if series.lost:
             first = history.moments[series.lost[0]]
-            count = counted(len(series.lost), "run")
-            newest = f"newest {count}, since {first}" if len(series.lost) > 1 else f"newest run, {first}"
+            runs = f"{counted(len(series.lost), 'run')}, since" if len(series.lost) > 1 else "run,"
             why = f": {series.why_lost}" if series.why_lost else ""
-            yield f"{label(series.metric)}{_place(series)}: no value in the {newest}{why}"
+            yield f"{label(series.metric)}{_place(series)}: no value in the newest {runs} {first}{why}"
 
 
 def _apart(history: History, unseen: Sequence[UnchangedSeries]) -> Iterator[str]:
