@@ -15,8 +15,8 @@ FREEDOM = 4.0
 """Degrees of freedom of the t distribution whose weights outliers get."""
 TAILS_SAY = 1.0
 """Outliers lose weight if the log likelihood of such tails is higher than the normal distribution's by this."""
-OUTLIER_SPREADS, NEAR_SPREADS = 4.0, 1.0
-"""A residual of so many spreads is an outlier's, unless the value is so near to another trial's."""
+OUTLIER_SPREADS, NEAR_SPREADS = 2.5, 2.0
+"""A residual of so many spreads would lose half of its weight, unless the value is so near to another trial's."""
 MODE_SHARE = 0.5
 """If this share of the outliers lie where others do, they are trials in another mode, and keep their weight."""
 EVEN = 5 / 9
