@@ -103,7 +103,7 @@ def test_modes_that_come_by_chance_make_no_answer_sure(apart: float) -> None:
     nothing = [answer for answer in decided if not answer.named]
     assert nothing and all(answer.attribution.resolution > 10 * answer.margin for answer in nothing)
     answer, *_, modes, _ = lines(nothing[0])
-    assert "which is what these trials can show" in answer and "values have modes" in modes
+    assert "which is what these trials can show" in answer and "values may have modes" in modes
 
 
 def test_two_keys_that_act_together_only() -> None:

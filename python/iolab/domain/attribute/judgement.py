@@ -66,7 +66,7 @@ class Attribution:
     `probability`: its own; `effects`: of the likeliest account in which these keys are, with effects that are too small
     to count; `inclusion`: of every key the probability that it has an effect beyond the margin; `trials`: how many
     there were; `resolution`: the largest effect that the intervals of single keys, 95 % together, leave possible;
-    `modes`: whether the values that no key accounts for have modes."""
+    `modes`: whether the values may have modes that no key accounts for."""
 
     keys: tuple[int, ...]
     probability: float
@@ -87,13 +87,13 @@ def attribute(
     x = np.where(np.asarray(sides, dtype=np.bool_), 1.0, -1.0)
     y = np.asarray(values, dtype=np.float64)
     scale = float(np.ptp(y)) or 1.0
-    even = np.ones(len(y))
-    first = _weigh(x, y, np.asarray(blocks), even, margin)
+    first = _weigh(x, y, np.asarray(blocks), np.ones(len(y)), margin)
     left = (y - first.fitted) / scale
+    weights = weights_of(left)
     in_modes = is_in_modes(left, y / scale)
-    weights = even if in_modes else weights_of(left)
-    found = (_weigh(x, y, np.asarray(blocks), weights, margin) if np.ptp(weights) else first).attribution
-    return replace(found, modes=in_modes or bimodality(left) > EVEN)
+    if np.ptp(weights) and not in_modes:
+        return _weigh(x, y, np.asarray(blocks), weights, margin).attribution
+    return replace(first.attribution, modes=bool(np.ptp(weights)) or bimodality(left) > EVEN)
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ FREEDOM = 4.0
 """Degrees of freedom of the t distribution whose weights outliers get."""
 TAILS_SAY = 1.0
 """Outliers lose weight if the log likelihood of such tails is higher than the normal distribution's by this."""
-OUTLIER_SPREADS, NEAR_SPREADS = 2.5, 2.0
-"""A residual of so many spreads would lose half of its weight, unless the value is so near to another trial's."""
-MODE_SHARE = 0.5
+OUTLIER_SPREADS, TYPICAL_SPREADS, NEAR_SPREADS = 2.5, 1.0, 1.5
+"""A residual of so many spreads would lose half of its weight, unless the value is so near to a typical one of another
+trial; of a trial at the same level it is not."""
+MODE_SHARE = 0.75
 """If this share of the outliers lie where others do, they are trials in another mode, and keep their weight."""
 EVEN = 5 / 9
 """The bimodality of evenly spread values; what has more has modes."""
@@ -44,10 +45,10 @@ def is_in_modes(residuals: Array, values: Array) -> bool:
     import numpy as np
 
     spread = float(np.median(np.abs(residuals - np.median(residuals)))) * 1.4826
-    far = np.abs(residuals) > OUTLIER_SPREADS * spread
-    if spread < SMALLEST_SPREAD or not far.any() or far.all():
+    far, typical = np.abs(residuals) > OUTLIER_SPREADS * spread, np.abs(residuals) <= TYPICAL_SPREADS * spread
+    if spread < SMALLEST_SPREAD or not far.any() or not typical.any():
         return False
-    apart = np.abs(values[far][:, None] - values[~far][None, :]).min(axis=1)
+    apart = np.abs(values[far][:, None] - values[typical][None, :]).min(axis=1)
     return bool((apart <= NEAR_SPREADS * spread).mean() >= MODE_SHARE)
 
 

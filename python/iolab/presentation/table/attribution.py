@@ -38,7 +38,7 @@ def lines(found: AttributionAnswer) -> Iterator[str]:
             yield f"in doubt: {key} ({share:.0%})"
     if attribution.modes:
         yield (
-            "The values have modes that no key accounts for: an effect may be on how often each of them comes. See the "
+            "The values may have modes that come by chance; an effect is then on how often each of them comes. See the "
             "trials with: iolab show RUN --as csv"
         )
     yield f"{counted(len(keys), 'key')}, {counted(attribution.trials, 'trial')} in {counted(found.rounds, 'round')}."
