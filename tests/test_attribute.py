@@ -12,7 +12,7 @@ from iolab.domain.attribute.margin import sets_that_count
 from iolab.domain.bisect.outliers import weights_of
 from iolab.files.experiment import loads
 from iolab.presentation.table.attribution import lines
-from iolab.studies.run.attribute import AttributionAnswer, AttributionQuestion, mixed
+from iolab.studies.run.attribute import ROUNDS_WITH_MODES, AttributionAnswer, AttributionQuestion, mixed
 from iolab.studies.run.plan import trials
 from support.command_line import CommandLine
 
@@ -63,6 +63,47 @@ def test_only_heavy_tails_take_weight_from_far_values() -> None:
     far = weights_of(random.standard_t(1.5, size=64))
     assert far.mean() == pytest.approx(1.0) and far.min() < 0.25
     assert not np.ptp(weights_of(np.zeros(9)))
+
+
+def searched_among_modes(seed: int, apart: float) -> AttributionAnswer:
+    """Until it is decided: five keys, values near 58, 2 or 13 by chance, the first more seldom by `apart` if key 0 is
+    set."""
+    random = np.random.default_rng([5, seed])
+    rows = mixtures(5)
+    sides, values = [], []
+    asked = AttributionQuestion("good", "bad", dict.fromkeys("abcde", (1, 2)), {})
+    for number in range(1, 9):
+        is_high = random.random(len(rows)) < np.where(np.asarray(rows)[:, 0], 0.42 - apart / 2, 0.42 + apart / 2)
+        is_low = random.random(len(rows)) < 0.35
+        high, low = random.normal(58, 0.7, len(rows)), random.normal(2.3, 0.1, len(rows))
+        sides += rows
+        values += list(np.where(is_high, high, np.where(is_low, low, 13 + random.exponential(6, len(rows)))))
+        blocks = [place // len(rows) for place in range(len(values))]
+        found = attribute(sides, values, blocks, margin=0.6)
+        answer = AttributionAnswer(asked, "w", "iops", 30.0, 0.02, number, 0.95, found)
+        if answer.decided:
+            break
+    return answer
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.24])
+def test_modes_that_come_by_chance_make_no_answer_sure(apart: float) -> None:
+    mean_of_others = 0.35 * 2.3 + 0.65 * 19
+    truth = -apart * (58 - mean_of_others)
+    decided = [answer for seed in range(60) if (answer := searched_among_modes(seed, apart)).decided]
+    assert all(answer.rounds >= ROUNDS_WITH_MODES and answer.attribution.modes for answer in decided)
+    false = [
+        answer
+        for answer in decided
+        if set(answer.attribution.keys) - ({0} if truth else set())
+        or any(not one.low <= truth <= one.high for one in answer.attribution.effects if one.keys == (0,))
+        or (not answer.named and abs(truth) > answer.attribution.resolution)
+    ]
+    assert decided and len(false) <= 0.05 * len(decided)
+    nothing = [answer for answer in decided if not answer.named]
+    assert nothing and all(answer.attribution.resolution > 10 * answer.margin for answer in nothing)
+    answer, *_, modes, _ = lines(nothing[0])
+    assert "which is what these trials can show" in answer and "values may have modes" in modes
 
 
 def test_two_keys_that_act_together_only() -> None:

@@ -1,8 +1,10 @@
 """The kind commits: what its options become, what is a commit, and what a host and a simulated machine answer."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import polars as pl
 import pytest
 from iolab.domain.durable_rule import rule_sentences
 from iolab.domain.lead import COMMITS, Shape, in_order
@@ -164,6 +166,39 @@ def test_the_rule_names_who_keeps_it(simulated: RunData) -> None:
     (sentence,) = rule_sentences(simulated)
     assert sentence.startswith("etcd's rule, p99 of a sync below 10 ms: kept by fdatasync (")
     assert "dsync (" in sentence and "unknown, with fewer than 1,000 syncs in a round, of group" in sentence
+
+
+def test_a_round_without_a_tail_leaves_the_rule_unknown() -> None:
+    """Of three rounds, one has the 1,000 syncs that a p99 takes: the fastest, which may have missed the rule."""
+    ms = 1_000_000
+    values = {
+        "sync.latency_ns_mean": {"slow": [5.0 * ms] * 3, "fast": [2.0 * ms] * 3},
+        "sync.latency_ns_p99": {"slow": [None, 12.0 * ms, None], "fast": [4.0 * ms, 12.0 * ms, 3.0 * ms]},
+    }
+    found = SimpleNamespace(
+        workloads=["log"],
+        shapes={"log": Shape(commits=True, syncs=True)},
+        settings=["slow", "fast"],
+        keys=list(values),
+        values=lambda key, _: pl.DataFrame(values[key]),
+    )
+    (sentence,) = rule_sentences(found)  # type: ignore[arg-type]
+    assert sentence == (
+        "etcd's rule, p99 of a sync below 10 ms: unknown, with fewer than 1,000 syncs in a round, of slow (12.00 ms in "
+        "1 of 3 rounds); kept in 2 of 3 rounds by fast (3.00 to 12.00 ms)."
+    )
+    found.settings = ["slow"]
+    assert rule_sentences(found) == []  # type: ignore[arg-type]
+
+
+def test_what_is_compared_comes_before_the_rule(iolab: CommandLine) -> None:
+    text = (
+        MODEL.replace("rounds = 1", "rounds = 5") + LOG.format(writers=1, records=1200) + "[settings.one]\n" + PROTECTED
+    )
+    iolab("run", iolab.write("x.toml", text), "--out", "run")
+    for form in ("text", "markdown"):
+        shown = iolab("show", "run", *(["--as", form] if form != "text" else [])).text
+        assert 0 < shown.index("protected is faster than one") < shown.index("etcd's rule")
 
 
 def test_a_disk_commits_once_a_turn_and_misses_the_rule_with_a_growing_log(here: Path) -> None:

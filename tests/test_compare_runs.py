@@ -10,7 +10,7 @@ import iolab
 import pytest
 from iolab.domain.arms import Arm, pairing_of
 from iolab.domain.comparison import OTHER_DRAWS
-from iolab.domain.conditions import FILE_KEYS_MAX
+from iolab.domain.conditions import FILE_KEYS_MAX, _compared
 from iolab.presentation.cli.invoke import invoke
 from support.stored import MACHINE, stored_run
 
@@ -338,6 +338,19 @@ def test_one_directory_is_read_by_its_names_or_by_a_pattern(tmp_path: Path, caps
         assert document["comparisons"][0]["against"] == "old"
     for wrong, word in (("(", "no regular expression"), ("old", "has no group"), ("(older)", "does not match")):
         assert word in text(capsys, tmp_path / "all", "--group-by", wrong, status=2)
+
+
+def test_an_option_of_fio_that_one_arm_cannot_have_on_record_is_no_difference() -> None:
+    each = {"fio: r: rw": "randread", "fio: w: rw": "randwrite", "fio: bs": "4k"}
+    of_all = {"fio: rw": "randread", "fio: bs": "4k"}
+    found = _compared({"a": each, "b": of_all}, [])
+    assert [(one.what, one.values) for one in found.differs] == [("fio: w: rw", {"a": "randwrite", "b": "randread"})], (
+        "an option of all is each job's"
+    )
+    without = _compared({"a": of_all, "b": {"fio version": "fio-3.33"}}, [])
+    assert without.differs == [] and {"fio: rw", "fio: bs"} <= set(without.unknown)
+    (not_given,) = _compared({"a": of_all, "b": {"fio: rw": "randread"}}, []).differs
+    assert str(not_given) == "fio: bs: 4k (a), not given (b)"
 
 
 def test_what_fio_says_of_itself_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

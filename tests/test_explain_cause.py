@@ -11,7 +11,7 @@ from iolab.domain.comparison import compare_table
 from iolab.domain.control import CONTROLS
 from iolab.domain.explain import Cause, causes
 from iolab.domain.explain.budget import STAGES, stages_of
-from iolab.domain.explain.change import Change
+from iolab.domain.explain.change import Change, changes_within
 from iolab.domain.explain.evidence import strength
 from iolab.domain.explain.mechanism import (
     ANY_MECHANISM,
@@ -23,6 +23,7 @@ from iolab.domain.explain.mechanism import (
 )
 from iolab.domain.explain.place import Arms
 from iolab.domain.metric import METRICS
+from iolab.files.experiment import loads
 from iolab.presentation.table.cause import chain, conclusion
 from support.command_line import CommandLine
 
@@ -322,3 +323,67 @@ def test_a_changed_setting_whose_effect_no_probe_saw_is_named_before_what_moved(
     said = conclusion(one)
     assert said.startswith("io_max is read_iops = 500 in planted, not set in plain: no probe measured what this")
     assert "waiting above the block layer (probe block)" in said and "which may be an effect of the change" in said
+
+
+def test_instructions_of_a_cipher_are_no_competition_for_cpus() -> None:
+    """A layer that encrypts: a thread of its own waits once per I/O, and the kernel works fifty times as long."""
+    plain = {
+        **PLAIN,
+        "kernel_instructions_per_op": 5_000.0,
+        "context_switches_voluntary": 0.0,
+        "cpu_wait_ns_per_io": 0.0,
+    }
+    crypt = {
+        "kernel_instructions_per_op": 263_000.0,
+        "context_switches_voluntary": 5_000.0,
+        "cpu_wait_ns_per_io": 2_200.0,
+    }
+    layers = Change("layers", [], [{"kind": "crypt", "cipher": "aes-xts-plain64"}])
+    one = cause_of(frame_of({**crypt, "iops": 900.0}, plain), [layers])
+    assert chain(one) == "layers → kernel instructions per operation → context switches"
+    assert conclusion(one).startswith("layers is crypt, cipher = aes-xts-plain64 in planted, none in plain: ")
+
+
+def test_time_stolen_beside_a_background_load_is_not_named_first() -> None:
+    stolen = {"cpu_steal_percent": 11.0, "iops": 8_000.0, "latency_ns_mean": 110e3}
+    alone = cause_of(frame_of(stolen, PLAIN))
+    assert alone.first is not None and alone.first.mechanism.name == "steal"
+    one = cause_of(frame_of(stolen, PLAIN), [Change("background", None, "dd if=a of=b")])
+    assert one.first is None or one.first.mechanism.name != "steal"
+    assert "steal" in [moved.mechanism.name for moved in one.moved]
+
+
+@pytest.mark.parametrize(
+    ("settings", "key", "values"),
+    [
+        ("[settings.a]\nlayers = []\n[settings.b]\n", "layers", ([], [{"kind": "crypt"}])),
+        (
+            "[settings.a]\n[settings.b]\nlayers.0.sector_size = 4096\n",
+            "layers",
+            ([{"kind": "crypt"}], [{"kind": "crypt", "sector_size": 4096}]),
+        ),
+        ('[settings.a]\n[settings.b]\nfilesystem = "xfs"\n', "filesystem", ("ext4", "xfs")),
+    ],
+)
+def test_what_one_setting_changes_of_the_target_the_other_has_of_it(
+    settings: str, key: str, values: tuple[object, object]
+) -> None:
+    target = '[target]\nkind = "scratch"\nsize = "64MiB"\nfilesystem = "ext4"\nlayers = [{ kind = "crypt" }]\n'
+    experiment = loads(target + '[workloads.w]\noperations = 9\nfile_size = "1MiB"\n' + settings, "x.toml")
+    (change,) = changes_within(experiment, "w", "a", "b")
+    assert (change.setting, change.baseline, change.candidate) == (key, *values)
+
+
+def test_a_limit_of_a_group_is_named_without_a_probe() -> None:
+    text = (
+        '[target]\nkind = "scratch"\nsize = "64MiB"\n[workloads.m]\nkind = "mix"\nduration = "1s"\n'
+        '[workloads.m.groups.web]\n[workloads.m.jobs.one]\ngroup = "web"\nfile_size = "1MiB"\n'
+        "[settings.plain]\n[settings.planted]\n"
+        "workload = { groups = { web = { io_max = { write_iops = 300 } } } }\n"
+    )
+    (change,) = changes_within(loads(text, "x.toml"), "m", "plain", "planted")
+    assert change.setting == "workload.groups.web.io_max"
+    bare = {name: PLAIN[name] for name in ("iops", "ops")}
+    one = cause_of(frame_of({"iops": 300.0}, bare), [change])
+    assert one.first is None
+    assert conclusion(one).startswith("workload.groups.web.io_max is write_iops = 300 in planted, not set in plain: ")

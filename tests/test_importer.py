@@ -13,6 +13,7 @@ from iolab.files.importer.run_import import import_files, open_run
 from iolab.files.importer.series import INTERVALS_MAX, Series
 from iolab.files.store import RunData, read
 from iolab.presentation.table import render
+from support.command_line import CommandLine
 
 SAMPLES = Path(__file__).parent / "imported"
 MIB = 2**20
@@ -297,8 +298,28 @@ def test_a_cut_table_is_kept_and_said(tmp_path: Path) -> None:
 def test_a_cut_json_keeps_whole_jobs(tmp_path: Path) -> None:
     text = (SAMPLES / "fio-3.33-plus.json").read_text()
     run = open_run(written(tmp_path, text[: text.index('"jobname": "w"') + 200], "a.json"))
-    assert run.workloads == ["r"]
+    whole = sample("fio-3.33-plus.json")
+    assert run.workloads == whole.workloads == ["r+w"]
     assert any("cut off" in problem for problem in run.problems)
+    of_r = [one.job_metrics().filter(job="r").select("key", "value") for one in (run, whole)]
+    assert of_r[0].height > 5 and of_r[0].equals(of_r[1])
+    assert value(run, "a", "r+w", "iops") is None, "the sum of a part of the jobs is no sum"
+    assert run.experiment.settings["a"]["fio_version"] == "fio-3.33"
+
+
+def test_a_cut_json_is_a_round_of_the_workload_and_no_difference(iolab: CommandLine) -> None:
+    """Of two jobs one after the other, the first is whole."""
+    text = (SAMPLES / "fio-3.33-plus.json").read_text()
+    second = text.index('"jobname": "w"')
+    text = text[:second] + text[second:].replace('"groupid": 0', '"groupid": 1')
+    for name in ("one", "two"):
+        (iolab.cwd / name).mkdir()
+    for place, content in enumerate((text, text, text, text[: text.index('"write"', second)])):
+        iolab.write(f"{'one' if place < 2 else 'two'}/run{place}.json", content)
+    found = iolab("compare", "one", "two", "--metric", "r/iops", "--metric", "w/iops", "--json").json()
+    assert found["differs"] == []
+    counts = {one["metric"]: (one["n_baseline"], one["n"]) for one in found["comparisons"]}
+    assert counts == {"r/iops": (2, 2), "w/iops": (2, 1)}
 
 
 def test_messages_around_and_between_the_json(tmp_path: Path) -> None:

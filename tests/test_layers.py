@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.base.errors import InputError, MachineError
+from iolab.base.errors import InputError, IolabError, MachineError
 from iolab.domain import control, layer
 from iolab.domain.layer import Array, CacheSet, LayerDevice, MappedDevice, bcache
 from iolab.files.experiment import loads
@@ -18,6 +18,7 @@ from iolab.machines.guest import layers as guest_layers
 from iolab.machines.guest import plan
 from iolab.machines.guest.modules import Modules
 from iolab.machines.host import doctor
+from iolab.machines.host import port as host_port
 from iolab.machines.system import action, block, kernel_module, layers, stacked
 from iolab.machines.system.action import CannotUndo, RemoveMapping, StopArray
 from iolab.studies.run.plan import Plan
@@ -385,3 +386,35 @@ def test_a_guest_makes_layers_from_the_drives_up(tmp_path: Path) -> None:
     assert mapped[-1] == "0 131072 linear /dev/md_iolab_0 0"
     (measured,) = (step["phase"] for step in steps if step["do"] == "load" and step["phase"]["name"] == "main")
     assert measured["files"][0]["path"] == "/dev/dm-0"
+
+
+@pytest.mark.parametrize(
+    ("settings", "refusal"),
+    [
+        ('[settings.a]\n[settings.b]\nlayers = [{ kind = "crypt" }]\n', "no module dm_mod, which layer crypt needs"),
+        (
+            '[settings.a]\n[settings.b]\nscheduler = { name = "bfq", low_latncy = 0 }\n',
+            "settings.b.scheduler: unknown tunable 'low_latncy' of scheduler bfq.*did you mean low_latency",
+        ),
+        ('[settings.a]\n[settings.b]\nscheduler = { name = "kyber", read_lat = "1ms" }\n', None),
+        ('[settings.a]\n[settings.b]\nscheduler = { name = "bfq", low_latency = 0 }\n', None),
+    ],
+)
+def test_what_a_setting_lacks_is_found_before_the_first_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str, refusal: str | None
+) -> None:
+    """On a machine without device mapper, with one disk whose scheduler is bfq; kyber's files cannot be looked at."""
+    iosched = tmp_path / "sys" / "block" / "sda" / "queue" / "iosched"
+    iosched.mkdir(parents=True)
+    (iosched.parent / "scheduler").write_text("none kyber [bfq]\n")
+    (iosched / "low_latency").write_text("1\n")
+    monkeypatch.setattr(block, "SYS", tmp_path / "sys")
+    monkeypatch.setattr(kernel_module, "loads", lambda _: False)
+    monkeypatch.setenv("IOLAB_STATE_DIR", str(tmp_path / "state"))
+    text = '[target]\nkind = "scratch"\nsize = "64MiB"\n[workloads.w]\noperations = 9\nfile_size = "1MiB"\n'
+    experiment = loads(text + settings, "x.toml")
+    if refusal is None:
+        host_port.preflight(experiment.target, experiment.settings, (), print)
+        return
+    with pytest.raises(IolabError, match=refusal):
+        host_port.preflight(experiment.target, experiment.settings, (), print)

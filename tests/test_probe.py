@@ -112,6 +112,8 @@ def test_a_probes_metric_is_compared_only_where_the_probe_is_on() -> None:
     assert mistakes(compare)[0].endswith("add nfs = true to [probes]")
     own = "[probes]\nnfs = true\n[settings.a]\n[settings.b]\nprobes = {}\n"
     assert mistakes(own + compare)[0].endswith("is off under setting b; add nfs = true to probes of setting b")
+    guests_only = mistakes('[compare]\nmetrics = ["kernel_instructions_per_op"]\n')
+    assert guests_only[0].endswith('only a guest machine reports it, machine = "guest:KERNEL"')
     loads(f"{WORKLOAD}[probes]\nnfs = true\n{compare}", "x.toml")
     loads(WORKLOAD + compare, "x.toml", probes=["nfs"])
 

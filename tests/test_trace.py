@@ -27,6 +27,7 @@ from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.report.over_time import Counts, How, fine, step_of, times
 from iolab.studies.trace import export, study, trace_of
 from iolab.studies.trace.characterise import characterise
+from iolab.studies.trace.explain import explain_slow
 from iolab.studies.trace.export import frames
 from iolab.studies.trace.stretches import _judged
 
@@ -600,8 +601,10 @@ def test_a_short_trace_gets_no_verdict(tmp_path: Path, capsys: pytest.CaptureFix
     assert "record longer" in " ".join(capsys.readouterr().out.split())
 
 
-def with_flushes(path: Path, slow_us: int, seed: int) -> Path:
-    """Reads of 200 us; each fortieth has a flush under way beside it, and takes longer."""
+def with_flushes(
+    path: Path, slow_us: int, seed: int, *, beside: str = "FF", place: str = "0 + 0", reads: int = 1200, each: int = 40
+) -> Path:
+    """Reads of 200 us; each fortieth has a flush, or another request, under way beside it, and takes longer."""
     random = Random(seed)
     lines = ["# tracer: nop"]
 
@@ -610,11 +613,11 @@ def with_flushes(path: Path, slow_us: int, seed: int) -> Path:
         ended = began + took_us / 1e6
         lines.append(f"{process} [000] ..... {ended:.6f}: block_rq_complete: 8,0 {what} () {place} [0]")
 
-    for number in range(1200):
+    for number in range(reads):
         began = 1 + number / 100
-        is_slow = number % 40 == 0
+        is_slow = number % each == each - 1
         if is_slow:
-            request(began - 0.0001, 4000, "FF", "0 + 0", "sync-2")
+            request(began - 0.0001, 4000, beside, place, "sync-2")
         request(began, slow_us if is_slow else 150 + 100 * random.random(), "R", f"{number * 64} + 8", "fio-1")
     order = sorted(lines[1:], key=lambda line: float(line.split()[3].rstrip(":")))
     path.write_text("\n".join([lines[0], *order]) + "\n")
@@ -625,13 +628,39 @@ def test_what_slow_requests_have_in_common_is_told(tmp_path: Path, capsys: pytes
     path = with_flushes(tmp_path / "one.txt", 3000, 1)
     assert invoke(["explain", str(path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["measure"], told["slow"]) == ("device", 30)
+    assert (told["measure"], told["slow"]) == ("device", 60)
     (device,) = told["stages"]
     assert (device["name"], device["share"]) == ("device", pytest.approx(1))
     traits = {trait["what"]: trait for trait in told["traits"]}
-    assert traits["is of sync"]["slow_share"] == 1
+    assert traits["is of sync"]["slow_share"] == traits["had a flush in flight beside it"]["slow_share"] == 0.5
+    extra_us = (4000 - 200) * 30 + (3000 - 200) * 30
+    assert traits["is of sync"]["time_share"] == pytest.approx((4000 - 200) * 30 / extra_us, rel=0.02)
     assert invoke(["explain", str(path)]) == 0
     assert "More frequent among the slowest" in capsys.readouterr().out
+
+
+def test_few_requests_with_most_of_the_extra_time_are_the_slow_ones(tmp_path: Path) -> None:
+    """Ten discards and the ten reads behind them, among 6,000 reads: a hundredth would be two thirds noise."""
+    large = f"400000 + {(512 << 20) // 512}"
+    path = with_flushes(tmp_path / "trim.txt", 3900, 1, beside="DS", place=large, reads=6000, each=600)
+    found = explain_slow(trace_of([path]))
+    assert found.slow == 20
+    assert found.held == pytest.approx(0.5, abs=0.05)
+    traits = {one.what: one for one in found.traits}
+    behind = traits["came when a discard was in flight"]
+    assert (traits["is a discard up to 512MiB"].slow_share, behind.slow_share, behind.other_share) == (0.5, 0.5, 0)
+
+
+def test_nothing_is_named_of_slow_requests_that_differ_in_time_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = with_flushes(tmp_path / "noise.txt", 200, 1, each=10_000)
+    assert invoke(["explain", str(path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["traits"] == []
+    assert told["held"] < 0.36, "the share of the slowest tenth of evenly spread times"
+    assert invoke(["explain", str(path)]) == 0
+    assert "neither by their number nor by their time" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_change_between_two_traces_is_taken_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,6 +51,8 @@ FACTS = {
 NEEDED = ("kernel", "machine", "CPU", "CPUs", "filesystem", "device", "scheduler")
 """What has to be known of both for a comparison to be complete."""
 FIO = "fio version"
+OF_FIO = "fio: "
+"""What its options begin with: of all jobs, or of the one that follows."""
 UNDER = " under "
 """Between a workload and a setting that changes its options."""
 OF_MODEL = "simulated machine: "
@@ -144,9 +146,12 @@ def alike(what: str, ours: str, theirs: str) -> bool:
 def _compared(named: dict[str, dict[str, str]], lacking: list[str]) -> Conditions:
     differs, unknown = [], []
     for what in dict.fromkeys([*NEEDED, *(name for facts in named.values() for name in facts)]):
-        values = {arm: facts.get(what) for arm, facts in named.items()}
+        values = {arm: _value(facts, what) for arm, facts in named.items()}
+        lacks = [facts for arm, facts in named.items() if values[arm] is None]
+        if any(_has_of_each_job(facts, what) for facts in lacks):
+            continue
         # Elsewhere, a fact of only one arm is a difference: an option that the other did not give.
-        if None in values.values() and (what in FACTS or what == FIO):
+        if lacks and (what in FACTS or what == FIO or not all(_records(facts, what) for facts in lacks)):
             if what in NEEDED or any(values.values()):
                 unknown.append(what)
             continue
@@ -170,6 +175,22 @@ def _shortened(differs: list[Difference], named: Mapping[str, Mapping[str, str]]
     machines = {arm: f"as in {facts.get(f'{OF_MODEL}name', 'its file')}" for arm, facts in named.items()}
     rest = Difference(f"{OF_FILE}{counted(len(more), 'more key')}", machines)
     return [*(one for one in differs if one not in more), rest]
+
+
+def _value(facts: Mapping[str, str], what: str) -> str | None:
+    """An option of one of fio's jobs is the same as that of all, if all have it."""
+    option = what.rpartition(": ")[2]
+    return facts.get(what, facts.get(f"{OF_FIO}{option}") if what.startswith(OF_FIO) else None)
+
+
+def _has_of_each_job(facts: Mapping[str, str], what: str) -> bool:
+    option = what.removeprefix(OF_FIO)
+    return option != what and any(name.startswith(OF_FIO) and name.endswith(f": {option}") for name in facts)
+
+
+def _records(facts: Mapping[str, str], what: str) -> bool:
+    """Whether options that were given would be on record."""
+    return not what.startswith(OF_FIO) or any(name.startswith(OF_FIO) for name in facts)
 
 
 def _is_of_workload(one: Difference, of_all: Sequence[Difference]) -> bool:
@@ -233,7 +254,7 @@ def machine_facts(machine: Mapping[str, Any]) -> dict[str, str]:
 def _imported_facts(run: MeasuredRun, settings: Sequence[str]) -> Iterator[tuple[str, str]]:
     for setting in settings:
         for name, value in run.experiment.settings.get(setting, {}).items():
-            yield {"fio_version": FIO, "device": "device"}.get(name, f"fio: {name}"), str(value)
+            yield {"fio_version": FIO, "device": "device"}.get(name, f"{OF_FIO}{name}"), str(value)
 
 
 def _flat(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LIMIT_NS = 10_000_000
 TAIL, MEAN = "latency_ns_p99", "latency_ns_mean"
+UNKNOWN = "unknown, with fewer than 1,000 syncs in a round, of"
 SETTINGS_NAMED_MAX = 4
 """Settings that a sentence names for each answer; more are counted."""
 
@@ -38,20 +39,23 @@ def _answers(run: MeasuredRun, workload: str) -> list[str]:
     """`kept by a (0.2 ms) and b (0.4 to 0.5 ms)`, `missed by c (31 ms)`."""
     by_answer: dict[str, list[str]] = {}
     for setting in run.settings:
-        tails = _tails_ns(run, workload, setting)
-        if tails:
+        tails, rounds = _tails_ns(run, workload, setting)
+        if rounds and len(tails) == rounds:
             by_answer.setdefault(_answer(tails), []).append(f"{setting} ({_span(tails)})")
         else:
-            by_answer.setdefault("unknown, with fewer than 1,000 syncs in a round, of", []).append(setting)
-    if all(answer.startswith("unknown") for answer in by_answer):
+            of_some = f" ({_span(tails)} in {len(tails)} of {counted(rounds, 'round')})" if tails else ""
+            by_answer.setdefault(UNKNOWN, []).append(f"{setting}{of_some}")
+    if by_answer.keys() == {UNKNOWN}:
         return []
     return [f"{answer} {listed(named, SETTINGS_NAMED_MAX)}" for answer, named in by_answer.items()]
 
 
-def _tails_ns(run: MeasuredRun, workload: str, setting: str) -> list[float]:
-    """Of each round that has one: the p99 of its syncs, or of its commits if nothing was synced."""
-    op = "sync" if _values(run, workload, setting, f"sync.{MEAN}") else "commit"
-    return _values(run, workload, setting, f"{op}.{TAIL}")
+def _tails_ns(run: MeasuredRun, workload: str, setting: str) -> tuple[list[float], int]:
+    """The p99 of its syncs, or of its commits if nothing was synced, of each round that has one; and the rounds."""
+    means = _values(run, workload, setting, f"sync.{MEAN}")
+    op = "sync" if means else "commit"
+    rounds = len(means or _values(run, workload, setting, f"commit.{MEAN}"))
+    return _values(run, workload, setting, f"{op}.{TAIL}"), rounds
 
 
 def _values(run: MeasuredRun, workload: str, setting: str, metric: str) -> list[float]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypedDict, TypeVar
+from typing import Any, ClassVar, Protocol, TypedDict, TypeVar
 
 from typing_extensions import override
 
@@ -172,6 +172,8 @@ class Model(_NamedMachine):
 
 
 Machine = Host | Guest | Model
+Settings = Mapping[str, Mapping[str, Any]]
+"""By name, the controls' values."""
 M_contra = TypeVar("M_contra", bound=Machine, contravariant=True)
 
 
@@ -181,7 +183,13 @@ class Port(Protocol[M_contra]):
     def describe(self, machine: M_contra, target: Target) -> JsonObject:
         """Its facts for machine.json. MachineError if there can be none here."""
 
-    def preflight(self, target: Target, probes: Iterable[str], report_line: Callable[[str], None]) -> None:
+    def preflight(
+        self,
+        target: Target,
+        settings: Settings,
+        probes: Iterable[str],
+        report_line: Callable[[str], None],
+    ) -> None:
         """Sees that trials can run: what a killed run left is put back, what is needed answers. MachineError if not."""
 
     def announcement(self, machine: M_contra, seed: int) -> str | None:

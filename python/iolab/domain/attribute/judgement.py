@@ -3,19 +3,20 @@
 A set's account of the values is a regression on its keys' sides, with or without the interactions of its pairs; level,
 sizes and noise are integrated out (`iolab.domain.bisect.regression`). Sets of up to two keys are all looked at, larger
 ones where they extend likely ones. An effect counts by the probability that it lies beyond a margin
-(`iolab.domain.attribute.margin`). Outliers lose weight as in a search among versions.
+(`iolab.domain.attribute.margin`). Outliers lose weight as in a search among versions, unless they lie where trials of
+other settings do: those are in another mode of the metric, which comes by chance.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from iolab.domain.attribute.margin import sets_that_count, sizes_of
-from iolab.domain.bisect.outliers import weights_of
+from iolab.domain.bisect.outliers import EVEN, bimodality, is_in_modes, weights_of
 from iolab.domain.bisect.regression import Regression
 
 if TYPE_CHECKING:
@@ -64,13 +65,16 @@ class Attribution:
     """What is known. `keys`: the likeliest set of keys with effects beyond the margin, which may be empty;
     `probability`: its own; `effects`: of the likeliest account in which these keys are, with effects that are too small
     to count; `inclusion`: of every key the probability that it has an effect beyond the margin; `trials`: how many
-    there were."""
+    there were; `resolution`: the largest effect that the intervals of single keys, 95 % together, leave possible;
+    `modes`: whether the values may have modes that no key accounts for."""
 
     keys: tuple[int, ...]
     probability: float
     effects: tuple[Effect, ...]
     inclusion: tuple[float, ...]
     trials: int
+    resolution: float
+    modes: bool
 
 
 def attribute(
@@ -82,9 +86,14 @@ def attribute(
 
     x = np.where(np.asarray(sides, dtype=np.bool_), 1.0, -1.0)
     y = np.asarray(values, dtype=np.float64)
+    scale = float(np.ptp(y)) or 1.0
     first = _weigh(x, y, np.asarray(blocks), np.ones(len(y)), margin)
-    weights = weights_of((y - first.fitted) / (float(np.ptp(y)) or 1.0))
-    return (_weigh(x, y, np.asarray(blocks), weights, margin) if np.ptp(weights) else first).attribution
+    left = (y - first.fitted) / scale
+    weights = weights_of(left)
+    in_modes = is_in_modes(left, y / scale)
+    if np.ptp(weights) and not in_modes:
+        return _weigh(x, y, np.asarray(blocks), weights, margin).attribution
+    return replace(first.attribution, modes=bool(np.ptp(weights)) or bimodality(left) > EVEN)
 
 
 @dataclass(frozen=True)
@@ -136,7 +145,10 @@ def _weigh(x: Array, y: Array, blocks: NDArray[np.intp], weights: Array, margin:
     ]
     left = target - free[:, used.columns] @ np.asarray(used.sizes)
     fitted = y - left / root[:, 0]
-    return _WeighedFit(Attribution(likeliest, of_keys[likeliest], tuple(effects), inclusion, len(y)), fitted)
+    alone = sizes_of(regression, {(): list(range(keys))})[()].intervals(1 - (1 - SURE) / keys)
+    resolution = 2 * max(abs(end) for ends in alone for end in ends)
+    found = Attribution(likeliest, of_keys[likeliest], tuple(effects), inclusion, len(y), resolution, modes=False)
+    return _WeighedFit(found, fitted)
 
 
 def _columns(chosen: tuple[int, ...], place_of: dict[tuple[int, int], int], *, with_pairs: bool) -> list[int]:

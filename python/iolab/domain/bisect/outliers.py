@@ -15,6 +15,13 @@ FREEDOM = 4.0
 """Degrees of freedom of the t distribution whose weights outliers get."""
 TAILS_SAY = 1.0
 """Outliers lose weight if the log likelihood of such tails is higher than the normal distribution's by this."""
+OUTLIER_SPREADS, TYPICAL_SPREADS, NEAR_SPREADS = 2.5, 1.0, 1.5
+"""A residual of so many spreads would lose half of its weight, unless the value is so near to a typical one of another
+trial; of a trial at the same level it is not."""
+MODE_SHARE = 0.75
+"""If this share of the outliers lie where others do, they are trials in another mode, and keep their weight."""
+EVEN = 5 / 9
+"""The bimodality of evenly spread values; what has more has modes."""
 SMALLEST_SPREAD = 1e-6
 """Residuals closer together than this share of the values' range are rounding, and no scale for outliers."""
 
@@ -30,6 +37,30 @@ def weights_of(residuals: Array) -> Array:
         return even
     weights = (FREEDOM + 1) / (FREEDOM + (residuals / spread) ** 2)
     return np.asarray(weights / weights.mean(), dtype=np.float64)
+
+
+def is_in_modes(residuals: Array, values: Array) -> bool:
+    """Whether the trials that no setting accounts for lie where trials of other settings do: a metric with modes, which
+    come by chance, and no outliers."""
+    import numpy as np
+
+    spread = float(np.median(np.abs(residuals - np.median(residuals)))) * 1.4826
+    far, typical = np.abs(residuals) > OUTLIER_SPREADS * spread, np.abs(residuals) <= TYPICAL_SPREADS * spread
+    if spread < SMALLEST_SPREAD or not far.any() or not typical.any():
+        return False
+    apart = np.abs(values[far][:, None] - values[typical][None, :]).min(axis=1)
+    return bool((apart <= NEAR_SPREADS * spread).mean() >= MODE_SHARE)
+
+
+def bimodality(residuals: Array) -> float:
+    """Sarle's coefficient, (skewness^2 + 1) / kurtosis: 1/3 for normal residuals, 5/9 for even ones, 1 for two values
+    (SAS Institute, SAS/STAT user's guide; Pfister et al., Frontiers in Psychology 4:700, 2013). 0 without spread."""
+    centred = residuals - residuals.mean()
+    variance = float((centred**2).mean())
+    if not variance:
+        return 0.0
+    skewness, kurtosis = ((centred**power).mean() / variance ** (power / 2) for power in (3, 4))
+    return float((skewness**2 + 1) / kurtosis)
 
 
 def _tails(residuals: Array, spread: float) -> float:

@@ -13,11 +13,13 @@ from iolab.domain.explain.budget import NEEDED, Budget, budget, stages_of
 from iolab.domain.explain.change import Change, Changes
 from iolab.domain.explain.evidence import SettingEvidence, judge_setting, name_of, strength, with_setting
 from iolab.domain.explain.mechanism import (
+    BACKGROUND,
     CPU_WAIT,
     FLOORS,
     IN_FLIGHT,
     MECHANISMS,
     PREEMPTIONS,
+    STEAL,
     SWITCHES_PER_IO,
     WAIT_SHARE_MIN,
     WAITING_ABOVE,
@@ -110,6 +112,11 @@ class Cause:
     """Those that were measured and are not seen to have moved."""
     unmeasured: list[Mechanism]
     budget: Budget | None
+
+    @property
+    def moved(self) -> list[Group]:
+        """All that moved."""
+        return [*([self.first] if self.first else []), *self.others]
 
     @property
     def independent(self) -> list[Group]:
@@ -279,7 +286,11 @@ def _cause(
     in_flight = _in_flight(arms, _prefix(results[0].metric))
     ordered = _in_order(changed, in_flight) if changed else []
     ordered += _in_order({name: one for name, one in groups.items() if one not in ordered}, in_flight)
-    first = ordered[0] if ordered and (changed or ordered[0].mechanism.name not in SYMPTOMS) else None
+    not_first = {STEAL} if BACKGROUND in set_ else set()
+    ordered.sort(key=lambda one: one.mechanism.name in not_first)
+    if not changed:
+        not_first |= SYMPTOMS
+    first = ordered[0] if ordered and ordered[0].mechanism.name not in not_first else None
     by_change = [
         change for change in changes if first and changed and first.mechanism.name in mechanisms_of(change.setting)
     ]

@@ -17,6 +17,10 @@ IN_FLIGHT = "ios_in_flight"
 LEADING_DERIVED = (SWITCHES_PER_IO, PREEMPTIONS, WAITING_ABOVE, IN_FLIGHT)
 """Leading metrics that are made of others (`iolab.domain.explain.cause`)."""
 
+INSTRUCTIONS, STEAL = "instructions", "steal"
+"""Mechanisms."""
+BACKGROUND = "background"
+"""The control whose load may act on all, and has more time stolen, as whoever runs more on a busy hypervisor."""
 EVERY_WAIT = ("depth", "queue", "scheduler", "device", "above")
 
 
@@ -46,7 +50,14 @@ _ALL = (
         ("gathering", "merging", "request_size", "seeks"),
     ),
     Mechanism(
-        "steal",
+        INSTRUCTIONS,
+        "kernel instructions per operation",
+        ("kernel_instructions_per_op",),
+        (),
+        ("contention", "switching", "cpu_cost", *EVERY_WAIT),
+    ),
+    Mechanism(
+        STEAL,
         "time stolen by other guests of the hypervisor",
         ("cpu_steal_percent",),
         (),
@@ -67,7 +78,7 @@ _ALL = (
         "contention",
         "competition for CPUs",
         (CPU_WAIT, PREEMPTIONS),
-        ("nice", "cpu_quota", "background"),
+        ("nice", "cpu_quota", BACKGROUND),
         EVERY_WAIT,
     ),
     Mechanism(
@@ -167,7 +178,7 @@ _ALL = (
 MECHANISMS: Mapping[str, Mechanism] = {one.name: one for one in _ALL}
 """By name, causes before effects."""
 
-ANY_MECHANISM = ("kernel", "machine", "layers")
+ANY_MECHANISM = ("kernel", "machine", "layers", BACKGROUND)
 """Controls that may act on all of them: only the numbers show which moved."""
 
 FLOORS: Mapping[str, float] = {
@@ -196,7 +207,8 @@ def mechanisms_of(setting: str) -> list[str]:
     """The mechanisms that a control or a workload's option acts on."""
     if setting in ANY_MECHANISM or setting.startswith("machine."):
         return list(MECHANISMS)
-    return [one.name for one in MECHANISMS.values() if setting in one.settings]
+    of_group = "io_max" if setting.startswith("workload.groups.") and setting.endswith(".io_max") else setting
+    return [one.name for one in MECHANISMS.values() if of_group in one.settings]
 
 
 def follows_from(effect: str, cause: str) -> bool:

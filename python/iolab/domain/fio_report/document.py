@@ -36,6 +36,8 @@ class Document(NamedTuple):
     content: JsonObject
     problem: str | None
     """What is missing from it."""
+    cut_job: JsonObject | None = None
+    """Name, group and options of the job in which it is cut off, as far as they are there."""
 
 
 def documents(text: str, name: str) -> Iterator[Document]:
@@ -89,17 +91,37 @@ class _Walk:
         content, _ = self._decoded(cleaned, 0)
         if _is_fio(content):
             return Document(self.line, content, "messages between the lines of the JSON are left out"), end
-        content = {"jobs": list(self._whole_jobs(cleaned))}
-        cut = "; jobs that are whole are kept" if content["jobs"] else " in its first job"
-        return Document(self.line, content, f"the JSON is cut off{cut}"), end
+        whole, cut_job = self._jobs_until_cut(cleaned)
+        content = {**self._above_jobs(cleaned), "jobs": whole}
+        cut = "; jobs that are whole are kept" if whole else " in its first job"
+        return Document(self.line, content, f"the JSON is cut off{cut}", cut_job), end
 
-    def _whole_jobs(self, text: str) -> Iterator[JsonObject]:
+    def _above_jobs(self, text: str) -> JsonObject:
+        """Version, clock and global options."""
         found = _JOB_LIST.search(text)
-        place: int | None = found.end() if found else len(text)
-        while place is not None and (start := text.find("{", place)) >= 0:
-            job, place = self._decoded(text, start)
+        content, _ = self._decoded(text[: found.end()] + "]}", 0) if found else (None, None)
+        return content if isinstance(content, dict) else {}
+
+    def _jobs_until_cut(self, text: str) -> tuple[list[JsonObject], JsonObject | None]:
+        found = _JOB_LIST.search(text)
+        place = found.end() if found else len(text)
+        whole: list[JsonObject] = []
+        while (start := text.find("{", place)) >= 0:
+            job, end = self._decoded(text, start)
+            if end is None:
+                return whole, self._cut_job(text[start:])
             if isinstance(job, dict) and "jobname" in job:
-                yield job
+                whole.append(job)
+            place = end
+        return whole, None
+
+    def _cut_job(self, text: str) -> JsonObject | None:
+        found: JsonObject = {}
+        for key in ("jobname", "groupid", "job options"):
+            if match := re.search(rf'"{key}"\s*+:\s*+', text):
+                value, _ = self._decoded(text, match.end())
+                found |= {} if value is None else {key: value}
+        return found if "jobname" in found else None
 
     def _decoded(self, text: str, begin: int) -> tuple[Any, int | None]:
         """The value that begins here and its end; None if it has none."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from iolab.domain.observation import Observation
 
 NAME = "instructions"
+ONLY_ON_GUESTS = 'only a guest machine reports it, machine = "guest:KERNEL"'
 READER = ProbeReader[InstructionsObservation](NAME, lambda probes: probes.get("instructions"))
 _NO_OPERATION = "no operation completed"
 _NOT_COUNTED = f"not asked for by the probe's options, or {_NO_OPERATION}"

@@ -15,6 +15,7 @@ from iolab.domain.control import CONTROLS
 from iolab.domain.experiment import CompiledWorkload
 from iolab.domain.probe import Probes
 from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
+from iolab.domain.probe.instructions import ONLY_ON_GUESTS
 from iolab.domain.trial import (
     GuestMachine,
     Phase,
@@ -257,7 +258,7 @@ def check_none(probes: Mapping[str, Probes], settings: Sequence[Setting], proble
     for setting in settings:
         if INSTRUCTIONS in probes[setting.name]:
             path = ("probes",) if setting.probes is None else ("settings", setting.written_as, "probes")
-            problems.add((*path, INSTRUCTIONS), 'only a guest machine reports it, machine = "guest:KERNEL"')
+            problems.add((*path, INSTRUCTIONS), ONLY_ON_GUESTS)
 
 
 def _merged(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:

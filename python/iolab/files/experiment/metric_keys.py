@@ -9,6 +9,8 @@ from iolab.base.problem import Problems
 from iolab.domain.experiment import CompiledWorkload, Experiment
 from iolab.domain.metric import ALL, IN_INSTRUCTIONS, METRICS, Key, parse_key
 from iolab.domain.metric.row import is_kept
+from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
+from iolab.domain.probe.instructions import ONLY_ON_GUESTS
 from iolab.files.experiment.setting import Setting
 
 
@@ -54,6 +56,8 @@ def _without_probe(key: Key, experiment: Experiment, settings: Sequence[Setting]
     probe = METRICS[key.metric].probe
     for setting in settings if probe is not None else ():
         if probe not in experiment.probes[setting.name]:
+            if probe == INSTRUCTIONS and experiment.machine.kind != "guest":
+                return ONLY_ON_GUESTS
             table = "[probes]" if setting.probes is None else f"probes of setting {setting.written_as}"
             return f"the probe {probe} is off under setting {setting.name}; add {probe} = true to {table}"
     return None

@@ -35,7 +35,7 @@ def _parse(source: Source, results: Results) -> None:
         if document.problem:
             results.problem(document.problem, document.line)
     headings = _headings(text, [document.line for document in found])
-    add_runs(source, results, [FioRun(one.line, one.content, headings[one.line]) for one in kept])
+    add_runs(source, results, [FioRun(one.line, one.content, headings[one.line], one.cut_job) for one in kept])
 
 
 def _headings(text: str, documents: list[int]) -> dict[int, str | None]:

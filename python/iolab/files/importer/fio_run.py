@@ -48,11 +48,13 @@ class FioRun:
     content: JsonObject
     heading: str | None = None
     """What the text calls it, above."""
+    cut_job: JsonObject | None = None
+    """The job in which the text ends: the sums of its group are not known."""
 
 
 def add_runs(source: Source, results: Results, runs: Sequence[FioRun]) -> None:
     """Adds the runs of one file."""
-    with_jobs = [(run, jobs) for run in runs if (jobs := _jobs(run.content))]
+    with_jobs = [(run, jobs) for run in runs if (jobs := _jobs(run))]
     facts = [dict(_facts(run.content, jobs)) for run, jobs in with_jobs]
     names = _by_access([(run, _workload(jobs), fact) for (run, jobs), fact in zip(with_jobs, facts, strict=True)])
     alike: dict[tuple[str | None, str], list[dict[str, str]]] = {}
@@ -103,7 +105,7 @@ def _add_run(results: Results, run: FioRun, jobs: list[Job], setting: str, workl
         phase = MAIN if len(groups) == 1 else _phase(members[0].name, phases)
         row = opened.row(setting, workload, phase)
         row.started_unix_ns = started_unix_ns(run.content)
-        _add_group(row, members)
+        _add_group(row, members, run.cut_job)
 
 
 def _facts(content: JsonObject, jobs: list[Job]) -> Iterator[tuple[str, str]]:
@@ -127,10 +129,10 @@ def _facts(content: JsonObject, jobs: list[Job]) -> Iterator[tuple[str, str]]:
         yield "device", ", ".join(map(str, names))[:TEXT_MAX]
 
 
-def _jobs(content: JsonObject) -> list[Job]:
+def _jobs(run: FioRun) -> list[Job]:
     jobs: list[Job] = []
     taken: dict[tuple[str, int], int] = {}
-    for raw in job_list(content):
+    for raw in [*job_list(run.content), *([run.cut_job] if run.cut_job else [])]:
         if not isinstance(raw, dict) or raw.get("jobname") == ALL_CLIENTS:
             continue
         host = raw.get("hostname")
@@ -155,11 +157,16 @@ def _phase(name: str, taken: dict[str, int]) -> str:
     return name if taken[name] == 1 else f"{name}_{taken[name]}"
 
 
-def _add_group(row: Row, jobs: list[Job]) -> None:
-    _add_sides(row, jobs)
-    _add_processor(row, jobs)
+def _add_group(row: Row, jobs: list[Job], cut_job: JsonObject | None) -> None:
+    whole = [job for job in jobs if job.raw is not cut_job]
+    if len(whole) == len(jobs):
+        _add_sides(row, jobs)
+        _add_processor(row, jobs)
+    else:
+        for metric in ("rate_bytes_per_s", "iops", "latency_ns_mean"):
+            row.add(metric, None, absent="the JSON is cut off in one of the jobs")
     if len(jobs) > 1:
-        for job in jobs:
+        for job in whole:
             sides = list(job.sides.values())
             # A sync writes what its writes left: a mean over both is of no operation.
             transfers = job.transfers or sides
@@ -172,7 +179,7 @@ def _add_group(row: Row, jobs: list[Job]) -> None:
                     _add_rates(row, [side], _op(way), job.name)
                     _add_latency(row, [side], _op(way), job.name)
                 row.histogram(side.latency.bins if side.latency else (), op=_op(way), job=job.name)
-    for job in jobs:
+    for job in whole:
         _add_failure(row, job)
 
 

@@ -50,6 +50,9 @@ def read(text: str, name: str) -> MeasuredCells:
         options = table(document.content, "global options")
         for jobs in _groups(document.content):
             shown = f"{name}:{document.line}: {jobs[0].name}"
+            if document.cut_job and number(document.cut_job, "groupid") == jobs[0].group:
+                found.left_out.append(f"{shown}: the JSON is cut off in another job of its group")
+                continue
             try:
                 found.cells.append(_cell(jobs, options | table(jobs[0].raw, "job options")))
             except (_NoCell, ValueError) as reason:

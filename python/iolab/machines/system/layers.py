@@ -27,6 +27,17 @@ def check(layers: Sequence[Layer]) -> None:
     """Loads md, which no file of it does by itself; device mapper's kinds are loaded when one is made.
 
     Raises:
+        MachineError: as of `check_modules`.
+    """
+    check_modules(layers)
+    if any(kind_of(type(each)) == "raid" for each in layers):
+        command.run(["modprobe", "md_mod"], package="kmod", where="target.layers")
+
+
+def check_modules(layers: Sequence[Layer]) -> None:
+    """Loads nothing.
+
+    Raises:
         MachineError: names what this kernel lacks, and how to get it.
     """
     for each in layers:
@@ -39,8 +50,6 @@ def check(layers: Sequence[Layer]) -> None:
                 where="target.layers",
                 remedy=f"sudo modprobe {module}; if there is none, boot a kernel with {each.configuration}",
             )
-        if kind == "raid":
-            command.run(["modprobe", "md_mod"], package="kmod", where="target.layers")
 
 
 def kind_of(layer: type[Layer]) -> str:

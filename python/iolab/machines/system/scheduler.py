@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
+from iolab.machines.system import block
 from iolab.machines.system.action import WriteFile
 from iolab.machines.system.block import BlockDevice, shown
 from iolab.machines.system.undo import UndoJournal
@@ -22,6 +24,15 @@ def tunables(device: BlockDevice) -> list[str]:
     """The files of the scheduler in force, none for `none`."""
     directory = device.queue / "iosched"
     return sorted(path.name for path in directory.iterdir()) if directory.is_dir() else []
+
+
+def tunables_of(name: str) -> list[str] | None:
+    """Those of a scheduler by name, from a device here that has it in force; None if none has."""
+    for queue in sorted((block.SYS / "block").glob("*/queue")):
+        with suppress(OSError):
+            if shown(queue / "scheduler") == name and (queue / "iosched").is_dir():
+                return sorted(path.name for path in (queue / "iosched").iterdir())
+    return None
 
 
 def switch(device: BlockDevice, name: str, undo: UndoJournal) -> None:

@@ -26,6 +26,7 @@ from iolab.presentation.cli.output import print_json, print_lines
 
 if TYPE_CHECKING:
     from iolab.domain.explain.inputs import Inputs
+    from iolab.files.store import RunData
 
 
 def explain(
@@ -79,10 +80,11 @@ def explain(
         inputs = of_csv(
             runs[0], setting, round_, first, metrics, workload_column=of_row, better=columns.better, text=plain.text
         )
+        run = None
     else:
         columns.refuse_for(runs[0])
-        inputs = _inputs(runs, metric or [], baseline, from_)
-    _print_explanation(inputs.of_workload(workload), everything=all_, json=json)
+        inputs, run = _inputs(runs, metric or [], baseline, from_)
+    _print_explanation(inputs.of_workload(workload), run, everything=all_, json=json)
 
 
 def _are_traces(paths: list[Path]) -> bool:
@@ -109,7 +111,10 @@ def _explain_traces(paths: list[Path], *, json: bool) -> None:
     print_json(asdict(change)) if json else show(*trace_explanation.change(change))
 
 
-def _inputs(paths: list[Path], metrics: list[str], baseline: str | None, from_: str | None) -> Inputs:
+def _inputs(
+    paths: list[Path], metrics: list[str], baseline: str | None, from_: str | None
+) -> tuple[Inputs, RunData | None]:
+    """And the run, if it is one."""
     from iolab.domain.explain.inputs import of_run, of_two_runs
     from iolab.files.importer.run_import import open_files, open_run
     from iolab.presentation.cli.directories import one_run
@@ -118,14 +123,15 @@ def _inputs(paths: list[Path], metrics: list[str], baseline: str | None, from_: 
         if baseline is not None:
             raise InputError("two runs are compared setting by setting", where="--baseline", remedy="leave it out")
         first, second = (open_run(path, from_ if path.is_file() else None) for path in paths)
-        return of_two_runs(first, second, metrics)
+        return of_two_runs(first, second, metrics), None
     run = open_run(one_run(paths[0]), from_) if len(paths) == 1 else open_files(paths, from_)
-    return of_run(run, metrics, baseline)
+    return of_run(run, metrics, baseline), run
 
 
-def _print_explanation(inputs: Inputs, *, everything: bool, json: bool) -> None:
+def _print_explanation(inputs: Inputs, run: RunData | None, *, everything: bool, json: bool) -> None:
     from iolab.domain.explain import causes, explain
     from iolab.domain.explain.alone import stage_times
+    from iolab.domain.explain.mechanism import INSTRUCTIONS
 
     found = causes(inputs.frame, inputs.results, inputs.changes)
     explained = explain(inputs.frame, inputs.results)
@@ -150,6 +156,12 @@ def _print_explanation(inputs: Inputs, *, everything: bool, json: bool) -> None:
         print_lines(inputs.problems, "! ")
         return
     show(cause.causes(found))
+    if run is not None:
+        from iolab.presentation.table.symbols import dearest_changes
+
+        for one in found:
+            if any(moved.mechanism.name == INSTRUCTIONS for moved in one.moved):
+                print_lines(dearest_changes(run, one.workload or "", one.against, one.setting))
     named = {(one.workload, one.against, one.setting) for one in found if one.first}
     is_folded = [
         not everything and (one.result.workload, one.result.against, one.result.setting) in named for one in explained

@@ -93,7 +93,8 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
             {"verdict": one.verdict, "sentence": _unbroken(one.text)} for one in conclusions(summary.comparisons)
         ],
         "swept": swept,
-        "alone": [_unbroken(text) for text in (*(() if swept else alone(summary)), *summary.rules)],
+        "alone": [_unbroken(text) for text in (() if swept else alone(summary))],
+        "rules": [_unbroken(text) for text in summary.rules],
         "verdicts": [
             {"verdict": comparison.judgement.verdict, "sentence": _unbroken(text)}
             for comparison, text in sentences(summary)

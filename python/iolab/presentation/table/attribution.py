@@ -29,13 +29,18 @@ def lines(found: AttributionAnswer) -> Iterator[str]:
         makes = "make" if len(found.named) > 1 else "makes"
         yield f"{place}: {' and '.join(found.named)} {makes} the difference {sure}."
     else:
-        yield f"{place}: no key makes a difference of more than {found.same_within:.1%} (same_within) {sure}."
+        yield f"{place}: no key makes a difference of more than {_least(found)} {sure}."
     shown = {place for effect in attribution.effects for place in effect.keys}
     for effect in attribution.effects:
         yield _effect(found, effect)
     for key, share in sorted(zip(keys, attribution.inclusion, strict=True), key=lambda one: -one[1]):
         if share >= DOUBTFUL_FROM and keys.index(key) not in shown:
             yield f"in doubt: {key} ({share:.0%})"
+    if attribution.modes:
+        yield (
+            "The values may have modes that come by chance; an effect is then on how often each of them comes. See the "
+            "trials with: iolab show RUN --as csv"
+        )
     yield f"{counted(len(keys), 'key')}, {counted(attribution.trials, 'trial')} in {counted(found.rounds, 'round')}."
 
 
@@ -62,9 +67,21 @@ def as_dict(found: AttributionAnswer) -> JsonObject:
             for one in attribution.effects
         ],
         "inclusion": dict(zip(keys, attribution.inclusion, strict=True)),
+        "resolution": attribution.resolution,
+        "modes": attribution.modes,
         "trials": attribution.trials,
         "rounds": found.rounds,
     }
+
+
+def _least(found: AttributionAnswer) -> str:
+    """The difference that is excluded: what was asked for, or what the trials show at best."""
+    resolution = found.attribution.resolution
+    if resolution <= found.margin:
+        return f"{found.same_within:.1%} (same_within)"
+    if not found.level:
+        return scale_for(unit_of(found.metric), [resolution]).with_unit(resolution)
+    return f"{resolution / abs(found.level):.1%}, which is what these trials can show,"
 
 
 def _effect(found: AttributionAnswer, effect: Effect) -> str:

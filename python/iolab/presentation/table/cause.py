@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.base.quantity import scale_for
 from iolab.domain.explain.evidence import name_of
-from iolab.domain.explain.mechanism import IN_FLIGHT, SWITCHES_PER_IO, WAITING_ABOVE, Mechanism, mechanisms_of
+from iolab.domain.explain.mechanism import (
+    BACKGROUND,
+    IN_FLIGHT,
+    STEAL,
+    SWITCHES_PER_IO,
+    WAITING_ABOVE,
+    Mechanism,
+    mechanisms_of,
+)
 from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, empty_table
 from iolab.presentation.table.words import claim, label, unit_of
 
@@ -42,6 +50,7 @@ PHRASES = {
     SWITCHES_PER_IO: "the jobs' threads wait {after} times per I/O instead of {before}",
     WAITING_ABOVE: "an I/O waits {after} above the block layer, neither running nor queued, instead of {before}",
     IN_FLIGHT: "{after} I/Os are in flight at a time instead of {before}",
+    "cpu_steal_percent": "{after} of the CPU time is stolen instead of {before}",
     "page_cache_hit_share": "the page cache has {after} of what is read instead of {before}",
 }
 """How a leading metric is stated; `label is AFTER instead of BEFORE` otherwise."""
@@ -79,7 +88,11 @@ def causes(found: Sequence[Cause]) -> RenderableType:
     from rich.padding import Padding
 
     return Lines(
-        *(Padding(Lines(*_cause(one)), (0, 0, 1, 0), expand=False) for one in found if one.first or one.budget)
+        *(
+            Padding(Lines(*_cause(one)), (0, 0, 1, 0), expand=False)
+            for one in found
+            if one.first or one.budget or one.unobserved
+        )
     )
 
 
@@ -87,20 +100,23 @@ def conclusion(cause: Cause) -> str:
     """The changes, what moved first, and the movement of the results."""
     place = f"on {cause.workload}, " if cause.workload else ""
     results = _results(cause)
-    if cause.first is None:
+    if cause.first is None and not cause.unobserved:
         return f"{cause.setting} against {cause.against}, {place}no mechanism visibly moved; {results}."
-    moved = _some_of(cause.first)
-    if cause.by_change:
+    if cause.by_change and cause.first:
+        moved = _some_of(cause.first)
         changed = ", ".join(_changed(one, cause) for one in cause.by_change)
         return f"{changed}: {place}{moved}; {results}."
     if cause.unobserved:
         unobserved = {one.name for one in cause.unobserved}
         acting = (one for one in cause.changes if not unobserved.isdisjoint(mechanisms_of(one.setting)))
         changed = ", ".join(_changed(one, cause) for one in acting)
+        moved = f"{_some_of(cause.first)}, which may be an effect of the change; " if cause.first else ""
         return (
             f"{changed}: {place}no probe measured what this change acts on: {_looked_at_by(cause.unobserved)}; "
-            f"{moved}, which may be an effect of the change; {results}."
+            f"{moved}{results}."
         )
+    assert cause.first is not None
+    moved = _some_of(cause.first)
     sentence = f"{cause.setting} against {cause.against}, {place}{cause.first.mechanism.title} moved first: {moved}"
     if cause.first.mechanism.name == "above":
         sentence += (
@@ -177,7 +193,11 @@ def _further(cause: Cause) -> Iterator[str]:
     if cause.first and not cause.by_change and cause.changes and not cause.unobserved:
         named = ", ".join(f"{one.setting}" for one in cause.changes[:4])
         yield f"The settings changed {named}; no mechanism that this acts on visibly moved first."
+    by_itself = {STEAL} if any(one.setting == BACKGROUND for one in cause.changes) else set()
     for one in cause.independent:
+        if one.mechanism.name in by_itself:
+            yield f"The background load runs beside: {_phrase(one.moved[0])}, as more is of whoever runs more."
+            continue
         yield f"Also moved, not known to follow: {one.mechanism.title}: {_phrase(one.moved[0])}."
     if cause.first and cause.still:
         yield f"Did not visibly move: {', '.join(one.title for one in cause.still)}."
@@ -228,9 +248,14 @@ def _changed(one: Change, cause: Cause) -> str:
 def _value(value: Any) -> str:
     if value is None:
         return "not set"
-    if isinstance(value, dict):
-        named = [str(value["name"])] if "name" in value else []
-        text = ", ".join([*named, *(f"{key} = {one}" for key, one in value.items() if key != "name")])
+    if value == []:
+        return "none"
+    if isinstance(value, list) and all(isinstance(one, dict) for one in value):
+        text = " on ".join(map(_value, value))
+    elif isinstance(value, dict):
+        named = [str(value[key]) for key in ("name", "kind") if key in value]
+        given = (f"{key} = {one}" for key, one in value.items() if key not in ("name", "kind") and one is not None)
+        text = ", ".join([*named, *given])
     else:
         text = str(value)
     return text if len(text) <= VALUE_CHARACTERS_MAX else f"{text[:VALUE_CHARACTERS_MAX]}..."

@@ -29,13 +29,15 @@ def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) 
     heading = (
         f"{counted(summary.rounds, 'round')}; baseline {_escaped(summary.baseline)}; {tally(summary.comparisons)}."
     )
-    items = [*(axis.sentences(summary) or alone(summary)), *summary.rules]
+    items = axis.sentences(summary) or alone(summary)
     lines += [heading, "", *(f"- {_escaped(text)}" for text in items)]
-    lines += [f"- {_escaped(one.text)}" for one in conclusions(summary.comparisons)]
+    lines += [
+        f"- {_escaped(text)}" for text in (*(one.text for one in conclusions(summary.comparisons)), *summary.rules)
+    ]
     cut = left_out_in_words(summary.left_out, summary.comparisons, "--as csv")
     partly = rounds_of_both(summary.comparisons)
     lines += [f"- **Careful:** {_escaped(doubt)}" for doubt in (*summary.doubts, *partly, *cut)]
-    if items or summary.comparisons or summary.doubts:
+    if items or summary.rules or summary.comparisons or summary.doubts:
         lines.append("")
     footnotes = Footnotes()
     for workload, block in blocks(summary).items():

@@ -69,12 +69,13 @@ def tables(summary: Summary) -> RenderableType:
     against = f"; baseline {summary.baseline}; {tally(summary.comparisons)}" if summary.comparisons else ""
     parts.append(Text(f"{counted(summary.rounds, 'round')} on {summary.machine_in_words}{against}", style="dim"))
     in_sweeps = sweeps(summary)
-    parts += stated((*(axis.sentences(summary) or alone(summary)), *summary.rules))
+    parts += stated(axis.sentences(summary) or alone(summary))
     cut = left_out_in_words(summary.left_out, summary.comparisons, "--as csv")
     warned = [Text(f"! {problem}", style="yellow") for problem in (*summary.problems, *summary.doubts, *cut)]
     # What forbids a verdict stands above what would be one.
     forbidden = any(one.judgement.reason == UNFAITHFUL for one in summary.comparisons)
-    parts += [*warned, *in_words(summary.comparisons)] if forbidden else [*in_words(summary.comparisons), *warned]
+    answer = [*in_words(summary.comparisons), *stated(summary.rules)]
+    parts += [*warned, *answer] if forbidden else [*answer, *warned]
     if skewed := medians(summary.comparisons):
         parts.append(Text(f"! {skewed}", style="yellow"))
     parts += (Text(f"! {line}", style="yellow") for line in rounds_of_both(summary.comparisons))

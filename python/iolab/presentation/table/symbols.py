@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import listed
 from iolab.domain import chains
 from iolab.domain.bisect.functions import steps_of_functions
 from iolab.domain.phase_record import InstructionsObservation, probes_of
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 ROWS_SHOWN = 25
 OTHERS = "all others"
 CALL_SHARE_MIN = 0.01
+CHANGES_NAMED_MAX = 3
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:
@@ -85,6 +87,26 @@ def between(run: RunData, workload: str, before: str, after: str) -> str:
             title = f"{workload}, {phase}: {after} against {before}"
             blocks.append(_compared(title, compared(*sides)))
     return "\n".join(blocks)
+
+
+def dearest_changes(run: RunData, workload: str, before: str, after: str) -> Iterator[str]:
+    """A sentence for each phase: the functions that make most of the difference between two settings, if instructions
+    were counted."""
+    try:
+        places: list[PlaceObservations[InstructionsObservation]] = observations_of(run, NAME)
+    except InputError:
+        return
+    found = {(one.phase, one.setting): one.observations for one in places if one.workload == workload}
+    for phase in dict.fromkeys(phase for phase, _ in found):
+        sides = [found.get((phase, setting), []) for setting in (before, after)]
+        changes = compared(*sides) if all(sides) else []
+        total = sum(one.change for one in changes)
+        named = [f"{one.symbol} ({one.change:+,.0f})" for one in changes[:CHANGES_NAMED_MAX] if one.change * total > 0]
+        if named:
+            yield (
+                f"{workload}, {phase}: {after} takes {total:+,.0f} instructions per operation against {before}, most "
+                f"of them in {listed(named)}."
+            )
 
 
 def across(baseline: RunData, candidate: RunData) -> str:

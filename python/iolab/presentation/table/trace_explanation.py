@@ -20,19 +20,24 @@ def slow(found: SlowRequests) -> Iterator[RenderableType]:
     apart = sum(stage.after_ns - stage.before_ns for stage in found.stages)
     yield (
         f"The slowest {found.slow:,} of {found.requests:,} requests took {scale.with_unit(found.from_ns)} or more, on "
-        f"average {scale.with_unit(apart)} longer than the others: {_shares(found.stages)}."
+        f"average {scale.with_unit(apart)} longer than the others: {_shares(found.stages)}. They have "
+        f"{_percent(found.held)} of all time beyond the median."
     )
     yield _stages(found.stages, "others", "slowest")
     if not found.traits:
-        yield "In what they are, and in what was in flight beside them, they are like the others."
+        yield (
+            "No operation, size, process or flag, and nothing in flight beside them, is more frequent among them than "
+            "among the others, neither by their number nor by their time."
+        )
         return
     from rich.table import Table
 
     table = Table(title="More frequent among the slowest", title_justify="left")
-    for head in ("a request that", "slowest", "others"):
+    for head in ("a request that", "slowest", "of their extra time", "others"):
         table.add_column(head, justify="left" if head.startswith("a ") else "right")
     for trait in found.traits:
-        table.add_row(one_line(trait.what), f"{trait.slow_share:.0%}", f"{trait.other_share:.1%}")
+        of_slow = (f"{share:.0%}" for share in (trait.slow_share, trait.time_share))
+        table.add_row(one_line(trait.what), *of_slow, f"{trait.other_share:.1%}")
     yield table
     yield NO_CAUSE
 

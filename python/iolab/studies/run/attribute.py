@@ -27,6 +27,9 @@ from iolab.studies.run import resume, run
 
 MIXTURE = "mixture-"
 """How the names of settings begin that are mixtures."""
+ROUNDS_WITH_MODES = 3
+"""So many rounds decide at least if what no key accounts for has modes: by chance, a few trials of one mode lie
+together on one side of a key (chosen)."""
 Keys = dict[str, Any]
 
 
@@ -58,7 +61,8 @@ class AttributionAnswer:
     @property
     def decided(self) -> bool:
         """Whether the likeliest set of keys is likely enough."""
-        return self.attribution.probability >= self.confidence
+        enough = not self.attribution.modes or self.rounds >= ROUNDS_WITH_MODES
+        return enough and self.attribution.probability >= self.confidence
 
     @property
     def margin(self) -> float:

@@ -15,4 +15,4 @@ def check(experiment: Experiment, progress: Display, on: str | None = None) -> N
         recovery.put_back(progress.report_line, needed=False)
         return
     probes = dict.fromkeys(name for on_in in experiment.probes.values() for name in on_in)
-    port_of(experiment.machine).preflight(experiment.target, probes, progress.report_line)
+    port_of(experiment.machine).preflight(experiment.target, experiment.settings, probes, progress.report_line)

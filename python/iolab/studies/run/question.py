@@ -10,6 +10,8 @@ from typing import Any, cast
 from iolab.base.errors import InputError, unknown
 from iolab.base.plain_text import counted
 from iolab.domain.metric.registry import METRICS, Key, parse_key
+from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
+from iolab.domain.probe.instructions import ONLY_ON_GUESTS
 from iolab.domain.workload import KINDS
 from iolab.files.experiment import Experiment
 from iolab.files.experiment.metric_keys import lacks
@@ -125,6 +127,7 @@ def _check_metric(experiment: Experiment, workload: str, key: Key, settings: Seq
     what = lacks(key, [experiment.workloads[workload]], experiment.target.devices)
     probe = METRICS[key.metric].probe
     if what is None and probe is not None and any(probe not in experiment.probes[name] for name in settings):
-        what = f"the probe {probe} is off; add {probe} = true to [probes]"
+        only_elsewhere = probe == INSTRUCTIONS and experiment.machine.kind != "guest"
+        what = ONLY_ON_GUESTS if only_elsewhere else f"the probe {probe} is off; add {probe} = true to [probes]"
     if what is not None:
         raise InputError(f"{key}: {what}", where="--metric")

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 STAGES = ("queue", "scheduler", "device")
-SLOW_SHARE = 0.01
+TAIL_SHARE, HELD = 0.1, 0.9
+"""The slow are the fewest that have the second of the time which the slowest tenth takes beyond all others."""
 SLOW_MIN = 10
 """Fewer slow requests than this are not explained."""
 LIFT_MIN, COVERED_MIN = 1.5, 0.2
-"""How much more often a trait has to be among the slow, and of how many of them, to be reported."""
+"""How much more a trait has to have of the slow or of their time than of the others, and how much at least."""
 PROCESSES_MAX, GROUPS_MAX = 8, 8
 NO_CAUSE = "What is more frequent among the slow came with them; a trace alone does not show what caused what."
 
@@ -45,6 +46,8 @@ class Trait:
 
     what: str
     slow_share: float
+    time_share: float
+    """Of the slow ones' time beyond the median of all."""
     other_share: float
 
 
@@ -57,6 +60,8 @@ class SlowRequests:
     requests: int
     slow: int
     from_ns: float
+    held: float
+    """Their share of all time beyond the median."""
     stages: list[Stage]
     traits: list[Trait]
 
@@ -90,7 +95,7 @@ class Change:
 
 
 def explain_slow(trace: Trace) -> SlowRequests:
-    """The slowest hundredth beside the rest.
+    """The slowest beside the rest: those with most of the time that the slowest tenth takes beyond all others.
 
     Raises:
         InputError: the trace can't be read, or has too few latencies.
@@ -98,22 +103,25 @@ def explain_slow(trace: Trace) -> SlowRequests:
     rows = _requests(trace)
     measure = _measure([rows], trace.name)
     rows = rows.drop_nulls(f"{measure}_ns")
-    count = max(SLOW_MIN, int(len(rows) * SLOW_SHARE))
     if len(rows) < 4 * SLOW_MIN:
         raise InputError(f"{counted(len(rows), 'request')} with a latency: too few to find slow ones", where=trace.name)
-    from_ns = float(np.sort(rows[f"{measure}_ns"].to_numpy())[-count])
-    slow = rows[f"{measure}_ns"] >= from_ns
-    parts = [rows.filter(~slow), rows.filter(slow)]
-    if parts[0].is_empty():
+    times_ns = rows[f"{measure}_ns"].to_numpy().astype(float)
+    extra_ns = np.maximum(times_ns - np.median(times_ns), 0.0)
+    from_ns = float(np.sort(times_ns)[-_slow_count(times_ns)])
+    slow = times_ns >= from_ns
+    if slow.all():
         raise InputError("all requests took the same time", where=trace.name)
-    flags = rows.select(**dict(_traits(rows, task_names(trace))))
+    parts = [rows.filter(~slow), rows.filter(slow)]
+    weights = extra_ns[slow] / (extra_ns[slow].sum() or 1.0)
     traits = []
-    for name in flags.columns:
-        among, others = (float(flags[name].filter(which).mean() or 0.0) for which in (slow, ~slow))  # type: ignore[arg-type]
-        if among >= COVERED_MIN and among >= LIFT_MIN * others:
-            traits.append(Trait(name, among, others))
-    traits.sort(key=lambda trait: trait.other_share - trait.slow_share)
-    return SlowRequests(measure, len(rows), int(slow.sum()), from_ns, _stages(parts, measure), traits)
+    for name, has in _traits(rows, task_names(trace)):
+        flags = has.fill_null(value=False).to_numpy().astype(float)
+        trait = Trait(name, float(flags[slow].mean()), float(flags[slow] @ weights), float(flags[~slow].mean()))
+        if max(trait.slow_share, trait.time_share) >= max(COVERED_MIN, LIFT_MIN * trait.other_share):
+            traits.append(trait)
+    traits.sort(key=lambda trait: trait.other_share - max(trait.slow_share, trait.time_share))
+    held = float(extra_ns[slow].sum() / (extra_ns.sum() or 1.0))
+    return SlowRequests(measure, len(rows), int(slow.sum()), from_ns, held, _stages(parts, measure), traits)
 
 
 def explain_change(before: Trace, after: Trace) -> Change:
@@ -145,6 +153,12 @@ def explain_change(before: Trace, after: Trace) -> Change:
         groups.append(Group(name, *shares, mean, mean_after, own_ns))
     groups.sort(key=lambda group: -abs(group.slower_ns))
     return Change(measure, means[0], means[1], _stages(both, measure), mix_ns, slower_ns, groups[:GROUPS_MAX])
+
+
+def _slow_count(times_ns: np.ndarray[Any, Any]) -> int:
+    beyond = np.maximum(np.sort(times_ns)[::-1] - np.quantile(times_ns, 1 - TAIL_SHARE), 0.0)
+    held = np.cumsum(beyond)
+    return max(SLOW_MIN, int(np.searchsorted(held, HELD * held[-1])) + 1)
 
 
 def _requests(trace: Trace) -> pl.DataFrame:
@@ -187,8 +201,8 @@ def _group() -> pl.Expr:
     """`read up to 4KiB`: the operation and the power of two that holds the size."""
     import polars as pl
 
-    size = ((pl.col("sectors").clip(1, 2**13).log(2) - 1e-9).ceil().cast(pl.Int64)).replace_strict(
-        {power: format_bytes(512 << power) for power in range(14)}, return_dtype=pl.String
+    size = ((pl.col("sectors").clip(1).log(2) - 1e-9).ceil().cast(pl.Int64)).replace_strict(
+        {power: format_bytes(512 << power) for power in range(33)}, return_dtype=pl.String
     )
     return pl.col("operation").cast(pl.String) + pl.when(pl.col("sectors") > 0).then(" up to " + size).otherwise(
         pl.lit("")
@@ -202,6 +216,10 @@ def _traits(rows: pl.DataFrame, names: dict[int, str]) -> Iterator[tuple[str, pl
     groups = rows.select(_group().alias("group"))["group"]
     for name in groups.unique().sort():
         yield f"is a {name}", groups == name
+    operations = rows["operation"].cast(pl.String)
+    for name in operations.unique().sort():
+        if (of_it := operations == name).any() and groups.filter(of_it).n_unique() > 1:
+            yield f"is a {name} of any size", of_it
     processes = rows["pid"].replace_strict(names, default="unknown", return_dtype=pl.String)
     for name in processes.value_counts(sort=True)[processes.name][:PROCESSES_MAX]:
         yield f"is of {name}", processes == name
@@ -219,6 +237,11 @@ def _traits(rows: pl.DataFrame, names: dict[int, str]) -> Iterator[tuple[str, pl
     own = flush.astype(np.int64)
     beside = _under_way(began[flush], ended[flush], began, ended) - own
     yield "had a flush in flight beside it", pl.Series(beside > 0)
+    for name in operations.filter(operations != "flush").unique().sort():
+        of_it = (operations == name).to_numpy()
+        before = np.searchsorted(np.sort(began[of_it]), began)
+        over = np.searchsorted(np.sort(ended[of_it]), began, side="right")
+        yield f"came when a {name} was in flight", pl.Series(before > over)
     for what, weights in (("requests", np.ones(len(rows))), ("bytes", rows["sectors"].to_numpy().astype(float))):
         ahead = _ahead(began, ended, weights)
         many = np.quantile(ahead, 0.9)
