@@ -486,3 +486,24 @@ def test_columns_of_conditions_between_tests_and_settings_are_no_settings(tmp_pa
     assert value(run, "disk", written, "write.rate_bytes_per_s") == 127 * 2**20
     (read,) = (name for name in run.workloads if name != written)
     assert value(run, "nvme", read, "read.iops") == 21_500
+
+
+def test_results_below_other_commands_are_no_rounds_of_each_other(tmp_path: Path) -> None:
+    """Whatever the prompt looks like; what was set before is the setting, however long the tool looked."""
+    dbench = "Throughput {} MB/sec 5 procs\n"
+    text = f"host:~ # dbench -D /work 5\n{dbench.format(40)}\nhost:~ # docker run bench -D /work 5\n{dbench.format(20)}"
+    run = opened(tmp_path / "prompts.txt", text)
+    assert sorted(run.workloads) == ["dbench 5 procs[dbench]", "dbench 5 procs[docker run bench]"]
+    pgbench = (
+        "scaling factor: 1\nnumber of clients: 1\nduration: 60 s\nlatency average = 7 ms\ntps = {} (without initial)\n"
+    )
+    sets = 'db=# \n$ psql -c "alter system set synchronous_commit = {}"\n$ pgbench -T 60 {}bench\n'
+    text = sets.format("on", "-P 30 ") + pgbench.format(4000) + sets.format("off", "") + pgbench.format(9000)
+    run = opened(tmp_path / "pgbench.txt", text)
+    assert len(run.settings) == 2 and all("synchronous_commit" in name for name in run.settings)
+
+
+def test_what_a_script_says_that_it_begins_is_a_title(tmp_path: Path) -> None:
+    copied = "536870912 bytes (537 MB, 512 MiB) copied, {} s, {} MB/s\n"
+    text = f"Running DD WRITE test...\n{copied.format(1.7, 310)}\nRunning DD READ test...\n{copied.format(1.1, 464)}"
+    assert sorted(opened(tmp_path / "script.txt", text).workloads) == ["dd[DD READ test]", "dd[DD WRITE test]"]

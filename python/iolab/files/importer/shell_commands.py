@@ -13,17 +13,17 @@ OF_CHANGE = rf"(?:{CHANGES}|with(?:out)?|old|new)\b[\w ,.()/+-]*+"
 """What stands behind a hash as a title: `# before`."""
 _OF_CHANGE = re.compile(OF_CHANGE, re.IGNORECASE)
 _PROMPT = re.compile(
-    r"\s{0,4}(?:\[[^\]\n]{1,60}\]|[\w.-]{1,40}@[\w.-]{1,60}:? ?[\w~/.-]{0,80})?"
-    r"(?:[$%] ?|# |(?:cmd|command)(?: ?line)?: )"
+    r"\s{0,4}(?:\[[^\]\n]{1,60}\]|[\w.-]{1,40}@[\w.-]{1,60}:? ?[\w~/.-]{0,80} ?|[\w.-]{1,40}:[~/][\w/.-]{0,80} ?)?"
+    r"(?:[$%] ?|# {1,4}|(?:cmd|command)(?: ?line)?: )"
     r"(?P<command>(?:[\w.+-]{1,60}=\S{0,60} )*(?:\.{0,2}~?/)?[a-z][\w./+-]{0,120}+(?: .{0,400})?)\s*+$"
 )
-"""`$ dbench 8`, `root@host:~# dbench 8`, `# dbench 8`, `cmdline: dbench 8`."""
+"""`$ dbench 8`, `root@host:~# dbench 8`, `host:~ # dbench 8`, `# dbench 8`, `cmdline: dbench 8`."""
 _OUTPUT = re.compile(r"\s*(?:\d?>>?(?!\s*/(?:sys|proc|dev)/)|\|\s*tee\b|2>&1).*$|\s--output(?:-file)?[= ]\S+")
 _SETS = re.compile(
     r">>?\s*/(?:sys|proc)/|\btee\s+/(?:sys|proc)/"
     r"|\b(?:sysctl|mount|modprobe|mkfs(?:\.\w+)?|tune2fs"
     r"|hdparm -W\S*|blockdev --set\w+|cpupower|tuned-adm|nvme set-feature|xfs_admin|zfs set|zpool set"
-    r"|git checkout|insmod)\b"
+    r"|git checkout|insmod|(?i:alter (?:system|database|role|user) \S*? ?set|set (?:global|persist)))\b"
 )
 _OF_CACHE = re.compile(r"drop_caches")
 _OBSERVES = re.compile(r"(?:\S+/)?(?:iostat|vmstat|sar|mpstat|pidstat|dstat|zpool|pgbench)\b")
@@ -65,6 +65,10 @@ def commands_apart(given: Mapping[int, Sequence[str]], tables: Sequence[int]) ->
         first = next(filter(None, before.values()), "")
         named = {table: setting or f"before {first}"[:NAME_MAX] for table, setting in before.items()}
         return CommandNames(named, True) if len(set(named.values())) > 1 else None
+    before = {table: _setting(given[table]) for table in tables}
+    if all(before.values()) and len(set(before.values())) == len(tables):
+        # Each was set anew: how long and how often the last command looked is no more than a detail.
+        return CommandNames(before, True)
     if any(_OBSERVES.match(command) for command in last.values()) or _are_numbered(list(dict.fromkeys(last.values()))):
         return None
     words = {command: command.split() for command in last.values()}

@@ -37,6 +37,7 @@ _HEADING = re.compile(
     r"#{2,6}\s++(?P<title>\S.*)|\*\*(?P<bold>[^*]++)\*\*(?: \([^()]*+\))?$|//+ ?(?P<remark>[^/\s].*)"
     r"|(?:=|[=~*-]{2,}) ?=* ?(?P<ruled>[^=~*\s-](?:[^=~*]{0,80}[^=~*\s-])?) [=~*-]+$"
     rf"|# ?(?P<change>(?i:{OF_CHANGE}))$"
+    r"|(?i:running|starting|testing|performing) (?P<begun>[^.]{2,60}?) ?(?:\.\.\.|\u2026)$"
 )
 _VERSIONED = re.compile(
     r"(?!(?:run|round|test|iter\w*|trial|job)[-_]?\d)[A-Za-z][A-Za-z.+-]{1,20}\d[\w.+-]{0,20}"
