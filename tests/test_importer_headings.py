@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from iolab.base.errors import InputError
@@ -37,7 +38,7 @@ DRAWN = """\
 """
 
 
-def figures(tmp_path: Path, text: str, wanted: dict[tuple[str, str, str], float]) -> list[str]:
+def figures(tmp_path: Path, text: str, wanted: dict[tuple[Any, ...], float]) -> list[str]:
     (tmp_path / "posted.txt").write_text(text)
     run = open_run(tmp_path / "posted.txt")
     assert {one: value(run, *one) for one in wanted} == pytest.approx(wanted)

@@ -373,7 +373,10 @@ def test_a_duration_that_is_not_read_is_counted(tmp_path: Path) -> None:
         ("NAME    SIZE TYPE  RQ-SIZE\nsda     3.6T disk       64\nnvme0n1 931G disk     1023\n", "a list of devices"),
         ("[    2.463811] ata1: SATA link up 6.0 Gbps\n[    2.466204] ata1.00: ATA-11: X\n", "a kernel's log"),
         ("Both in the same slot:\n\n[img]https://i.example.com/a.png[/img]\nFig. 1: A 2TB\n", "in pictures"),
-        ("It is a lot faster.\n---\n 1 file changed, 1 insertion(+)\n", "whose text has no figures"),
+        (
+            "It is a lot faster.\n---\n 1 file changed, 1 insertion(+)\n",
+            "a change of sources, which is not read; if its text has results",
+        ),
         (
             "My job file:\n\n[global]\nioengine=libaio\nrate_iops=20000\n[a]\nrw=randread\n",
             "fio's job file, without results",

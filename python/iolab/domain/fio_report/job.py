@@ -21,7 +21,8 @@ WAYS = {"read": "read", "write": "write", "trim": "discard", "sync": "sync"}
 MIXED = "mixed"
 """Reads and writes together, of `unified_rw_reporting`. If it is `both`, they stand beside it."""
 TRANSFERS = ("read", "write", MIXED)
-QUANTILES = {"50.000000": "p50", "90.000000": "p90", "99.000000": "p99", "99.900000": "p999", "99.990000": "p9999"}
+QUANTILES = {"50.000000": "p50", "90.000000": "p90", "95.000000": "p95", "99.000000": "p99"}
+QUANTILES |= {"99.900000": "p999", "99.990000": "p9999"}
 _V2_BITS = "FIO_IO_U_PLAT_BITS"
 
 

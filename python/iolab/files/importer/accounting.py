@@ -16,7 +16,7 @@ from iolab.files.importer.quantity_cell import Quantity, quantity
 from iolab.files.importer.results import Results
 from iolab.files.importer.shell_commands import command_of
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.unread import IF_ROUNDS, lone_figures
+from iolab.files.importer.unread import BESIDE, IF_ROUNDS, lone_figures
 from iolab.files.importer.unread_figures import SEEN_MAX, is_header, is_row
 
 NAMED_MAX = 8
@@ -37,6 +37,10 @@ def state_unread(source: Source, formats: Sequence[Format], results: Results) ->
         if not results.lines_read.intersection(line.number for line in rows):
             results.problem("a CSV table that is not read: give it alone, in a file of its own", rows[0].number)
             results.lines_read |= {line.number for line in rows}
+    for unread in BESIDE:
+        begins = (number for number, text in enumerate(source.text_lines, 1) if unread.line.search(text))
+        if (begin := next(begins, 0)) > 0:
+            results.problem(f"{unread.name} beside these figures is not read: {unread.remedy}", begin)
     is_written = all(one.is_written for one in formats)
     lines = [line for line in source.lines(lambda what, line: None) if line.number not in results.lines_read]
     found = [line for line in lines if _has_figures(line.text, is_written) and not _is_own(line.text, formats)]

@@ -17,12 +17,21 @@ from iolab.files.importer.columns import (
     is_amount,
     is_change,
     stated_in,
+    unit_in,
 )
 from iolab.files.importer.csv_layout import ROUND, SETTING
 from iolab.files.importer.durations import seconds
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_lines
-from iolab.files.importer.quantity_cell import NAME_OF_SPREAD, SPACED, quantities, quantity, several, without_spread
+from iolab.files.importer.quantity_cell import (
+    NAME_OF_SPREAD,
+    SPACED,
+    left_out_behind,
+    quantities,
+    quantity,
+    several,
+    without_spread,
+)
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.stated_units import StatedUnits
@@ -131,6 +140,7 @@ class _Found:
         self.names = self.names if self.rows or self.are_words else names
         if names != self.names:
             return False
+        self.left_out |= dict.fromkeys(left_out_behind(cells[names:]))
         self.rows.append([*cells[:names], *map(without_spread, cells[names:])])
         return True
 
@@ -236,6 +246,7 @@ def _of_results(found: _Found) -> bool:
     have_units = any(MEASURED.search(cell) or seconds(cell, is_duration=True) for cell in cells)
     is_stated = any(OF_RESULT.search(line) or stated_in(line) for line in found.context)
     are_metrics = any(OF_RESULT.search(row[0].replace("_", " ")) for row in found.rows)
+    have_units |= any(map(unit_in, found.header))
     return bool(have_units or any(map(OF_RESULT.search, found.header)) or is_stated or are_metrics)
 
 

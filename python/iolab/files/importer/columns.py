@@ -16,7 +16,7 @@ OF_RESULT = re.compile(
 )
 """A metric of I/O, or its unit."""
 MEASURED = re.compile(
-    r"\d ?(?:(?:[kKMG] ?)?IOPS|[kKMGT]?i?(?:B|bits?)/s(?:ec)?|[nuµm]s|[kKMG]/s|(?:[kM] ?)?[tqrTQR][pP][sS]"
+    r"\d ?(?:(?:[kKMG] ?)?(?i:IOPS)|[kKMGT]?i?(?:B|bits?)/s(?:ec)?|[nuµm]s|[kKMG]/s|(?:[kM] ?)?[tqrTQR][pP][sS]"
     rf"|(?:[kKMG] ?)?{THINGS}s?/s(?:ec)?)\b"
 )
 """A rate or a latency; seconds stand in many a sentence."""

@@ -26,6 +26,7 @@ from iolab.files.importer.csv_entries import PLAIN, number
 from iolab.files.importer.csv_layout import Layout, is_table, layout_of
 from iolab.files.importer.csv_rows import BATCHES, Group, batched, groups, with_unit
 from iolab.files.importer.format import Format
+from iolab.files.importer.iostat import COLUMNS as IOSTAT
 from iolab.files.importer.quantity_cell import Quantity, quantity, unit_of, ways_in
 from iolab.files.importer.results import MAIN, Results, Row
 from iolab.files.importer.source import Source
@@ -173,13 +174,23 @@ def _by_round(found: Sequence[Group], layout: Layout) -> list[Group]:
     return sorted(found, key=order)
 
 
+IOSTAT_MIN = 3
+"""So many columns that are called as iostat's are such. Chosen."""
+
+
 def _meanings(layout: Layout) -> list[tuple[str, str, str, float]]:
     """Phase, operation, metric of each column, and what its figures are multiplied by: units of time and thousands in
     parentheses are applied, as are those of the entries. Of two columns that mean the same metric, the second keeps
     its name."""
     found: list[tuple[str, str, str, float]] = []
     taken: set[tuple[str, str, str]] = set()
+    are_of_iostat = len(IOSTAT.keys() & set(layout.metrics)) >= IOSTAT_MIN
     for column in layout.metrics:
+        if are_of_iostat and column in IOSTAT:
+            metric, op, scale = IOSTAT[column]
+            found.append(("main", op, metric, scale))
+            taken.add(found[-1][:3])
+            continue
         of_entries = layout.units.get(column)
         meaning = _with_unit(column) if of_entries is None else (*_measured(column, of_entries), 1.0)
         if meaning is None or meaning[:3] in taken:

@@ -30,7 +30,9 @@ DIFFERENCE_MAX = 60
 OPTIONS_OF_NO_EFFECT = ("name", "description", "output", "output-format", "group_reporting")
 OF_NO_SETTING = ("fio_version", "device", "write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log")
 ALL_CLIENTS = "All clients"
-SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
+AS_PRINTED = ("p95", "p9999")
+"""Of these, what is taken where fio states it and not computed."""
 FEWER_THAN_PRINTED = "below one a second, and printed without decimals"
 NO_QUANTILE = "quantiles of jobs don't make one of all; run fio with --output-format=json+"
 OF_SOME = "latencies of a part of the I/Os alone are in the text"
@@ -244,12 +246,12 @@ def _add_latency(row: Row, sides: list[Side], op: str, name: str = "all") -> Non
     bins = _merged(latencies) if all(latency.bins for latency in latencies) else []
     for short, share in SHARES.items():
         alone = latencies[0].percentiles_ns.get(short) if len(latencies) == 1 else None
+        if alone is None and short in AS_PRINTED:
+            continue
         # fio's bins are wider than a nanosecond: what it calls p99.9 may lie above the largest that there was.
         own = min(alone, highest) if alone is not None else None
         value = own if own is not None else known_quantile([(at, at, n) for at, n in bins], share, highest)
         row.add(f"latency_ns_{short}", value, op=op, job=name, absent=few(share) if bins else NO_QUANTILE)
-    if len(latencies) == 1 and "p9999" in latencies[0].percentiles_ns:
-        row.add("latency_ns_p9999", min(latencies[0].percentiles_ns["p9999"], highest), op=op, job=name)
 
 
 def _add_submission(row: Row, of_sides: list[Latency | None], op: str) -> None:

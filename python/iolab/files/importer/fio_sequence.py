@@ -20,7 +20,8 @@ _OF_FIO = re.compile(
     r"\s++\S.*[:=|]|\.\.\.\s*+$|fio[-:_ ]|Starting \d|Jobs: \d|.*: Laying out|\s*+(?:READ|WRITE|TRIM|MIXED):"
     r"|\|\s|(?:[sc]?lat|bw|iops|sync|IO depths|submit|complete|latency|cpu|issued|errors|Run|Disk|fsync)\b.*[:=(]"
     rf"|[\[\]{{}}$#]$|\$\s|(?!#\s+(?i:{OF_CHANGE})$)#\s(?=[a-z./])"
-    r"|.*\bfio\b.*--|note: |hostname=|Client|Server|WARNING|Send |Accept|All clients|\S*@\S*[:~]"
+    r"|\s*+[a-z]\w*=\s*+[\d.]++[kMG]?,?\s*+$|zone resets$|"
+    r".*\bfio\b.*--|note: |hostname=|Client|Server|WARNING|Send |Accept|All clients|\S*@\S*[:~]"
 )
 _OF_MAIL = re.compile(
     r"(?:From|To|Cc|Date|Subject|Author(?:Date)?|Commit(?:Date)?|Merge|Message-ID|Link|Fixes|[A-Z][\w-]{1,40}-by): "
@@ -118,6 +119,8 @@ class _Run:
         if not self.members:
             return True
         if new.identity is None and new.raw["groupid"] < self.members[-1].raw["groupid"]:
+            return False
+        if new.identity is not None and any(one.identity == new.identity for one in self.members):
             return False
         group = [one for one in self.members if one.raw["groupid"] == new.raw["groupid"]]
         alike = [one for one in group if one.name == new.name]

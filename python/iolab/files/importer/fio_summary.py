@@ -43,9 +43,9 @@ def _parse(source: Source, results: Results) -> None:
                 runs.append(_Run(line.number, title))
             runs[-1].groups[group] = []
         elif found := _TOTAL.match(line.text):
-            if group == NO_GROUP or found["label"]:
-                _begin_alone(runs, line.number, found, heading)
-            runs[-1].groups.setdefault(group, []).append(found)
+            is_alone = group == NO_GROUP or found["label"]
+            run = _run_alone(runs, line.number, found, heading) if is_alone else runs[-1]
+            run.groups.setdefault(group, []).append(found)
         elif found := JOB.match(line.text):
             heading.name(found["name"])
         else:
@@ -61,14 +61,16 @@ def _parse(source: Source, results: Results) -> None:
             _add(table.row(run.heading or source.stem_without_round, WORKLOAD, phase), totals)
 
 
-def _begin_alone(runs: list[_Run], line: int, found: re.Match[str], heading: Heading) -> None:
-    """Begins a run if the line, which stands below no group, is not of the last one: it is called otherwise, or that
-    has this direction already."""
+def _run_alone(runs: list[_Run], line: int, found: re.Match[str], heading: Heading) -> _Run:
+    """The run of a line that stands below no group: the last of its name, or of all if it has none, if that has no
+    line of this direction yet; else a new one. grep prints the reads of all files first, if asked so."""
     title = found["label"] or heading.take()
-    same = bool(runs) and (not title or title == runs[-1].heading)
-    known = [one["way"] for totals in runs[-1].groups.values() for one in totals] if runs else []
-    if not same or found["way"] in known:
-        runs.append(_Run(line, title or (runs[-1].heading if runs else None)))
+    last = next((run for run in reversed(runs) if run.heading == title or not found["label"]), None)
+    is_its = last is not None and (not title or title == last.heading)
+    if last is not None and is_its and found["way"] not in [one["way"] for of in last.groups.values() for one in of]:
+        return last
+    runs.append(_Run(line, title or (runs[-1].heading if runs else None)))
+    return runs[-1]
 
 
 def _add(row: Row, totals: list[re.Match[str]]) -> None:

@@ -62,8 +62,11 @@ def _anonymous(pattern: re.Pattern[str]) -> str:
     return re.sub(r"\(\?P<\w+>", "(?:", pattern.pattern)
 
 
-_LABELLED = re.compile(r"\s*+(?P<label>[^\s:=][^:=]{0,80}+):\s*+(?P<rates>(?:read|write|trim|mixed)\s*+:.*)")
+_LABELLED = re.compile(
+    r"\s*+(?P<label>[^\s:=](?:[^:=]|:(?=\d\d)){0,80}+):\s*+(?P<rates>(?:read|write|trim|mixed)\s*+:.*)"
+)
 """`grep IOPS= *.log`: the name of what the rates are of, before them."""
+_CLOCK = re.compile(r"[@_.-]?\d\d:\d\d(?::\d\d)?$")
 _LABEL = _LABELLED.pattern.partition("(?P<rates>")[0]
 _LABELLED_ALONE = re.compile(f"{_LABEL}(?:{_anonymous(_ALONE)}|{_anonymous(_OLD_ALONE)})")
 _SYNC_ALONE = re.compile(r"\s*+fsync/fdatasync/sync_file_range:\s*+$")
@@ -104,6 +107,9 @@ _BREAKS_OFF = re.compile(
     r"|[\s|]\s*+\S.*=(?:\s*+|.*,\s*+|.*, \s*+(?:[A-Za-z]\w*+|\d++\.\d*+(?:th)?+)|.*\[[^\]]*+|.*\([^)]*+)$"
 )
 """A line of a job that goes on: behind a comma, an equals sign, in brackets, before the last of its figures."""
+_LATENCY_BEGUN = re.compile(r"\s*+(?:[cs]?lat|sync) \([num]?sec\)\s*+: min=(?!.*stdev=).*,\s*+$")
+_LATENCY_ENDS = re.compile(r"\s*+(?:(?:max|avg|stdev)=\s*+[\d.]++[kKMG]?(?:,\s*+|\s*+$))++$")
+"""The rest of a line that a mail wrapped."""
 _READS_AND_WRITES = re.compile(r"rw|readwrite|randrw")
 _DISK = re.compile(r"\s++(?P<name>[\w!/-]{1,64}+): ios=\d")
 
@@ -250,11 +256,14 @@ class _Reader:
         text = line.text[prefix.end() :] if prefix else line.text
         if (labelled := _LABELLED.match(text)) and _LABELLED_ALONE.match(text):
             text = labelled["rates"]
-            if labelled["label"] != self.label:
-                self.label = labelled["label"]
+            # Files that are called by the time of day alone are rounds.
+            label = _CLOCK.sub("", labelled["label"])
+            if label != self.label:
+                self.label = label
                 self.finish_job()
                 self.runs.close(None)
-                if not _OF_TEST.search(self.label):
+                is_named = label != labelled["label"] and self.heading.is_given
+                if not _OF_TEST.search(self.label) and not is_named:
                     self.heading.read(f"{self.label}:")
         if found := JOB.match(text) or self._of_nameless(text):
             self.finish_job()
@@ -378,9 +387,18 @@ def _parse(source: Source, results: Results) -> None:
     reader = _Reader()
     terse = fio_terse.Reader(results)
     last: Line | None = None
+    begun: Line | None = None
     for line in source.lines(results.problem):
+        if begun is not None:
+            whole = Line(begun.number, f"{begun.text.rstrip()} {line.text.strip()}")
+            is_rest, begun = bool(_LATENCY_ENDS.match(line.text)), None
+            if is_rest:
+                reader.read(whole)
+                last = whole
+                continue
         if not terse.read(line):
             reader.read(line)
+        begun = line if _LATENCY_BEGUN.match(line.text) else None
         last = line if line.text.strip() else last
     if last is not None and reader.job is not None and _BREAKS_OFF.match(last.text):
         results.problem("fio's output is cut off in this line", last.number)

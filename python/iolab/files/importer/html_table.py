@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from iolab.files.importer.posted import NumberedLine
 
@@ -14,6 +15,8 @@ _TABLE = re.compile(r"<table\b", re.IGNORECASE)
 _ROW = re.compile(r"<tr\b[^<>]*+>(?P<cells>.*?)(?:</tr\s*>|(?=<tr\b)|(?=</table))", re.IGNORECASE)
 _CELL = re.compile(r"<t[hd]\b(?P<more>[^<>]*+)>(?P<text>.*?)(?=<t[hd]\b|$)", re.IGNORECASE)
 _SPAN = re.compile(r"colspan\s*=\s*[\"']?(?P<columns>\d{1,2})", re.IGNORECASE)
+_ROWSPAN = re.compile(r"rowspan\s*=\s*[\"']?(?P<rows>\d{1,2})", re.IGNORECASE)
+_DATA = re.compile(r"<td\b", re.IGNORECASE)
 _ENDS = re.compile(r"</?t(?:r|able)\b", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 _TAGS_ALONE = re.compile(r"\s*+(?:</?t(?:able|head|body|foot)\b[^<>]*>\s*+)++$", re.IGNORECASE)
@@ -49,8 +52,10 @@ def wiki_with_bars(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
 
 
 def with_bars(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
-    """The lines, with `| a | b |` in place of each row of a table, and a rule below the first."""
+    """The lines, with `| a | b |` in place of each row of a table, and a rule below the first, or below the rows of
+    names, which are made one."""
     text, begun, is_first = "", 0, True
+    names: list[_Names] = []
     for number, line in lines:
         if not text and not BEGINS.search(line):
             if not _TAGS_ALONE.match(line):
@@ -61,11 +66,17 @@ def with_bars(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
         end = 0
         for row in _ROW.finditer(text) if _ENDS.search(line) else ():
             is_first = is_first or bool(_TABLE.search(text, end, row.start()))
-            cells = [cell for found in _CELL.finditer(row["cells"]) for cell in _cells(found)]
-            yield begun, f"| {' | '.join(cells)} |"
-            if is_first:
-                yield begun, "|---" * len(cells) + "|"
-            is_first, end = False, row.end()
+            end = row.end()
+            found = list(_CELL.finditer(row["cells"]))
+            if is_first and (names or any(_ROWSPAN.search(cell["more"]) for cell in found)) and not _of_data(row):
+                names.append(_Names(begun, found))
+                continue
+            if names:
+                yield from _with_rule(names[0].line, _joined(names))
+                names, is_first = [], False
+            cells = [cell for one in found for cell in _cells(one)]
+            yield from _with_rule(begun, cells) if is_first else [(begun, _in_bars(cells))]
+            is_first = False
         text = text[end:]
         if end:
             begun = number
@@ -75,6 +86,43 @@ def with_bars(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
             text, begun = "", 0
     if text:
         yield begun, text
+
+
+class _Names(NamedTuple):
+    """A row of names of columns."""
+
+    line: int
+    cells: list[re.Match[str]]
+
+
+def _of_data(row: re.Match[str]) -> bool:
+    return bool(_DATA.search(row["cells"]))
+
+
+def _in_bars(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _with_rule(line: int, cells: Sequence[str]) -> Iterator[NumberedLine]:
+    yield line, _in_bars(cells)
+    yield line, "|---" * len(cells) + "|"
+
+
+def _joined(rows: Sequence[_Names]) -> list[str]:
+    """The names of columns that several rows state together: a name is over all columns, and rows, that it spans."""
+    places: dict[tuple[int, int], str] = {}
+    for row, (_, cells) in enumerate(rows):
+        column = 0
+        for found in cells:
+            while (row, column) in places:
+                column += 1
+            across, down = (int(one[1]) if (one := span.search(found["more"])) else 1 for span in (_SPAN, _ROWSPAN))
+            for below in range(min(down, len(rows) - row)):
+                for beside in range(across):
+                    places[row + below, column + beside] = "" if below else _cells(found)[0]
+            column += across
+    columns = 1 + max(column for _, column in places)
+    return [" ".join(filter(None, (places.get((row, at), "") for row in range(len(rows))))) for at in range(columns)]
 
 
 def _cells(found: re.Match[str]) -> list[str]:

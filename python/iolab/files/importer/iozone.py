@@ -53,6 +53,7 @@ _CPU_TESTS = {"write": "write", "re-write": "rewrite", "read": "read", "re-read"
 _PLACE_TOLERANCE = 3
 
 _MATRIX = re.compile(r"\s*+kB\s++reclen\s++write\s++rewrite\b", re.IGNORECASE)
+_NAME = re.compile(r"(?:random|bkwd|backward|record|stride) (?:read|write|rewrite)\b|\S+", re.IGNORECASE)
 _REPORT = re.compile(r"\s*+\"(?P<test>[\w -]{4,30}) report\"\s*+$")
 _QUOTED = re.compile(r"\"(\d{1,15})\"")
 _REPORTS = {
@@ -125,8 +126,9 @@ class _Reader(TableReader):
             return bool(self.report)
         if not _MATRIX.match(line.text):
             return False
-        names = [found.end() for found in re.finditer(r"\S+", line.text)]
-        self.edges, self.columns = names[: len(COLUMNS)], list(COLUMNS[: len(names)])
+        # In one line, the names of a test's two parts stand together.
+        names = list(_NAME.finditer(line.text))
+        self.edges, self.columns = [found.end() for found in names][: len(COLUMNS)], list(COLUMNS[: len(names)])
         self.table = self.results.table(line.number)
         return True
 

@@ -25,6 +25,7 @@ from iolab.files.importer.quantity_cell import (
     quantity,
     ways_in,
     with_unit,
+    with_unit_of_last,
     without_spread,
     without_unit,
 )
@@ -41,7 +42,7 @@ _LINE = re.compile(
     re.IGNORECASE,
 )
 _LEAD = re.compile(
-    r"\s{0,12}(?:[-*•+] )?[*_`]{0,2}(?P<lead>\w[^:=;,|*`]{0,60}?)"
+    r"\s{0,12}(?:[-*•+] )?[*_`]{0,2}(?P<lead>\w(?:[^:=;,|*`]|(?<=\w)=(?=\w)){0,60}?)"
     r"(?:[*_`]{0,2}\s*+(?:[:.]|--|[\u2013\u2014])[*_`]{0,2}\s+|\s{2,})"
     r"(?P<pairs>[*_`]{0,2}[A-Za-z][^:=;,]{0,40}(?:[:=]|\s~?\d).*)"
 )
@@ -80,6 +81,13 @@ _NAME_BEHIND = re.compile(
     r"(?P<name>\w[^:=;,|]{1,60}?)\.?\s*$"
 )
 """`1234 IOPS for randread`."""
+_SPREAD = re.compile(r"(?P<figure>\d[\d.,]*+[kM]?) ?(?:\u00b1|\+/-) ?\d[\d.,]*+[kM]?(?= ?[A-Za-z\u00b5])")
+"""`412±9 MB/s`."""
+_FIGURE_FIRST = re.compile(
+    r"\s{0,12}(?P<figure>~?\d[\d.,]{0,20} ?[A-Za-z\u00b5/]{1,12}) (?:-{1,2}|[\u2013\u2014]) "
+    r"(?P<name>[A-Za-z][^=|]{1,80})$"
+)
+"""`12 minutes - host mounted volume`."""
 _SHORT = {"R": "read", "W": "write"}
 _EXTREME = re.compile(r"(?:min(?:imum)?|max(?:imum)?)\b\.? ?", re.IGNORECASE)
 OF_EXTREMES = ("rate_bytes_per_s", "iops", "operations_per_s")
@@ -130,7 +138,7 @@ _OF_TIME = re.compile(
     r"(?:\b|_)(?:duration|elapsed|run[ _]?time|(?:total|wall|real|execution)[ _]time)(?:\b|_)", re.IGNORECASE
 )
 OF_SETTING = re.compile(
-    r"[%<>]|time-?outs?|interval|delay|period|sleep|budget|target|limit|threshold|slice|window|every|frequency|step|expir"
+    r"[%<>]|time-?outs?|interval|delay|period|sleep|budget|target|limit|threshold|slice|window(?!s\b)|every|frequency|step|expir"
     r"|warm|ramp|settle|\b(?:uptime|eta|ttl|age|remaining)\b",
     re.IGNORECASE,
 )
@@ -166,7 +174,6 @@ _OF_STATISTICS = re.compile(
 )
 _BULLET_WITHIN = re.compile(r"^(?:(?P<space>\s+)[o\u25e6\u25aa\u2023\u00b7\u2013]|(?P<stars>\*{2,5}))(?= +\S)")
 """Of a list within a list, as browsers copy it, and of org-mode."""
-_BARE = re.compile(r"\d[\d.]*+(?:[kKM](?![A-Za-z]))?")
 _PERCENTILE = re.compile(r"p\d\d(?:\.\d+)?")
 _STATISTIC_ALONE = re.compile(STATISTIC, re.IGNORECASE)
 SETTING = re.compile(
@@ -177,6 +184,11 @@ SETTING = re.compile(
 )
 """Labels that name what was changed, and not what was done. Chosen, as the words of repetitions are."""
 
+VERSION_OR_SETTING = re.compile(
+    rf"\b(?:(?:[A-Z][\w-]{{1,30}} ){{0,2}}[A-Za-z][\w-]{{1,30}} v?\d+\.\d+[\w.-]*"
+    rf"(?! ?[kKMGT]i?B?\b)|{SETTINGS})(?=[\s,;()]|$)"
+)
+"""Within a label: `restic 0.9.5 cold cache`, `sync on xfs`."""
 _WITH_SETTING = rf"(?:{SETTING.pattern})[ :=]{{1,3}}~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{{0,8}}(?=\W|$)"
 _OF_SETTINGS = re.compile(
     r"\s{0,12}(?:[-*\u2022+] )?(?P<name>\w[^=|;]{1,60}?)(?::|\s{2,}+)\s*+"
@@ -194,6 +206,7 @@ _BEFORE_SETTINGS = re.compile(
     r"\s{0,12}(?:[-*\u2022+] )?(?P<name>\w[^=|;:]{1,60}?):\s+"
     rf"(?P<figures>(?:{re.sub(r'[?]P<[a-z]+>', '?:', _FIGURE_OF_SETTING)}(?:,? (?:vs\.?|and) |[,;] )?){{2,9}})\.?\s*$"
 )
+_BEFORE_ASSIGNED = re.compile(r"\s{0,12}(?:[-*\u2022+] )?(?P<lead>[A-Za-z][\w.+-]*(?: [\w.+-]+)?):?\s+(?=[A-Za-z]\w*=)")
 ASSIGNED_MIN = 3
 """Of `kernel=6.8 p99=140us iops=11.9k`, the words that are enough. Chosen."""
 
@@ -228,7 +241,9 @@ def parts_of(text: str) -> list[Entry | None]:
         said = parts_of(text[: behind.start()])
         if all(one and one.setting is None for one in said):
             return [one and one._replace(setting=behind["setting"]) for one in said]
-    text = _apart(with_bullet(in_seconds(text)))
+    text = _SPREAD.sub(r"\g<figure>", _apart(with_bullet(in_seconds(text))))
+    if (first := _FIGURE_FIRST.match(text)) and (known := quantity(first["figure"])) and known.metric:
+        text = f"{first['name'].replace(':', '')}: {first['figure']}"
     if (behind := _NAME_BEHIND.match(text)) and OF_TEST.search(behind["name"]):
         said = parts_of(f"{behind['name']}: {behind['figure']}")
         return [one and one._replace(setting=behind["lead"] or one.setting) for one in said]
@@ -321,10 +336,15 @@ def _statistics(text: str) -> Iterator[Entry | None]:
 
 def _assigned(text: str) -> list[Entry]:
     """What a line of nothing but `kernel=6.8 bs=4k p99=140us iops=11.9k` says."""
-    words = [word.partition("=") for word in text.replace(", ", " ").split()]
-    if len(words) < ASSIGNED_MIN or not all(name and value for name, _, value in words):
+    lead, given = "", text
+    if (led := _BEFORE_ASSIGNED.match(text)) is not None:
+        lead, given = led["lead"], text[led.end() :]
+    words = [word.partition("=") for word in given.replace(", ", " ").split()]
+    least = ASSIGNED_MIN - bool(lead)
+    if len(words) < least or not all(name[:1].isalpha() and value for name, _, value in words):
         return []
-    setting, cases, found = None, list[str](), list[Entry]()
+    of_test = bool(lead and OF_TEST.search(lead))
+    setting, cases, found = None if of_test else lead or None, list[str](), list[Entry]()
     for name, _, value in words:
         figure = (
             None if parameter.plain(name) in parameter.AMOUNTS or name.lower() in SETTINGS_OF_CSV else quantity(value)
@@ -337,10 +357,9 @@ def _assigned(text: str) -> list[Entry]:
         else:
             cases.append(f"{name}={value}")
     names = {one.name for one in found}
-    return [
-        one._replace(name=f"{one.name if len(names) > 1 else OF_NO_NAME}[{','.join(cases)}]", setting=setting)
-        for one in found
-    ]
+    case = f"[{','.join(cases)}]" if cases else ""
+    of_no_name = lead if of_test else OF_NO_NAME
+    return [one._replace(name=f"{one.name if len(names) > 1 else of_no_name}{case}", setting=setting) for one in found]
 
 
 def _settings(text: str) -> list[Entry]:
@@ -386,12 +405,6 @@ def _plain(text: str) -> list[Entry]:
     return [said] if said else []
 
 
-def with_unit_of_last(parts: list[str]) -> list[str]:
-    """`1012, 1005, 998 MB/s`: each with the unit of the last, if the others are bare."""
-    unit = _BARE.sub("", parts[-1], count=1).strip()
-    return [*(f"{part} {unit}" if _BARE.fullmatch(part) else part for part in parts[:-1]), parts[-1]]
-
-
 def _pairs(text: str) -> list[Entry]:
     """What a line of several labels with their figures says; empty if any of them means nothing."""
     text = _FIO_LATENCIES.sub(_spelled_out, without_markup(text)[0] if "<" in text else text)
@@ -424,7 +437,9 @@ def _pairs(text: str) -> list[Entry]:
         return []
     if (ways := _ways(text)) and not all(part and part["sign"] for part in parts):
         return ways
-    if not lead or OF_TEST.search(lead):
+    if "=" in lead:
+        entries = [one._replace(name=f"{one.name}[{lead}]") for one in entries]
+    elif not lead or OF_TEST.search(lead):
         entries = [one._replace(name=lead) if one.name == OF_NO_NAME and lead else one for one in entries]
     else:
         entries = [one._replace(setting=lead) for one in entries]
@@ -471,6 +486,8 @@ def time_of(label: str, one: Quantity) -> Entry | None:
     is_named = bool(_METRIC_WORDS.sub(" ", label).strip(" -,()"))
     if one.metric != "ns" or not one.value > 0 or not is_named or OF_SETTING.search(label):
         return None
+    if VERSION_OR_SETTING.search(label):
+        return Entry(label, "all", "time_ns", one.value)
     _, op, plain = metric_of(label)
     return Entry(OF_NO_NAME, op, f"{plain}_ns", one.value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from iolab.base.plain_text import counted
@@ -16,6 +16,7 @@ from iolab.files.importer.listed import (
     OF_NO_NAME,
     RUNS,
     SETTING,
+    VERSION_OR_SETTING,
     WITH_STATISTICS,
     Entry,
     alone,
@@ -128,7 +129,7 @@ def _parse(source: Source, results: Results) -> None:
         last = line.number
         for entry in found:
             name, stated = given.get(entry.name, (entry.name, None))
-            if line.number in changed and line.number not in places:
+            if entry.name not in given and line.number in changed and line.number not in places:
                 name, stated = OF_NO_NAME, entry.name
             elif re.fullmatch(NUMBERED_ROUND, name):
                 name = OF_NO_NAME
@@ -154,11 +155,16 @@ def _parse(source: Source, results: Results) -> None:
         results.problem(f"{of} of no metric that iolab knows: left out, {_quoted(unknown[0].text.strip())!r} first")
 
 
-def _settings_in(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+def _settings_in(names: Collection[str]) -> dict[str, tuple[str, str]]:
     """Names that say what was changed beside what was done: each in two, where one was done under several."""
     parts = {name: found for name in names if (found := _BESIDE_TEST.fullmatch(name))}
     split = {name: (one["rest"] or one["before"], one["first"] or one["last"]) for name, one in parts.items()}
     split = {name: one for name, one in split.items() if OF_TEST.search(one[0]) or is_case(one[0])}
+    for name in names:
+        found = VERSION_OR_SETTING.search(name)
+        if name not in split and found:
+            rest = " ".join(f"{name[: found.start()]} {name[found.end() :]}".split()).strip(" ,;")
+            split[name] = rest or OF_NO_NAME, found[0]
     settings: dict[str, set[str]] = {}
     for rest, setting in split.values():
         settings.setdefault(rest, set()).add(setting.lower())

@@ -237,12 +237,15 @@ HDPARM = figures_format(
     titled=True,
     rules=[
         rule(r"(?P<workload>/dev/[^\s:]++):\s*+$", begins=True),
-        rule(
-            rf"Timing (?P<phase>[\w -]{{4,30}}?)reads:\s++{amount('size')} MB in\s++{amount('time')} seconds =\s*+"
-            rf"{amount('rate')} MB/sec",
-            size=of("bytes", MIB),
-            time=of("elapsed_s"),
-            rate=of("rate_bytes_per_s", MIB),
+        *(
+            rule(
+                rf"Timing (?P<phase>[\w -]{{4,30}}?)reads:\s++{amount('size')} MB in\s++{amount('time')} seconds =\s*+"
+                rf"{amount('rate')} {unit}/sec",
+                size=of("bytes", MIB),
+                time=of("elapsed_s"),
+                rate=of("rate_bytes_per_s", size),
+            )
+            for unit, size in (("MB", MIB), ("kB", KIB))
         ),
     ],
 )

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, zip_longest
 
 from iolab.base.plain_text import counted
-from iolab.files.importer.columns import MEASURED, OF_RESULT, RATIO, is_amount, stated_in, unit_in
+from iolab.files.importer.columns import MEASURED, OF_RESULT, OF_TEST, RATIO, is_amount, stated_in, unit_in
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_bars, of_cells
-from iolab.files.importer.quantity_cell import LATENCY, quantities, without_spread
+from iolab.files.importer.quantity_cell import LATENCY, left_out_behind, quantities, without_spread
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.stated_units import StatedUnits
@@ -19,7 +19,7 @@ from iolab.files.importer.text_table import STATISTIC, add
 
 _RULE = re.compile(
     r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)++(?:\s*+:?-{2,}+:?)?\s*+$"
-    r"|\s*+-{3,}+\s*+(?:\|\s*+-{3,}+ ++-{3,}+\s*+)++$"
+    r"|\s*+-{3,}+\s*+(?:\|\s*+-{3,}+ ++-{3,}+\s*+)++$|\s*+\|(?::?-:?\|){2,}+\s*+$"
 )
 """`|---|---|`; `------ | --- ---- | --- ----` as YABS has it."""
 _DRAWN = re.compile(r"\s*+[+|]?(?:[-=]{2,}+\+)++(?:[-=]{2,}+\|?)?\s*+$")
@@ -95,8 +95,8 @@ def _header_in(lines: Sequence[str]) -> str | None:
 
 
 def _add_all(source: Source, lines: Sequence[Line], results: Results) -> None:
-    if any(without_spread(cell) != cell for line in source.text_lines for cell in _cells(line)):
-        results.problem("what follows ± in a cell is left out: it is a spread, and no round")
+    for what in left_out_behind(cell for line in source.text_lines for cell in _cells(line)):
+        results.problem(what)
     header: list[str] = []
     before: list[str] = []
     above = ""
@@ -199,6 +199,8 @@ def _with_stated(what: str, header: list[str], rows: list[list[str]]) -> tuple[l
     names = (*header, *(row[0] for row in rows if row and not STATISTIC.fullmatch(row[0])))
     cells = [cell for row in rows for cell in row[1:]]
     is_known = any(OF_RESULT.search(name) or LATENCY.search(name) or unit_in(name) for name in names)
+    if what and is_known and not any(OF_RESULT.search(name) or unit_in(name) for name in header):
+        return header, [[f"{row[0]} {what}", *row[1:]] if _is_test_alone(row) else row for row in rows]
     if not what or is_known or any(one.metric for cell in cells for one in quantities(cell)):
         return header, rows
     columns = [[row[place] for row in rows] for place in range(len(header))]
@@ -207,6 +209,14 @@ def _with_stated(what: str, header: list[str], rows: list[list[str]]) -> tuple[l
         for place, (name, cells) in enumerate(zip(header, columns, strict=True))
     ]
     return [f"{name} {what}".strip() if is_one else name for name, is_one in zip(header, of_figures, strict=True)], rows
+
+
+def _is_test_alone(row: list[str]) -> bool:
+    """Whether the row's name and its figures say what was done, and not what of it was measured."""
+    name, *cells = row
+    known = [one for cell in cells for one in quantities(cell)]
+    says = OF_RESULT.search(name) or LATENCY.search(name) or unit_in(name) or STATISTIC.fullmatch(name)
+    return bool(OF_TEST.search(name)) and not says and bool(known) and all(one.metric is None for one in known)
 
 
 def _ends_heading(text: str, above: list[str]) -> bool:

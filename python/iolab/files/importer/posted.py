@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from iolab.files.importer.bare_rates import spelled_out, thing_of
+from iolab.files.importer.decimal_commas import pattern_of, with_points
 
 NumberedLine = tuple[int, str]
 LOG_LINES_MIN = 5
@@ -60,6 +61,13 @@ _REMOVED = re.compile(r"-|\+{3} |@@ |index [0-9a-f]|diff --")
 """Lines of a change that are not in the file after it."""
 
 
+_PLOT = re.compile(
+    r"^(?P<name>\s*+[\w.-]+(?: [\w.-]+){0,4}\s*[|:]?\s+)(?:[#*=\u2580-\u259f\u25a0])\S*"
+    r"(?<=[#*=\u2580-\u259f\u25a0]{3})\s+(?=~?\d[\d.,]*+\s?\S{0,6}$)"
+)
+"""A bar that is drawn with signs, between a name and its figure."""
+
+
 def plain(text: str) -> str:
     """The line without quoting prefix (`> `, `>> `), no-break spaces, NULs and addresses of links, with plain colons;
     not in bold if it has a figure."""
@@ -93,6 +101,8 @@ class Posting:
         second = log_prefix([first.sub("", line, count=1) for line in decoded]) if first else None
         self._prefixes = [one for one in (first, second) if one]
         self._thing = thing_of(decoded)
+        self.commas = pattern_of(decoded)
+        """Those of its figures that are decimal ones; None if none is."""
         self._indent = _MESSAGE_INDENT if _is_message(lines) else ""
         self._has_commits = any(_COMMIT.match(line) and _OF_COMMIT.match(below) for line, below in pairwise(lines))
 
@@ -116,7 +126,8 @@ class Posting:
                 continue
             elif is_change:
                 shown = shown[1:]
-            yield number, spelled_out(shown, self._thing)
+            shown = _PLOT.sub(r"\g<name>  ", shown)
+            yield number, with_points(spelled_out(shown, self._thing), self.commas)
 
     def _decoded(self, lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
         """Quoted-printable as text (RFC 2045, section 6.7), in the parts of a mail that say so."""

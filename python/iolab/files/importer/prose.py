@@ -72,6 +72,7 @@ _FILLER = re.compile(
 _BULLET = re.compile(r"\A\s*(?:[-*+•]+|\d{1,2}[.)])\s+")
 _LABELLED = re.compile(r"\s*[^\s:.][^:.]{0,30}:\s+[^\s\d]{0,20}\s?\d")
 """`clients=16: 5200 tps ...`."""
+_MEASURED = re.compile(rf"(?<![\w.])\d[\d.,]*+(?<=\d)(?:{MEASURED.pattern[2:]})")
 _UNIT = re.compile(r"[a-zA-Zµ/]+$")
 
 
@@ -127,7 +128,9 @@ def _read(lines: Iterable[Line]) -> Iterator[_Read]:
                 unread += 2
         stated = stated_in(bare)
         if changes or stated:
-            unread += max(len(MEASURED.findall(bare)) - len(stated), 0)
+            known = {f"{entry.value:.6g}" for _, entry in stated}
+            measured = (quantity(found[0]) for found in _MEASURED.finditer(bare))
+            unread += sum(one is not None and f"{one.value:.6g}" not in known for one in measured)
             yield _Read(paragraph, changes, stated, unread)
         else:
             above = "" if plain.rstrip().endswith(".") else plain.strip(" :*_`")[-NAME_MAX:]

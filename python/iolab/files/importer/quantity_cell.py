@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from iolab.files.importer.durations import seconds
@@ -82,6 +83,13 @@ SPREAD = re.compile(
 """`12.0 ± 3.7 ms`: a figure with its spread."""
 _SPREAD_AMONG = re.compile(r"\s*+(?:±|\+/?-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%]{0,8}(?=\s*/\s*[\d.-])")
 _SPREAD_INSIDE = re.compile(r"(?<=\S)\s*+\((?:±|\+/?-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%/]{0,8}\)\s*+$")
+_CHANGE_INSIDE = re.compile(r"(?<=\S)\s*+\([-+\u2212]\s*+[\d.,]{1,20}+\s*+%\)\s*+$")
+_BARE = re.compile(r"\d[\d.]*+(?:[kKM](?![A-Za-z]))?")
+_RANGE_INSIDE = re.compile(
+    r"(?P<value>[^()]{1,40}\S)\s*+\((?P<low>[\d.,]{1,20}+ ?[kM]?) ?(?:-|\u2013|\.\.|to) ?"
+    r"(?P<high>[\d.,]{1,20}+ ?[a-zA-Z\u00b5/]{0,8})\)"
+)
+"""`341,127 (334,187-346,283)`."""
 _SPREAD_NAMED = re.compile(
     r"\s*+(?:±|\+/?-)\s*+(?:(?:std|standard)[ ._-]?(?:dev\w*|err\w*)|\w{1,12}|\u03c3)(?:\.)?", re.IGNORECASE
 )
@@ -187,6 +195,7 @@ def quantity(cell: str) -> Quantity | None:
     if found is None or value is None:
         return None
     unit = re.sub(r"(?i)/s(?:ecs?|econds?)?\Z", "/s", found["unit"])
+    unit = re.sub(r"(?i)bytes/s\Z", "B/s", unit)
     if unit == "m":
         # A million, or a minute.
         return None
@@ -235,15 +244,38 @@ def with_thousands(rows: list[list[str]]) -> list[list[str]]:
     return [[re.sub(r"(?<=\d)\D(?=\d)", "", cell) if SPACED.fullmatch(cell) else cell for cell in row] for row in rows]
 
 
+def with_unit_of_last(parts: list[str]) -> list[str]:
+    """`1012, 1005, 998 MB/s`: each with the unit of the last, if the others are bare."""
+    unit = _BARE.sub("", parts[-1], count=1).strip()
+    return [*(f"{part} {unit}" if _BARE.fullmatch(part) else part for part in parts[:-1]), parts[-1]]
+
+
 def without_spread(cell: str) -> str:
-    """`12.0 ± 3.7 ms` -> `12.0 ms`, `1 / 2 ± 0.4 / 5` -> `1 / 2 / 5`, `12 (±3%)` -> `12`; any other cell as it is."""
-    cell = _SPREAD_INSIDE.sub("", _SPREAD_AMONG.sub("", cell))
+    """`12.0 ± 3.7 ms` -> `12.0 ms`, `1 / 2 ± 0.4 / 5` -> `1 / 2 / 5`, `12 (±3%)`, `12 (+10%)` and
+    `12 (11-13)` -> `12`; any other cell as it is."""
+    if (of := _RANGE_INSIDE.fullmatch(cell.strip())) and (one := quantity(of["value"])) is not None:
+        ends = [end for part in with_unit_of_last([of["low"], of["high"]]) if (end := quantity(part)) is not None]
+        if len(ends) == 2 and ends[0].value <= one.value <= ends[1].value:
+            return of["value"]
+    cell = _CHANGE_INSIDE.sub("", _SPREAD_INSIDE.sub("", _SPREAD_AMONG.sub("", cell)))
     found = SPREAD.match(cell.strip())
     if found is None:
         return cell
     bare = quantity(found["value"])
     unit = "" if found["unit"] == "%" else found["unit"]
     return f"{found['value']} {unit}".strip() if bare and bare.metric is None else found["value"]
+
+
+def left_out_behind(cells: Iterable[str]) -> Iterator[str]:
+    """What `without_spread` takes away from these cells, as problems."""
+    parted = [cell for cell in cells if without_spread(cell) != cell]
+    if any(map(_CHANGE_INSIDE.search, parted)):
+        yield "changes behind figures are left out: they are computed anew"
+    ranges = [cell for cell in parted if _RANGE_INSIDE.fullmatch(cell.strip())]
+    if ranges:
+        yield "ranges in brackets behind figures are left out: they are no rounds"
+    if any(not _CHANGE_INSIDE.search(cell) for cell in parted if cell not in ranges):
+        yield "what follows ± in a cell is left out: it is a spread, and no round"
 
 
 def without_spread_name(header: str) -> str:

@@ -38,35 +38,36 @@ _OF_CBT = re.compile(r"json_output\.\d+\.[^/]+$")
 AT_ONCE = (
     "cbt writes a file for each process, which run at the same time: the rates of several add up, and none is a round"
 )
-_BEGINS = re.compile(r"\{")
+_BEGINS = re.compile(r"(?:^(?P<name>[\w.-]{1,60}): )?\{", re.MULTILINE)
+"""`osd.0: {`, as `ceph tell 'osd.*' bench` prints."""
 _UNIT = re.compile(r"\s*\([^)]*\)|:")
 _RECOGNISED = re.compile(r'"(?:Total time run|total_time_run)"\s*:|"bytes_written"\s*:\s*\d+,\s*"blocksize"\s*:')
 
 
-def _objects(text: str, name: str) -> Iterator[tuple[int, dict[str, object]]]:
-    """The outermost objects of the text and their lines. InputError for one that does not end."""
+def _objects(text: str, name: str) -> Iterator[tuple[int, str | None, dict[str, object]]]:
+    """The outermost objects of the text, with their lines and names. InputError for one that does not end."""
     decoder, place, counted, line = json.JSONDecoder(), 0, 0, 1
     while found := _BEGINS.search(text, place):
         line += text.count("\n", counted, found.start())
         counted = found.start()
         try:
-            content, place = decoder.raw_decode(text, found.start())
+            content, place = decoder.raw_decode(text, found.end() - 1)
         except (ValueError, RecursionError):
             raise InputError("JSON that is cut off or damaged", where=f"{name}:{line}") from None
-        yield line, content
+        yield line, found["name"], content
 
 
 def _parse(source: Source, results: Results) -> None:
     if _OF_CBT.search(source.name):
         results.problem(AT_ONCE)
-    for line, content in _objects(json_text(source), source.name):
+    for line, name, content in _objects(json_text(source), source.name):
         inner = list(content.values())
         if len(inner) == 1 and isinstance(inner[0], dict):
             content = inner[0]
         by_key = {_UNIT.sub("", key).strip().lower().replace(" ", "_"): value for key, value in content.items()}
         figures = {key: number(str(by_key[key])) for key in METRICS if key in by_key}
         if any(one is not None for one in figures.values()):
-            row = results.table(line).row(source.stem_without_round, "rados")
+            row = results.table(line).row(source.stem_without_round, f"rados[{name}]" if name else "rados")
             for key, figure in figures.items():
                 metric, scale = METRICS[key]
                 row.add(metric, None if figure is None else figure * scale)

@@ -312,9 +312,7 @@ class Results:
             if not self._unnamed.is_labelled:
                 self._name_by_changes(tables, self._unnamed)
                 self._name_by_titles(tables, self._unnamed, paths)
-            for row in (row for table in tables for row in table.rows):
-                if row.setting == self._unnamed.setting:
-                    row.setting = paths.get(id(row), row.setting)
+            _name_by_paths([row for table in tables for row in table.rows if id(row) in paths], self._unnamed, paths)
             self._part_by_titles(tables, self._unnamed)
             self._state_prose(tables, self._unnamed)
         for table in tables:
@@ -534,6 +532,21 @@ def _called(row: Row, table: Table, unnamed: Unnamed) -> str | None:
     if row.setting == unnamed.setting:
         return unnamed.setting
     return table.heading if table.heading and row.setting.startswith(table.heading) else None
+
+
+def _name_by_paths(rows: Sequence[Row], unnamed: Unnamed, paths: Mapping[int, str]) -> None:
+    """What was measured on several paths, by the rows' ids, is of settings that are called so; of workloads, if
+    something else names settings, and one path is in several."""
+    settings: dict[str, set[str]] = {}
+    for row in rows:
+        if row.setting != paths[id(row)]:
+            settings.setdefault(paths[id(row)], set()).add(row.setting)
+    are_workloads = any(len(names) > 1 for names in settings.values())
+    for row in rows:
+        if are_workloads:
+            row.workload = f"{row.workload}[{paths[id(row)]}]"
+        elif row.setting == unnamed.setting:
+            row.setting = paths[id(row)]
 
 
 def _listed(names: list[str]) -> str:

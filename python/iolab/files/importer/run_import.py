@@ -92,6 +92,8 @@ def _add(
     for found in sources_of([path for path in paths if not path.is_dir()], setting):
         source = _whole(found, format_name)
         used.append((source.name, _parse(source, format_name, results)))
+        if source.has_decimal_commas and not source.name.endswith(".csv"):
+            results.problem("commas in figures are taken as decimal signs")
         if source.wrapping is not None:
             width = source.wrapping.width
             results.problem(f"lines that were wrapped at about {width} columns, as in a mail, are joined")

@@ -122,6 +122,11 @@ class Source:
         return self._posting.is_wrapped
 
     @property
+    def has_decimal_commas(self) -> bool:
+        """Whether commas of its text are taken as decimal signs."""
+        return self._posting.commas is not None
+
+    @property
     def is_short(self) -> bool:
         """Whether it is no longer than mails are."""
         return len(self._head_bytes) <= MAIL_BYTES_MAX

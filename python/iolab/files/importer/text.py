@@ -15,7 +15,7 @@ ABSENT = frozenset(("-", "n/a", "na", "nan", "-nan", "inf", "***"))
 CAPTION_LENGTH_MAX = 60
 TEXT_AMONG_NUMBERS_MAX = 0.34
 
-_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|(?=\.?\d)\d*)(?:\.\d*)?(?:[eE][-+]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[-+]?(?:[1-9]\d{0,2}(?:,\d{3})+|(?=\.?\d)\d*)(?:\.\d*)?(?:[eE][-+]?\d+)?", re.ASCII)
 _MAIL = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$")
 _SECTION = re.compile(r"\*{2,}+\s*(?P<title>[^*(:]+)")
 _FILLER = re.compile(r"^(?:and )?(?:for |with )?(?:the )?", re.IGNORECASE)

@@ -36,7 +36,7 @@ from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import METRIC_COLUMN, ROUND, SETTING, WORKLOAD
 from iolab.files.importer.durations import STATED, seconds
 from iolab.files.importer.listed import OF_NO_NAME as OF_ALL
-from iolab.files.importer.listed import Entry, elapsed, named, with_unit_of_last
+from iolab.files.importer.listed import Entry, elapsed, named
 from iolab.files.importer.quantity_cell import (
     LATENCY,
     NAME_OF_SPREAD,
@@ -51,6 +51,7 @@ from iolab.files.importer.quantity_cell import (
     ways_in,
     with_thousands,
     with_unit,
+    with_unit_of_last,
     without_spread_name,
     without_unit,
 )
@@ -136,8 +137,9 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
         rows = [[f"#{row[0]}" if row[0].isdecimal() else row[0], *row[1:]] for row in rows]
     rows = _with_durations(header, _without_numbers(rows, results, table.line))
     header, rows = _with_unit_of_corner(*_with_row_of_units(header, rows))
+    header = list(map(without_spread_name, header))
     header, rows = _of_rounds(header, _with_units_behind(header, rows), results, table.line)
-    header, rows = _with_unit_of_all(_without_prefix(list(map(without_spread_name, header))), rows)
+    header, rows = _with_unit_of_all(_without_prefix(header), rows)
     header, rows = _with_units(*_by_way(*_of_both(_spelled_out(header), rows)))
     header, rows = _by_statistic(header, rows, results, table.line)
     header, rows = _without_repeated(_of_cpu(header), rows, results, table.line)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from iolab.domain.parameter import SIZE, named_amount
-from iolab.files.importer.columns import CHANGES
+from iolab.files.importer.columns import CHANGES, MEASURED
 from iolab.files.importer.shell_commands import OF_CHANGE, command_of
 from iolab.files.importer.source import Line
 
@@ -31,6 +31,8 @@ BARE_MIN = 2
 BARE_WORDS_MAX = 8
 """Of a title without a mark: a longer line is a sentence."""
 _FIGURE = re.compile(r"\d[\d.,]*+")
+_SIZE = re.compile(r"(?<![\w.])0 ?[kKMGT]i?B\b")
+"""Of a figure: a tool prints MB/s or GB/s, whichever it comes to."""
 _NOT_BARE = re.compile(r"[:=|{}<>;\"\t]|[.,!?]$|^[^\w#*=~(\[-]|^\d+(?:\.\d+)?\s|^\d+\+\d+ ")
 """Parts of figures, sentences and code."""
 _HEADING = re.compile(
@@ -47,6 +49,9 @@ _VERSIONED = re.compile(
 """`ext4`, `v6.1`, `6.14 output`: names that differ by their figures."""
 _OPTION = re.compile(r"\s-{1,2}[A-Za-z]")
 """What a command has: the line below it begins anew."""
+_OPTION_WITH_VALUE = re.compile(r"-{1,2}[A-Za-z]\S*(?: [^-\s]\S*)?")
+OPTIONS_MAX = 3
+"""Of those in which commands differ, that a name has. Chosen."""
 _RULER = re.compile(r"\s*+[-=~_]{3,}+\s*+")
 """Below a title, or between outputs."""
 _QUOTED = re.compile(r"\s*+(?:[\"\u201c](?P<text>[^\"\u201c\u201d]+)[\"\u201d]|'(?P<single>[^']+)')\s*+")
@@ -85,7 +90,7 @@ _FENCE = re.compile(r"\s*+(?:```|~~~)")
 _TAG = re.compile(r"</?(?:details|summary|b|i|strong|em|p|br|code|pre|u|h[1-6])\b[^<>]{0,40}>", re.IGNORECASE)
 DETAILS = re.compile(r"\s*+</?(?:details|summary)\b", re.IGNORECASE)
 """Tags in which people fold results away."""
-_TITLE_TAG = re.compile(r"\s*+<(?:summary|h[1-6])\b", re.IGNORECASE)
+_TITLE_TAG = re.compile(r"\s*+(?:<details\b[^<>]{0,40}>\s*+)?<(?:summary|h[1-6])\b", re.IGNORECASE)
 _BEFORE_TITLE = re.compile(
     r"(?:\S+ ){2,30}\S*[^\W\d]{4}[.!?] (?=\S)"
     rf"|.*, (?:and )?(?=(?:{CHANGES}|with|without|old|new)\b[^,]*:$)",
@@ -132,8 +137,23 @@ class Titles:
         count = Counter(title for _, title in found)
         # What stands below the last table too is the tool's own, and what stands above each.
         own = {title for line, title in found if line > max(tables) and count[title] > 1}
-        own |= {title for title, often in count.items() if often >= max(2, len(tables))}
+        above_each = {title for title, often in count.items() if often >= max(2, len(tables))}
+        if len(above_each) == 1 and (commands := self._commands_below(found, above_each)):
+            return _in_force(commands, tables)
+        own |= above_each
         return _in_force([one for one in found if one[1] not in own], tables)
+
+    def _commands_below(self, titles: Sequence[Numbered], same: set[str]) -> list[Numbered]:
+        """What distinguishes the commands right below equal titles, such as `With:`; none if not each has one."""
+        texts = dict(self._lines)
+        lines = [line for line, title in titles if title in same]
+        below = [texts.get(line + 1) or texts.get(line + 2, "") for line in lines]
+        if not all(len(_OPTION.findall(text)) > 1 and not MEASURED.search(text) for text in below):
+            return []
+        options = [_OPTION_WITH_VALUE.findall(text) for text in below]
+        common = set.intersection(*map(set, options))
+        names = [" ".join([one for one in of if one not in common][:OPTIONS_MAX]) for of in options]
+        return list(zip(lines, names, strict=True)) if len(set(names)) == len(names) and all(names) else []
 
     def changes(self, tables: Sequence[int]) -> dict[int, tuple[str, str | None]]:
         """By line of each table, the last title above it that says what was changed, and the last of any other kind;
@@ -230,7 +250,7 @@ def _above_output(lines: Sequence[Numbered], own: set[str]) -> Iterator[Numbered
 
 def _shape(text: str) -> str:
     """The line without its figures: what a tool prints each time."""
-    return " ".join(_FIGURE.sub("0", text).split())
+    return " ".join(_SIZE.sub("0 B", _FIGURE.sub("0", text)).split())
 
 
 def _may_be_title(text: str) -> bool:

@@ -77,6 +77,22 @@ UNREAD = tuple(
             r"^\s*\[[=>.]+\]\s+(?:resync|recovery|reshape|check) *=",
             "put the speed of each run into a CSV file, such as setting,round,rate (kB/s)",
         ),
+        (
+            "a copy of /proc/diskstats",
+            r"^\s*\d+\s+\d+\s+[a-z]\S*(?:\s+\d+){11,17}\s*$",
+            "its counters grow from boot on: run iostat -x during the load, or put what each run added to them into a "
+            "CSV file, a row per run",
+        ),
+        (
+            "a histogram of the nvme tool",
+            r"^Bucket\s+\d+: \d+[mun]?s to \d+",
+            "put its percentiles into a CSV file, a row per run, such as setting,round,latency p99 (us)",
+        ),
+        (
+            "a table of ratios alone",
+            r"^\s*Relative to:?\s",
+            "give the figures that they were computed from: iolab compares measurements",
+        ),
         ("a trace of block events", r"\d: +(?:block:)?block_(?:rq|bio)_\w+: ", TRACE),
         (
             "a trace of block events without their times",
@@ -172,6 +188,9 @@ UNREAD = tuple(
     )
 )
 
+BESIDE = tuple(one for one in UNREAD if one.name in ("the report of perf stat", "a histogram", "/proc/mdstat"))
+"""Those that stand beside results of other tools, and have nothing that those print."""
+
 NO_RESULT = "it has no figures of a load; give what the benchmark printed"
 PARTS = tuple(
     UnreadFormat(name, re.compile(pattern), remedy)
@@ -251,9 +270,9 @@ PARTS = tuple(
             "write the figures that they show into a CSV file, a row per run, such as setting,round,rate (MB/s)",
         ),
         (
-            "a change of sources whose text has no figures",
+            "a change of sources",
             r"^\s*\d+ files? changed, \d+ (?:insertion|deletion)",
-            NO_RESULT,
+            f"if its text has results, {INTO_CSV}",
         ),
         (
             "a text with rates in M/s (bytes, or operations)",
@@ -302,6 +321,7 @@ RANGE = re.compile(
     re.IGNORECASE,
 )
 _SHARE = re.compile(r"(?<![\w.])[-+~]?\d[\d.,]*+ ?(?:%|per ?cent\b|x\b)", re.IGNORECASE)
+_PAIR = re.compile(r"(?<![\w.])\d[\d.,]*+\s+\d[\d.,]*+(?![\w.])")
 LINE_MAX = 40
 _CELLS = re.compile(r"[^\s,;]+")
 _CELL_ALONE = re.compile(r"\s*+[^|\s][^|]{0,60}\|\s*+$")
@@ -347,7 +367,7 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
         )
     shares = [found[0] for line in lines if (found := _SHARE.search(line))]
     texts = [_SHARE.sub(" ", line) for line in lines if not is_header(line)]
-    if shares and not any(has_unit(text) or is_row(text) for text in texts):
+    if shares and not any(has_unit(text) or is_row(text) or _PAIR.search(text) for text in texts):
         return _Shape(
             f"it has ratios alone, such as {shares[0]!r}: only changes, and iolab compares measurements",
             "give the figures that they were computed from, before and after, such as 'before: 4209 IOPS'",

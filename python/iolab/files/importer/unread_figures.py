@@ -33,14 +33,14 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _CLOCK = r"\d{1,3}:\d\d\.\d+|\d+m ?[\d.]+s\b"
 _TIMED = re.compile(rf"\b(?:{_CLOCK}|\d[\d.,]* ?(?:s|sec|seconds)\b)")
 _UNIT = re.compile(
-    rf"(?<=\d) ?\(?(?P<figure>[kKMG]? ?(?:IOPS|[TQR]PS|{THINGS}s?/s(?:ec)?)\b|[kKMGT]?i?(?-i:B)/s(?:ec)?\b"
+    rf"(?<=\d) ?\(?(?P<figure>[kKMG]? ?(?:IOPS|[TQR]PS|{THINGS}s?/s(?:ec)?)\b|[kKMGT]?i?(?-i:B)(?:ytes)?/s(?:ec)?\b"
     r"|[nuµm]s(?:ec)?\b|/s\b)"
     r"|(?<![A-Za-z])(?P<named>IOPS|[TQR]PS|NOPM|TPM)[ :=]{1,3}~?\d"
-    rf"|(?P<clock>{_CLOCK})|\d ?(?P<time>s|sec|seconds)\b",
+    rf"|(?P<clock>{_CLOCK})|\d ?(?P<time>s|sec|seconds|min(?:ute)?s?|hours?)\b",
     re.IGNORECASE,
 )
 _NAMED = re.compile(
-    r"(?<![A-Za-z])(?P<figure>IOPS|[kKMGT]?i?(?-i:B)/s(?:ec)?|ops/s(?:ec)?|TPS|QPS|RPS|NOPM|TPM)\b"
+    r"(?<![A-Za-z])(?P<figure>IOPS|[kKMGT]?i?(?-i:B)(?:ytes)?/s(?:ec)?|ops/s(?:ec)?|TPS|QPS|RPS|NOPM|TPM)\b"
     r"|(?:[(\[/]|\b(?:in|are) |, )(?P<short>[nuµm]s(?:ec)?)\b"
     r"|(?P<long>nano|micro|milli)seconds\b|(?P<time>\bseconds\b|[(\[](?:s|sec)[)\]]|\bin s\b|\btime/op\b)",
     re.IGNORECASE,
@@ -77,7 +77,8 @@ def seen(lines: Sequence[str]) -> str:
         _, count, number = max(counts, default=(0, 0, 0))
         if not count:
             return "; no line of it has figures"
-        return f"; no figure of it has a unit that iolab knows, such as {shown(-number, lines[-number - 1])}"
+        which = "its unit beside it" if _units_named(lines) else "a unit that iolab knows"
+        return f"; no figure of it has {which}, such as {shown(-number, lines[-number - 1])}"
     first = _that_matter(found)[0]
     return (
         f"; {counted(len(found), 'line')} with figures that no format reads, such as {shown(first.number, first.text)}"

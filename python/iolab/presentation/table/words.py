@@ -267,7 +267,10 @@ def label(key: str) -> str:
 
 def beside(name: str, scale: Scale, value: float) -> str:
     """The value behind its label, which may be the unit already: `IOPS 3,502`, `rate 459.2 MiB/s`."""
-    return scale.number(value) if name.endswith(scale.suffix) else scale.with_unit(value)
+    before = name.removesuffix(scale.suffix)
+    # `sync on xfs` does not end in seconds.
+    is_word = scale.suffix[:1].isalpha() and before[-1:].isalpha()
+    return scale.number(value) if name.endswith(scale.suffix) and not is_word else scale.with_unit(value)
 
 
 def _word(word: str) -> str:
