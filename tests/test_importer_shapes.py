@@ -507,3 +507,9 @@ def test_what_a_script_says_that_it_begins_is_a_title(tmp_path: Path) -> None:
     copied = "536870912 bytes (537 MB, 512 MiB) copied, {} s, {} MB/s\n"
     text = f"Running DD WRITE test...\n{copied.format(1.7, 310)}\nRunning DD READ test...\n{copied.format(1.1, 464)}"
     assert sorted(opened(tmp_path / "script.txt", text).workloads) == ["dd[DD READ test]", "dd[DD WRITE test]"]
+
+
+def test_hdparm_of_a_very_slow_drive_is_in_thousands(tmp_path: Path) -> None:
+    line = " Timing buffered disk reads: 2 MB in  33.87 seconds = 60.47 kB/sec\n"
+    run = opened(tmp_path / "slow.txt", f"/dev/nvme0n1:\n{line}")
+    assert value(run, "slow", "hdparm /dev/nvme0n1", "buffered_disk/rate_bytes_per_s") == 60.47 * 1024
