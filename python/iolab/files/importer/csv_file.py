@@ -108,7 +108,8 @@ def plain_table(path: Path) -> PlainTable:
         text = text.with_columns(pl.Series(column, written))
         if column in layout.units:
             renamed[column] = str(Key(None if phase == MAIN else phase, op, metric))
-    return PlainTable(text.rename(renamed), renamed, layout.left_out)
+    text.columns = [renamed.get(name, name) for name in text.columns]
+    return PlainTable(text, renamed, layout.left_out)
 
 
 def _plainly(entry: str, layout: Layout, column: str) -> str:

@@ -62,8 +62,8 @@ _REMOVED = re.compile(r"-|\+{3} |@@ |index [0-9a-f]|diff --")
 
 
 _PLOT = re.compile(
-    r"^(?P<name>\s*+[\w.-]+(?: [\w.-]+){0,4}\s*[|:]?\s+)(?:[#*=\u2580-\u259f\u25a0])\S*"
-    r"(?<=[#*=\u2580-\u259f\u25a0]{3})\s+(?=~?\d[\d.,]*+\s?\S{0,6}$)"
+    r"^(?P<name>\s*+[\w.-]+(?: [\w.-]+){0,4}(?:\s*+[|:])?\s++)(?:[#*=\u2580-\u259f\u25a0])\S*"
+    r"(?<=[#*=\u2580-\u259f\u25a0]{3})\s++(?=~?\d[\d.,]*+\s?\S{0,6}$)"
 )
 """A bar that is drawn with signs, between a name and its figure."""
 
