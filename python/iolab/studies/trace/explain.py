@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 STAGES = ("queue", "scheduler", "device")
 TAIL_SHARE, HELD = 0.1, 0.9
-"""The slow are the fewest that have the second of the time which the slowest tenth takes beyond all others."""
+"""The slow are the fewest that have the second of the time which the slowest tenth takes beyond all others. Chosen with
+a trace of planted causes in sight."""
 SLOW_MIN = 10
 """Fewer slow requests than this are not explained."""
 LIFT_MIN, COVERED_MIN = 1.5, 0.2
