@@ -102,6 +102,7 @@ def of_model(asked: Configuration, machine: str) -> str:
 def machine_file(asked: Configuration) -> str:
     """The simulated machine: `machines/known-latency.toml` with this drive, and its memory if I/O is buffered."""
     has_large_folios = asked.filesystem == "xfs" and UPSTREAM[asked.kernel] == "6.12.117"
+    has_debit = UPSTREAM[asked.kernel].startswith("6.1.")
     call_ns, page_ns = LARGE_FOLIO_WRITE_NS if has_large_folios else WRITE_NS[asked.filesystem]
     lines = [
         f'kernel = "{UPSTREAM[asked.kernel]}"',
@@ -113,7 +114,7 @@ def machine_file(asked: Configuration) -> str:
         f"reap_call_ns = {REAP_CALL_NS}",
         f"further_op_ns = {FURTHER_OP_NS}",
         f"further_page_ns = {FURTHER_PAGE_NS[asked.filesystem]}",
-        *([] if asked.has_processes else [f"start_ns = {START_NS}"]),
+        *([f"start_ns = {START_NS}"] if has_debit and not asked.has_processes else []),
         f"copy_call_ns = {COPY_CALL_NS}",
         f"page_copy_ns = {PAGE_COPY_NS}",
         f"write_call_ns = {call_ns}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from iolab.domain import parameter
@@ -143,9 +143,22 @@ def with_amounts(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[
         end += 1
     if end == 1:
         return list(header), [list(row) for row in rows]
-    named = [",".join(f"{header[place]}={row[place]}" for place in range(1, end)) for row in rows]
-    joined = [[f"{row[0]}[{amounts}]", *row[end:]] for row, amounts in zip(rows, named, strict=True)]
-    return [header[0], *header[end:]], joined
+    return in_names(header, rows, range(1, end))
+
+
+def in_names(
+    header: Sequence[str], rows: Sequence[Sequence[str]], places: Collection[int]
+) -> tuple[list[str], list[list[str]]]:
+    """The table with these columns, right of the first, in the names of its rows: `4 KiB[QD=32,Jobs=4]`."""
+    rest = [place for place in range(1, len(header)) if place not in places]
+    named = [
+        [
+            f"{row[0]}[{','.join(f'{header[place]}={row[place]}' for place in places)}]",
+            *(row[place] for place in rest),
+        ]
+        for row in rows
+    ]
+    return [header[0], *(header[place] for place in rest)], named
 
 
 def is_amount(name: str, entries: Sequence[str]) -> bool:

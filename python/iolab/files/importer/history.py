@@ -64,11 +64,11 @@ def read_history(
     lacking: list[InputError] = []
     machines: list[str] = []
     titles: list[str] = []
-    told: dict[str, list[str]] = {}
+    alike: dict[str, list[str]] = {}
     for path in every:
         run = open_run(path) if path.is_dir() else open_files([path], format_name, ONE_SETTING)
         for problem in run.problems:
-            told.setdefault(_NUMBER.sub("", problem), []).append(f"{path.name}: {problem}")
+            alike.setdefault(_NUMBER.sub("", problem), []).append(f"{path.name}: {problem}")
         moments.append(Moment(path.name, _when(run) or _date_in(path.name), facts_of(run)))
         machines.append(run.machine_name or "")
         titles.append(run.experiment.title if path.is_dir() else "")
@@ -79,7 +79,7 @@ def read_history(
             values.append(_offered(run))
     if not any(isinstance(value, float) for one in values for value in one.values()):
         raise lacking[0] if lacking else InputError("no run has a value", where=str(paths[0]))
-    problems += [_with_others(same) for same in told.values()]
+    problems += [_with_others(same) for same in alike.values()]
     problems += [str(error) for error in lacking]
     # What another machine does, or another experiment whose workload has the same name, is no change of this one.
     if len(set(machines)) > 1:

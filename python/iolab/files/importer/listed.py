@@ -158,18 +158,19 @@ RUNS = re.compile(r"~?\d[\d.,]*+ ?(?P<unit>[A-Za-z\u00b5/]{1,8})(?:\s+~?\d[\d.,]
 _BETWEENRUNS = re.compile(r"(?<=[A-Za-z])\s+(?=~?\d)")
 """`52.8s 52.8s`."""
 _EACH = r"~?\d[\d.,]*+[kM]?(?: ?[A-Za-z\u00b5]{1,5}(?:/s)?)?"
+_LEADING = r"(?P<lead>\s{0,12}(?:[-*\u2022+] )?\w[^:=|]{0,60}?):\s+"
 _READS_AND_WRITES = re.compile(
-    rf"(?P<lead>\s{{0,12}}(?:[-*\u2022+] )?\w[^:=|]{{0,60}}?):\s+(?P<read>{_EACH}) ?/ ?(?P<write>{_EACH})"
+    rf"{_LEADING}(?P<read>{_EACH}) ?/ ?(?P<write>{_EACH})"
     r"\s+\(?(?:reads?|r) ?/ ?(?:writes?|w)\)?[.,;]?\s*",
     re.IGNORECASE,
 )
 _OVER_RUNS = re.compile(
-    rf"(?P<lead>\s{{0,12}}(?:[-*\u2022+] )?\w[^:=|]{{0,60}}?):\s+(?P<figures>{_EACH}(?:/{_EACH}){{1,9}})"
+    rf"{_LEADING}(?P<figures>{_EACH}(?:/{_EACH}){{1,9}})"
     r",?\s+\(?(?:over|in|of|for|across)? ?\w{1,8} (?:runs|rounds|times|tries|passes)\)?[.,;]?\s*",
     re.IGNORECASE,
 )
 _OF_STATISTICS = re.compile(
-    rf"(?P<lead>\s{{0,12}}(?:[-*\u2022+] )?\w[^:=|]{{0,60}}?):\s+(?P<figures>{_EACH}(?: ?/ ?{_EACH}){{1,5}})[.,;]?\s*",
+    rf"{_LEADING}(?P<figures>{_EACH}(?: ?/ ?{_EACH}){{1,5}})[.,;]?\s*",
     re.IGNORECASE,
 )
 _BULLET_WITHIN = re.compile(r"^(?:(?P<space>\s+)[o\u25e6\u25aa\u2023\u00b7\u2013]|(?P<stars>\*{2,5}))(?= +\S)")

@@ -22,6 +22,7 @@ from iolab.files.importer.columns import (
     by_case,
     by_count,
     in_english,
+    in_names,
     in_thousands,
     is_amount,
     is_change,
@@ -590,19 +591,10 @@ def _without_conditions(header: list[str], rows: list[list[str]]) -> tuple[list[
         return None
     amounts = {place for place, name in enumerate(header) if place and is_amount(name, columns[place])}
     names = {place for place, column in enumerate(columns) if place and not any(map(quantities, column))}
-    rest = [place for place in range(1, len(header)) if place not in amounts | names]
-    if not amounts or len(rest) < 2:
+    if not amounts or len(header) - 1 - len(amounts | names) < 2:
         return None
-    conditions = sorted(amounts | names)
-    left = [header[0], *(header[place] for place in rest)]
-    named = [
-        [
-            f"{row[0]}[{','.join(f'{header[place]}={row[place]}' for place in conditions)}]",
-            *(row[place] for place in rest),
-        ]
-        for row in rows
-    ]
-    return (left, named) if _columns_are_settings(left, named) else None
+    parted = in_names(header, rows, sorted(amounts | names))
+    return parted if _columns_are_settings(*parted) else None
 
 
 def _add_columns(table: Table, header: list[str], rows: list[list[str]], source: Source) -> list[str]:

@@ -100,27 +100,23 @@ def compare(
             )
         _refuse_for_csv({"--group-by": group_by, "--job": job, "--by-job": by_job or None, "--output": output})
         from iolab.domain.comparison import compare_csv
-        from iolab.files.importer.csv_file import plain_table
         from iolab.presentation.side_by_side import ComparisonResult
         from iolab.presentation.table.words import assumed
 
-        plain = plain_table(runs[0])
-        columns = columns.renamed(plain.renamed)
-        setting, round_, first, workload = columns.required(runs[0], baseline, plain.text)
+        read = columns.read(runs[0], baseline, metric)
         found = compare_csv(
             runs[0],
-            setting,
-            round_,
-            first,
-            None if metric is None else [plain.renamed.get(name, name) for name in metric],
+            read.setting,
+            read.round,
+            read.baseline,
+            read.metrics or None,
             same_within=0.02 if margin is None else margin,
-            workload_column=workload,
-            better=columns.better,
-            text=plain.text,
+            workload_column=read.workload,
+            better=read.better,
+            text=read.text,
         )
-        lost = [name for name in plain.left_out if name not in (setting, round_, workload)]
-        doubts = [f"columns of text are left out: {', '.join(lost)}"] if lost else []
-        doubts += assumed(found, columns.better or ())
+        doubts = [f"columns of text are left out: {', '.join(read.left_out)}"] if read.left_out else []
+        doubts += assumed(found, read.better)
         _finish(ComparisonResult(found, doubts=doubts), conditions, None, json=json)
         return
     columns.refuse_for(runs[0])

@@ -71,14 +71,17 @@ def explain(
         if len(runs) > 1:
             raise InputError("another file goes without columns named by hand", where=str(runs[1]))
         from iolab.domain.explain.inputs import of_csv
-        from iolab.files.importer.csv_file import plain_table
 
-        plain = plain_table(runs[0])
-        columns = columns.renamed(plain.renamed)
-        setting, round_, first, of_row = columns.required(runs[0], baseline, plain.text)
-        metrics = [plain.renamed.get(name, name) for name in metric or ()]
+        read = columns.read(runs[0], baseline, metric)
         inputs = of_csv(
-            runs[0], setting, round_, first, metrics, workload_column=of_row, better=columns.better, text=plain.text
+            runs[0],
+            read.setting,
+            read.round,
+            read.baseline,
+            read.metrics,
+            workload_column=read.workload,
+            better=read.better,
+            text=read.text,
         )
         run = None
     else:

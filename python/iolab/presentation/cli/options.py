@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -12,7 +12,7 @@ from iolab.base.errors import InputError
 from iolab.presentation.cli import complete
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     import polars as pl
 
@@ -149,6 +149,23 @@ HigherIsBetter = Annotated[
 ]
 
 
+class CsvReading(NamedTuple):
+    """How a CSV file is read whose columns are given by hand."""
+
+    setting: str
+    round: str | None
+    workload: str | None
+    baseline: str
+    metrics: list[str]
+    """Empty: all."""
+    better: dict[str, Better]
+    """By column, the direction that the options give it; others are left to their names."""
+    text: pl.DataFrame | None
+    """As in `iolab.base.csv_table.read`."""
+    left_out: list[str]
+    """Columns of text."""
+
+
 @dataclass(frozen=True)
 class CsvColumns:
     """What the columns of a CSV file are, as given by hand."""
@@ -162,29 +179,15 @@ class CsvColumns:
     def __bool__(self) -> bool:
         return any(self._given.values())
 
-    @property
-    def better(self) -> dict[str, Better]:
-        """By column, the direction that the options give it; others are left to their names."""
-        lower: dict[str, Better] = dict.fromkeys(self.lower_is_better or (), "lower")
-        return lower | dict.fromkeys(self.higher_is_better or (), "higher")
-
-    def renamed(self, names: Mapping[str, str]) -> CsvColumns:
-        """The same if columns are called otherwise."""
-        lower, higher = (
-            None if given is None else [names.get(name, name) for name in given]
-            for given in (self.lower_is_better, self.higher_is_better)
-        )
-        return replace(self, lower_is_better=lower, higher_is_better=higher)
-
-    def required(
-        self, path: Path, baseline: str | None, text: pl.DataFrame | None
-    ) -> tuple[str, str | None, str, str | None]:
-        """The columns of setting and round, the baseline, and the column of the workload; what is not given is found by
-        the usual names, and the baseline is the first setting. InputError states what can't be found."""
+    def read(self, path: Path, baseline: str | None, metrics: Sequence[str] | None) -> CsvReading:
+        """What the file's columns are: those that are not given are found by the usual names, and the baseline is the
+        first setting. InputError states what can't be found."""
         from iolab.base.csv_table import first_entry
+        from iolab.files.importer.csv_file import plain_table
         from iolab.files.importer.csv_layout import layout_of
         from iolab.files.importer.source import Source
 
+        plain = plain_table(path)
         setting, round_, workload = self.setting, self.round, self.workload
         if setting is None or round_ is None:
             layout = layout_of(Source(path))
@@ -199,7 +202,21 @@ class CsvColumns:
                 where=str(path),
                 remedy="give --setting-column; see iolab compare --help",
             )
-        return setting, round_, first_entry(path, setting, text) if baseline is None else baseline, workload
+
+        def called(names: Sequence[str] | None) -> list[str]:
+            return [plain.renamed.get(name, name) for name in names or ()]
+
+        lower: dict[str, Better] = dict.fromkeys(called(self.lower_is_better), "lower")
+        return CsvReading(
+            setting,
+            round_,
+            workload,
+            first_entry(path, setting, plain.text) if baseline is None else baseline,
+            called(metrics),
+            lower | dict.fromkeys(called(self.higher_is_better), "higher"),
+            plain.text,
+            [name for name in plain.left_out if name not in (setting, round_, workload)],
+        )
 
     def refuse_for(self, path: Path) -> None:
         """InputError if any is given for what is no CSV file."""

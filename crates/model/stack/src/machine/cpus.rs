@@ -12,6 +12,7 @@ use events::smp::{SmpSpec, Topology};
 use events::spec_error::{share, within};
 use events::time::{SECOND, Time};
 use kernels::Kernel;
+use kernels::scheduling::TaskOrder;
 
 #[derive(Clone, Debug)]
 pub(super) enum CpusPlan {
@@ -178,7 +179,17 @@ impl CpusPlan {
 
     pub(super) fn build(&self, kernel: &Kernel, drives: &[DrivePlan]) -> Result<Cpus, SpecError> {
         match self {
-            CpusPlan::Simple(spec) => Ok(Cpus::simple(*spec, kernel.task_order())),
+            CpusPlan::Simple(spec) => {
+                let order = kernel.task_order();
+                if spec.start_ns.is_some() && order != TaskOrder::ByTimeHad {
+                    let what = format!(
+                        "expected a kernel from 2.6.23 to 6.5: tasks of {} do not begin behind one another",
+                        kernel.name()
+                    );
+                    return Err(SpecError::of("start_ns", what).within("cpus"));
+                }
+                Ok(Cpus::simple(*spec, order))
+            }
             CpusPlan::Detailed(plan) => {
                 let spec = DetailedSpec {
                     smp: plan.smp.clone(),

@@ -48,7 +48,7 @@ pub struct CpuSpec {
     /// Of each page after the first of an operation past the page cache: pinned, put into a bio and released. Left out: none.
     #[schemars(range(max = CALL_NS_MAX))]
     pub further_page_ns: Option<Time>,
-    /// What the thread that makes a load's tasks has of the one CPU before they begin. Left out: nothing.
+    /// What the thread that makes a load's tasks has of the one CPU before they begin, from 2.6.23 to 6.5. Left out: nothing.
     #[schemars(range(max = CALL_NS_MAX))]
     pub start_ns: Option<Time>,
     /// Of `completion_ns`: interrupt, wake-up and switch, which a task that polls for its completions does without. Left out: none.
