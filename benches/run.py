@@ -56,6 +56,7 @@ BENCHES = [
     "guest_counts",
     "planted_kernels",
     "model_against_guest",
+    "commits_against_guest",
     "sweep_scale",
 ]
 LOCK = Path("/dev/shm/iolab-bench.lock")

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 from iolab.domain.verdict.interval import interval
-from iolab.domain.verdict.judgement import control_false_discovery, judge
+from iolab.domain.verdict.judgement import control_false_discovery, judge, q_values
 from iolab.domain.verdict.looks import FIRST_LOOK, nominal_level
 from iolab.domain.verdict.unpaired_samples import p_value
 from numpy.typing import NDArray
 from result import Result, bounded
+from scipy.special import ndtr
 from statistics_methods import CANDIDATES, COMPARED, Rejects
 from statistics_noise import (
     HARSHER,
@@ -33,6 +34,9 @@ Table = list[list[str]]
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "reference" / "statistics.md"
 ROUNDS = (5, 10, 30)
 UNPAIRED_ROUNDS = (2, 3, 5, 10, 30)
+MANY_ROUNDS = (3, 4, 5, 6, 8)
+MANY = 40
+"""Independent metrics of a comparison."""
 ALPHA = 0.05
 MARGIN = 0.02
 CHUNK = 4000
@@ -72,6 +76,7 @@ def study(experiments: int) -> dict[str, Table]:
         "identical": identical(REQUIRED, experiments),
         "harsher": identical(HARSHER, experiments),
         "unpaired": unpaired(max(100, experiments // 5)),
+        "unpaired_many": unpaired_many(max(10, experiments // 100)),
         "power": power(experiments // 4),
         "candidates": candidates(experiments // 2),
         "sequential": sequential(experiments // SEQUENTIAL_SHARE),
@@ -109,6 +114,20 @@ def unpaired(experiments: int) -> Table:
             x, y = REQUIRED[name](np.random.default_rng([7, place]), experiments, n)
             false = [p_value(one, other) <= ALPHA for one, other in zip(x, y, strict=True)]
             row.append(percent(float(np.mean(false))))
+        table.append(row)
+    return table
+
+
+def unpaired_many(experiments: int) -> Table:
+    """Comparisons of `MANY` metrics that are not interleaved: those with any false faster or slower, in percent."""
+    table = [[f"{MANY} metrics, identical settings", *(f"{n} of each: any false" for n in MANY_ROUNDS)]]
+    skewed = independent(lambda z: 10 - 3 * np.log(ndtr(z)))
+    for name, draw in {**{name: REQUIRED[name] for name in INDEPENDENT}, "exponential above 10": skewed}.items():
+        row = [name]
+        for place, n in enumerate(MANY_ROUNDS):
+            x, y = draw(np.random.default_rng([8, place]), experiments * MANY, n)
+            found = np.array([p_value(one, other) for one, other in zip(x, y, strict=True)]).reshape(-1, MANY)
+            row.append(percent(float(np.mean([min(q_values(list(one))) <= ALPHA for one in found])), 1))
         table.append(row)
     return table
 

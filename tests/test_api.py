@@ -99,6 +99,30 @@ def test_a_frame_is_compared(library: str) -> None:
     assert one.judgement.verdict == "worse"
 
 
+def test_a_frame_is_read_as_the_command_line_reads_a_file(tmp_path: Path) -> None:
+    rounds = [("6.9", "6.6"), ("6.6", "6.9")] * 4
+    iops = {("6.9", "reads"): 110.0, ("6.6", "reads"): 100.0, ("6.9", "writes"): 50.0, ("6.6", "writes"): 50.0}
+    rows = [
+        {"kernel": kernel, "workload": workload, "round": number, "iops": iops[kernel, workload] + number / 10}
+        for number, kernels in enumerate(rounds)
+        for kernel in kernels
+        for workload in ("reads", "writes")
+    ]
+    frame = pl.DataFrame(rows)
+    frame.write_csv(tmp_path / "kernels.csv")
+    of_file, of_frame = iolab.compare(tmp_path / "kernels.csv"), iolab.compare(frame)
+    assert len(of_frame) == 2
+    for one, other in zip(of_frame, of_file, strict=True):
+        assert (one.metric, one.against, one.judgement) == (other.metric, other.against, other.judgement)
+    assert of_frame.conditions[0] == "baseline: 6.6, the oldest version"
+    for named in ({"setting_column": "kernel"}, {"setting_column": "kernel", "round_column": "round"}):
+        found = iolab.compare(frame, **named)
+        assert [(one.workload, one.against, one.judgement.verdict) for one in found] == [
+            ("reads", "6.6", "faster"),
+            ("writes", "6.6", "same"),
+        ]
+
+
 def test_a_result_is_explained(run: iolab.Run) -> None:
     explained = iolab.explain(run, metrics=["iops"])
     assert explained[0].result.metric == "iops"
@@ -200,7 +224,8 @@ def test_mistakes_are_errors_of_one_line(run: iolab.Run, tmp_path: Path) -> None
         (lambda: iolab.compare(run, run.path.parent / "other", baseline="one"), "other: does not exist"),
         (lambda: iolab.explain(run, run, baseline="one"), "baseline"),
         (lambda: iolab.explain(run, workload="writes"), "writes"),
-        (lambda: iolab.compare(frame), "setting_column, round_column"),
+        (lambda: iolab.compare(frame, setting_column="kernl"), "setting_column: kernl: unknown column"),
+        (lambda: iolab.compare(frame, round_column="a"), "give setting_column"),
         (lambda: iolab.compare(frame, by_job=True, setting_column="a", round_column="a", baseline="1"), "for runs"),
         (lambda: iolab.compare(run, run.path, group_by="(a)"), "group_by"),
         (lambda: iolab.compare(run, by_job=True, job="a"), "by_job is given too"),

@@ -237,6 +237,39 @@ def test_versions_of_a_list_are_searched_like_commits(iolab: CommandLine) -> Non
     assert shown.startswith("11 versions, 1.0..1.11: changed by 1.7") and "git bisect" not in shown
 
 
+@pytest.mark.parametrize("ends", [["--good", "1.2", "--bad", "1.5"], ["1.2..1.5"]])
+def test_a_part_of_a_list_of_versions_is_searched(iolab: CommandLine, ends: list[str]) -> None:
+    iolab.write("versions", "".join(f"1.{number}\n" for number in range(12)))
+    search = ["bisect", "--versions", "versions", *ends, "--value", "printed", "--confirm", "0", "--out", "hunt"]
+    shown = iolab(
+        *search, "--measure", 'n=${IOLAB_VERSION#1.}; echo "$n 1000" >> ../../seen; echo $((n < 4 ? 9 : 12))'
+    ).text
+    assert shown.startswith("3 versions, 1.2..1.5: changed by 1.4")
+    assert {line.split()[0] for line in (iolab.cwd / "hunt" / "seen").read_text().splitlines()} == set("2345")
+    assert "build" not in shown and "commit" not in shown
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        (["--good", "1.20"], ("--good", "1.20", "version")),
+        (["--good", "1.5", "--bad", "1.2"], ("--good and --bad", "1.5 does not stand before 1.2")),
+        (["1.5..1.5"], ("--good and --bad", "does not stand before")),
+        (["--good", "1.2", "--metric", "iops"], ("--metric", "for experiments")),
+    ],
+)
+def test_a_part_that_the_list_has_not_is_refused(iolab: CommandLine, ends: list[str], words: tuple[str, ...]) -> None:
+    iolab.write("versions", "".join(f"1.{number}\n" for number in range(12)))
+    iolab("bisect", "--versions", "versions", *ends, "--measure", "true", status=None).assert_one_clear_line(2, *words)
+
+
+def test_a_creep_over_versions_is_of_no_version(iolab: CommandLine) -> None:
+    iolab.write("versions", "".join(f"{number}\n" for number in range(17)))
+    search = ["bisect", "--versions", "versions", "--value", "printed", "--confirm", "0", "--out", "hunt"]
+    shown = iolab(*search, "--measure", "echo $((1000 + 20 * IOLAB_VERSION))").text
+    assert "it creeps from" in shown and "no version did it" in shown
+
+
 @pytest.mark.parametrize("text", ["", "one\n", "one\ntwo\none\n"])
 def test_a_list_of_fewer_than_two_versions_is_refused(iolab: CommandLine, text: str) -> None:
     iolab.write("versions", text)

@@ -19,6 +19,7 @@ from iolab.domain.calibration.fit import fit
 from iolab.domain.calibration.key import LUN, Key, keys_of, read_by, with_values
 from iolab.domain.calibration.search import Values
 from iolab.domain.workload.io import IoOptions
+from iolab.files import machine_file
 from iolab.files.measured import measured
 from iolab.machines.system.block import device_at
 from iolab.presentation.progress.plain import PlainDisplay
@@ -423,7 +424,7 @@ def test_a_device_of_the_library_is_as_far_off_as_the_page_states(monkeypatch: p
     monkeypatch.syspath_prepend(str(LIBRARY))
     runs, fitting = import_module("runs"), import_module("fitting")
     model = next(one for one in runs.models() if one.name == "Samsung_SSD_860")
-    device = tomllib.loads((DEVICES / f"{model.file}.toml").read_text())
+    device = machine_file.device_at(DEVICES / f"{model.file}.toml").values
     figures = fitting.simulated(model, device)
     stated = json.loads((LIBRARY / "results.json").read_text())[model.name]["figures"]
     assert all(factor(figures[name], stated[name]) < 1.02 for name in stated), (figures, stated)

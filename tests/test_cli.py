@@ -221,6 +221,10 @@ def test_a_gate_on_a_metric_without_values_is_none(tmp_path: Path, capsys: pytes
     assert invoke(["run", "--resume", str(out), "--rounds", "3", "--fail-on", "slower"]) == 2
     assert refused in capsys.readouterr().err
     assert invoke(["run", "--resume", str(out), "--rounds", "3", "--fail-on", "faulty"]) == 0
+    capsys.readouterr()
+    assert invoke(["compare", str(out), "--json", "--fail-on", "slower"]) == 2
+    printed = capsys.readouterr()
+    assert refused in printed.err and "comparisons" in json.loads(printed.out)  # one document, the result
 
 
 def test_a_gate_names_what_it_cannot_see(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -245,7 +249,7 @@ def test_a_run_in_which_every_trial_failed_is_no_success(
     good: int, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = stored_run(
-        tmp_path / "run", executor=FakeExecutor(status_of=lambda trial: "ok" if trial.trial < good else "failed")
+        tmp_path / "run", executor=FakeExecutor(status_of=lambda trial: "ok" if trial.round < good else "failed")
     )
     monkeypatch.setattr("iolab.studies.run.run", lambda *_, **__: run)
     (tmp_path / "experiment.toml").write_text(TWO_SETTINGS)
@@ -254,6 +258,28 @@ def test_a_run_in_which_every_trial_failed_is_no_success(
         told = capsys.readouterr().err.splitlines()
         wanted = f"iolab: none of the run's 24 trials was measured to its end; why: iolab show {run.path}"
         assert (wanted in told) == bool(status)
+
+
+def test_a_run_in_which_every_trial_of_a_setting_failed_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    executor = FakeExecutor(status_of=lambda trial: "failed" if trial.setting == "fast" else "ok")
+    run = stored_run(tmp_path / "run", executor=executor)
+    monkeypatch.setattr("iolab.studies.run.run", lambda *_, **__: run)
+    (tmp_path / "experiment.toml").write_text(TWO_SETTINGS)
+    assert invoke(["run", str(tmp_path / "experiment.toml")]) == 1
+    said = f"iolab: no trial was measured to its end under fast; why: iolab show {run.path}"
+    assert said in capsys.readouterr().err.splitlines()
+
+
+def test_a_search_that_is_written_wrong_is_refused_before_heavy_imports(tmp_path: Path) -> None:
+    (tmp_path / "tune.toml").write_text("[tune\n")
+    code = (
+        "import sys; from iolab.presentation.cli.invoke import invoke; "
+        f"assert invoke(['tune', {str(tmp_path / 'tune.toml')!r}]) == 2; "
+        "assert not {'optuna', 'scipy', 'iolab.studies.tuner.tuner'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
 def test_two_runs_are_compared_setting_by_setting(

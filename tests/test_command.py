@@ -126,6 +126,27 @@ def test_commands_that_begin_alike_are_named_by_what_differs() -> None:
     assert list(written.settings) == ["dd if=/dev/zer ... conv=fsync", "dd if=/dev/zer ... conv=fdatasync"]
 
 
+def test_names_of_commands_end_with_a_word_and_show_what_differs() -> None:
+    dd = "dd if=/dev/zero of=x bs={} count=20 conv={}"
+    commands = [dd.format("1M", "fsync"), dd.format("1M", "fdatasync"), dd.format("4k", "fsync")]
+    written = loads(text_of(commands, None, Path("/tmp")), "x.toml")
+    assert list(written.settings) == [
+        "dd if=/dev/zer ... bs=1M conv=fsync",
+        "dd if=/dev/zer ... bs=1M conv=fdatasync",
+        "dd if=/dev/zer ... bs=4k conv=fsync",
+    ]
+    alike = [f"sleep {'0.' + '0' * 60}{end}" for end in (1, 2)]
+    written = loads(text_of(alike, None, Path("/tmp")), "x.toml")
+    assert [name[:9] for name in written.settings] == ["1: sleep ", "2: sleep "]
+
+
+def test_a_command_that_always_fails_beside_a_good_one_is_said_first_and_ends_with_1(iolab: CommandLine) -> None:
+    outcome = iolab("run", "--command", "true", "--command", "exit 3", "--rounds", "2", "--out", "here", status=1)
+    sentence = next(line for line in outcome.stdout.splitlines() if line[:1] in "●○!")
+    assert "exit 3 failed in each of 2 trials: exit 3 failed with exit status 3" in sentence
+    assert "no trial was measured to its end under exit 3" in outcome.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

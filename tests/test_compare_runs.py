@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,6 +15,7 @@ from iolab.domain.conditions import FILE_KEYS_MAX, _compared
 from iolab.presentation.cli.invoke import invoke
 from support.stored import MACHINE, stored_run
 
+IMPORTED = Path(__file__).parent / "imported"
 ONE_SETTING = """\
 title = "Reads"
 rounds = 6
@@ -170,9 +172,9 @@ def test_runs_of_different_days_are_not_paired(tmp_path: Path, capsys: pytest.Ca
     two_runs(tmp_path)
     for one in compared(capsys, tmp_path / "old", tmp_path / "new")["comparisons"]:
         assert one["pairing"] == "none"
-        assert one["notes"] == ["not interleaved: drift is in this difference"]
+        assert one["notes"] == ["not paired: drift is in this difference"]
     shown = text(capsys, tmp_path / "old", tmp_path / "new")
-    assert "not interleaved: drift is in this difference" in shown
+    assert "not paired: drift is in this difference" in shown
     (iops,) = compared(capsys, tmp_path / "old", tmp_path / "new", "--metric", "iops")["comparisons"]
     assert iops["verdict"] == "faster" and 1.29 < iops["ratio"] < 1.31
 
@@ -220,7 +222,7 @@ def test_the_page_has_what_differs_above_the_numbers(tmp_path: Path, capsys: pyt
     assert "Report: " in text(capsys, tmp_path / "old", tmp_path / "new", "-o", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert page.index("kernel: 6.1.0-test (old)") < page.index("<table>")
-    assert "not interleaved: drift is in this difference" in page
+    assert "not paired: drift is in this difference" in page
     assert "<script>" not in page and "&lt;script&gt;" in page
 
 
@@ -524,10 +526,118 @@ def test_a_column_is_meant_by_its_own_name(tmp_path: Path, capsys: pytest.Captur
     assert "did you mean latency_ns_p99?" in text(capsys, tmp_path / "p.csv", "--metric", "p99_ms", status=2)
 
 
-def test_that_higher_is_better_by_assumption_is_stated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_that_differ_in_a_column_are_compared_by_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, column, first in (("old", "foo", 100), ("new", "bar", 120)):
+        rows = [f"{first + place},{place}" for place in range(1, 4)]
+        (tmp_path / f"{name}.csv").write_text("\n".join([f"iops,{column}", *rows, ""]))
+    files = (tmp_path / "old.csv", tmp_path / "new.csv")
+    found = compared(capsys, *files)
+    assert [one["metric"] for one in found["comparisons"]] == ["iops"]
+    assert 1.19 < found["comparisons"][0]["ratio"] < 1.2
+    assert "not compared, since not all have them: foo (old) and bar (new)" in found["doubts"]
+    assert "unknown metric" in text(capsys, *files, "--metric", "neither", status=2)
+
+
+@pytest.mark.parametrize(
+    ("order", "paired"),
+    [("aaabbb", False), ("aabbab", False), ("ababab", True), ("abbaab", True), ("ababa", True), ("bbbaaa", False)],
+)
+def test_rows_pair_by_their_place_only_where_settings_take_turns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], order: str, paired: bool
+) -> None:
+    rows = [f"{name},{100 - place}" for place, name in enumerate(order)]
+    path = tmp_path / "s.csv"
+    path.write_text("\n".join(["setting,iops", *rows, ""]))
+    found = compared(capsys, path)
+    assert [one["pairing"] for one in found["comparisons"]] == ["round" if paired else "none"]
+    assert ("settings do not take turns in the rows: rows are not paired" in str(found["problems"])) != paired
+    by_hand = compared(capsys, path, "--setting-column", "setting")
+    assert by_hand["comparisons"][0]["pairing"] == found["comparisons"][0]["pairing"]
+
+
+@pytest.mark.parametrize(("rounds", "paired"), [("123123", True), ("123456", False), ("135246", True)])
+def test_a_column_of_rounds_pairs_rows_wherever_they_stand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rounds: str, paired: bool
+) -> None:
+    """One that counts runs tells their order, by which settings take turns or not."""
+    rows = [f"{name},{number},{100 + int(number)}" for name, number in zip("aaabbb", rounds, strict=True)]
+    (tmp_path / "s.csv").write_text("\n".join(["setting,run,iops", *rows, ""]))
+    (found,) = compared(capsys, tmp_path / "s.csv")["comparisons"]
+    assert (found["pairing"] == "round") == paired and found["n"] == 3
+
+
+@pytest.mark.parametrize(("order", "pairing"), [("aaabbb", "none"), ("ababab", "round")])
+def test_rows_of_a_table_of_markdown_pair_as_those_of_a_csv_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], order: str, pairing: str
+) -> None:
+    rows = [f"| {name} | {100 + place} |" for place, name in enumerate(order)]
+    (tmp_path / "s.md").write_text("\n".join(["| config | IOPS |", "|---|---|", *rows, ""]))
+    assert compared(capsys, tmp_path / "s.md")["comparisons"][0]["pairing"] == pairing
+
+
+def test_of_an_unknown_name_neither_way_is_better_unless_it_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = [f"{name},{number},{(10 + 5 * (name == 'b')) * (1 + number / 100)}" for number in range(6) for name in "ab"]
-    (tmp_path / "q.csv").write_text("\n".join(["setting,round,Q5", *rows]))
-    stated = "no unit or direction is known of Q5: higher is taken as better; if lower is, --lower-is-better Q5"
-    assert stated in text(capsys, tmp_path / "q.csv")
-    for direction in ("--lower-is-better", "--higher-is-better"):
-        assert "is taken as better" not in text(capsys, tmp_path / "q.csv", direction, "Q5")
+    path = tmp_path / "q.csv"
+    path.write_text("\n".join(["setting,round,util %", *rows]))
+    unsaid = text(capsys, path)
+    assert unsaid.startswith("1 higher.\n● b is higher than a in util % (+50.0 %).")
+    assert (
+        "! which way is better is not known of util %: give --lower-is-better 'util %' or --higher-is-better 'util %'"
+        in " ".join(unsaid.split())
+    )
+    for direction, verdict in (("lower", "worse"), ("higher", "better")):
+        said = text(capsys, path, f"--{direction}-is-better", "util %")
+        assert said.startswith(f"1 {verdict}.") and "is not known" not in said
+
+
+def test_which_way_is_better_can_be_said_of_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, level in (("old", 10), ("new", 15)):
+        rows = "".join(f"{level + number / 10},{level},{level + number}\n" for number in range(6))
+        (tmp_path / f"{name}.csv").write_text(f"temp/s in C,foo,iops\n{rows}")
+    files = [tmp_path / "old.csv", tmp_path / "new.csv"]
+    found = {one["metric"]: one["verdict"] for one in compared(capsys, *files)["comparisons"]}
+    assert found == {"temp_per_s in C": "faster", "foo": "higher", "iops": "faster"}
+    directions = ("--lower-is-better", "temp/s in C", "--lower-is-better", "foo", "--higher-is-better", "iops")
+    found = {one["metric"]: one["verdict"] for one in compared(capsys, *files, *directions)["comparisons"]}
+    assert found == {"temp_per_s in C": "worse", "foo": "worse", "iops": "faster"}
+
+
+def test_a_gate_names_what_it_cannot_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"{name},{n},{100 + 20 * (name == 'b') + n},{10 + 5 * (name == 'b')}" for n in range(6) for name in "ab"]
+    (tmp_path / "q.csv").write_text("\n".join(["setting,round,iops,queue", *rows]))
+    arguments = ["compare", str(tmp_path / "q.csv"), "--fail-on", "worse"]
+    assert invoke(arguments) == 0
+    why = "--fail-on leaves some out, as which way is better is not known of queue: give --lower-is-better queue"
+    assert why in capsys.readouterr().err
+    assert invoke([*arguments, "--lower-is-better", "queue"]) == 1
+    assert "queue b worse" in capsys.readouterr().err
+    assert invoke([*arguments, "--lower-is-better", "queue", "--higher-is-better", "queue"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("pgbench_log.20850", ("before-{}.log", "before_run{}.txt", "before_run{}.20850")),
+        ("fio_clat_hist.1.log", ("before_run{}_clat_hist.1.log", "before-{}_clat_hist.2.log")),
+        ("fio_lat.1.log", ("before_run{}_lat.1.log", "before-{}_clat.log")),
+    ],
+)
+def test_files_named_by_setting_and_round_are_rounds_whatever_tool_wrote_them(
+    tmp_path: Path, source: str, names: Sequence[str]
+) -> None:
+    for place, name in enumerate(names):
+        (tmp_path / str(place)).mkdir()
+        paths = [
+            tmp_path / str(place) / name.format(turn).replace("before", setting)
+            for setting in ("before", "after")
+            for turn in (1, 2, 3)
+        ]
+        for path in paths:
+            path.write_bytes((IMPORTED / source).read_bytes())
+        found = list(iolab.compare(*paths))
+        assert {(one.against, one.setting) for one in found} == {("before", "after")}
+        assert max(one.judgement.n for one in found) == 3 == max(one.judgement.n_baseline or 0 for one in found)

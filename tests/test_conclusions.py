@@ -41,6 +41,18 @@ def test_the_undecided_are_counted_of_all_comparisons() -> None:
     assert text.startswith("Undecided, 1 of 3: b in CPU per I/O")
 
 
+def test_what_the_number_of_comparisons_alone_leaves_open_is_stated_first_with_its_change() -> None:
+    """Three rounds of each, apart by more than their spread, so that p < 0.05."""
+    noisy = [([1.0, 1.2, 0.9], [1.1, 1.0, 1.1]) for _ in range(4)]
+    arms = [*noisy[:2], ([1000.0, 1200.0, 1100.0], [1500.0, 1300.0, 1400.0]), *noisy[2:]]
+    names = ("cpu_ns_per_io", "rate_bytes_per_s", "iops", "latency_ns_mean", "latency_ns_p99")
+    pairs = [Pair(name, None, "a", "b", *of, pairing="none") for name, of in zip(names, arms, strict=True)]
+    found = [one.text for one in conclusions(compare_pairs(pairs, same_within=0.02))]
+    assert found[0].startswith("By itself decided, among 5 not yet: b in IOPS (+27.3 %, "), found
+    assert found[1].startswith("Undecided, 4 of 5: b in ") and "IOPS" not in found[1]
+    assert not any("by itself" in text for text in found[1:])
+
+
 def test_a_change_of_fewer_rounds_than_the_values_beside_it_names_them() -> None:
     def of(metric: str, candidate: list[float | None]) -> Pair:
         return Pair(metric, "mix", "a", "b", [1.0, 1.1, 1.2, 1.3], candidate, job="web")
@@ -121,6 +133,13 @@ def test_what_has_no_value_is_named_among_the_undecided(tmp_path: Path) -> None:
     assert "b in IOPS" in stated and stated.endswith("; without values of both: latency p99.")
 
 
+def test_a_metric_that_one_lacks_takes_nothing_from_what_one_round_shows(tmp_path: Path) -> None:
+    path = tmp_path / "flushes.csv"
+    path.write_text("setting,iops,latency_ns_p99\na,100,\nb,130,5\n")
+    (stated, *_) = [line for line in render(open_run(path), "markdown").splitlines() if "In one round" in line]
+    assert stated == "- In one round, b differs from a in IOPS (+30.0 %). Without values of both: latency p99."
+
+
 def test_one_round_names_only_figures_that_differ(tmp_path: Path) -> None:
     path = tmp_path / "same.csv"
     path.write_text("setting,iops,elapsed_s\na,100,2\nb,100,3\nc,100,2\n")
@@ -137,7 +156,8 @@ def test_undecided_settings_are_named_nearest_first_with_the_span_of_their_noise
         "noatime": (104, 121, 97, 118, 90, 112),
         "writeback": (160, 110, 95, 170, 80, 150),
     }
-    path.write_text("setting,iops\n" + "".join(f"{name},{one}\n" for name, of in values.items() for one in of))
+    rows = (f"{name},{number},{one}\n" for name, of in values.items() for number, one in enumerate(of))
+    path.write_text(f"setting,round,iops\n{''.join(rows)}")
     shown = [line for line in render(open_run(path), "markdown").splitlines() if line.startswith("- ")]
     assert shown == [
         "- Undecided, all 2: writeback in IOPS (38 more); noatime in IOPS (103 more).",

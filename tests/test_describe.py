@@ -1,6 +1,8 @@
 """The machine's description and the doctor's findings."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,16 @@ def test_the_doctor_says_how_to_get_what_is_missing(state_dir: Path, monkeypatch
     assert all(finding.remedy for finding in found if finding.state != "ok")
     xfs = next(finding for finding in found if (finding.area, finding.what) == ("filesystems", "xfs"))
     assert (xfs.state, xfs.remedy) == ("missing", "sudo apt-get install xfsprogs")
+
+
+@pytest.mark.root
+def test_the_doctor_tells_root_without_capabilities_from_root() -> None:
+    given = ["setpriv", "--inh-caps=-all", "--bounding-set=-all", sys.executable, "-m", "iolab", "doctor", "--json"]
+    found = json.loads(subprocess.run(given, check=True, capture_output=True, text=True).stdout)["findings"]
+    states = {one["what"]: one["state"] for one in found if one["area"] in ("privileges", "scratch")}
+    assert (states["root"], states["loop devices"]) == ("limited", "limited")
+    states = {one.what: one.state for one in doctor.findings() if one.area in ("privileges", "scratch")}
+    assert (states["root"], states["loop devices"]) == ("ok", "ok")
 
 
 def test_the_doctor_finds_what_dead_runs_left(state_dir: Path) -> None:

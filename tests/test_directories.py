@@ -93,3 +93,26 @@ def test_import_groups_names_as_compare_does(iolab: CommandLine) -> None:
         shutil.move(iolab.cwd / file, iolab.cwd / "all" / file)
     assert "2 settings, 2 rounds" in iolab("import", "all", "--group-by", "(old|new)-", "--out", "other").stdout
     assert "is a run already" in iolab("import", "run", "--out", "third", status=2).stderr
+
+
+def test_directories_of_files_are_settings_however_they_are_named(iolab: CommandLine) -> None:
+    for kernel, values in (("6.1.0-28", (100, 101, 99)), ("6.12.6", (90, 91, 89))):
+        (iolab.cwd / "res" / kernel).mkdir(parents=True)
+        for number, value in enumerate(values, 1):
+            (iolab.cwd / "res" / kernel / f"read-run{number}.csv").write_text(f"iops\n{value}\n")
+    files = sorted(str(path.relative_to(iolab.cwd)) for path in (iolab.cwd / "res").glob("*/*"))
+    for paths in (["res"], files, ["res/6.1.0-28", "res/6.12.6"]):
+        found = iolab("compare", *paths, "--json").json()
+        assert found["names"].startswith("directories read as settings: 6.1.0-28 (3), 6.12.6 (3)")
+        (one,) = found["comparisons"]
+        assert (one["against"], one["setting"]) == ("6.1.0-28", "6.12.6")
+        assert (one["baseline"], one["candidate"]) == (100, 90)
+    # Who groups them otherwise is obeyed, and names that end in rounds are settings as before.
+    by_run = iolab("compare", "res/6.1.0-28", "res/6.12.6", "--group-by", "(run[12])", "--json", status=2)
+    assert "does not match" in by_run.stderr
+    for directory in ("first", "second"):
+        (iolab.cwd / directory).mkdir()
+    for name, place in (("old-1", "first"), ("new-1", "first"), ("old-2", "second"), ("new-2", "second")):
+        (iolab.cwd / place / f"{name}.csv").write_text("iops\n100\n")
+    paths = ["first/old-1.csv", "first/new-1.csv", "second/old-2.csv", "second/new-2.csv"]
+    assert iolab("compare", *paths, "--json").json()["names"].startswith("names read as setting and round: old (2)")

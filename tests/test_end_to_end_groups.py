@@ -225,8 +225,10 @@ def test_a_mix_runs_in_nested_groups_with_a_limit(iolab: CommandLine) -> None:
 def test_the_end_of_a_job_ends_the_other_groups(iolab: CommandLine) -> None:
     text = neighbours(more='ends_with = "scan"', ends="operations = 20").replace('duration = "400ms"\n', "")
     path = run(iolab, text)
-    ops = dict(read(path).job_metrics().filter(metric="iops", op="all").select("job", "value").iter_rows())
-    assert min(ops.values()) > 0
+    rows = read(path).job_metrics().filter(op="all", metric="bytes")
+    size = dict(rows.select("job", "value").iter_rows())
+    # The others have no end of their own, and on a busy machine one of them may not have begun.
+    assert size["scan"] == 20 * 4096 and {"batch", "reads.0", "reads.1"} < size.keys(), size
 
 
 def test_a_key_of_the_other_version_is_refused_before_anything_is_made(iolab: CommandLine) -> None:

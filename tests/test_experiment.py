@@ -315,6 +315,17 @@ def test_a_setting_changes_each_job_of_a_mix() -> None:
     assert {job["engine"] for job in options["jobs"].values()} == {"psync"}
 
 
+def test_a_setting_changes_one_job_of_a_mix_and_names_no_other() -> None:
+    text = "[workloads.m]\nkind = 'mix'\nduration = '1s'\njobs = {log = {}, scan = {block_size = '128KiB'}}\n"
+    change = "[settings.s]\nworkload = {engine = 'libaio', jobs = {%s = {queue_depth = 16, engine = 'io_uring'}}}\n"
+    experiment = loads(TARGET + text + "[settings.plain]\n" + change % "scan", "x.toml")
+    plain, changed = (experiment.workload_under("m", name).options.model_dump()["jobs"] for name in ("plain", "s"))
+    assert changed["log"] == {**plain["log"], "engine": "libaio"}
+    assert changed["scan"] == {**plain["scan"], "queue_depth": 16, "engine": "io_uring"}
+    said = the_problem(TARGET + text + change % "scam")
+    assert "settings.s.workload.jobs: workload m: jobs.scam: unknown job; did you mean scan?" in said
+
+
 def test_a_settings_change_is_checked_against_every_workload() -> None:
     workloads = READS + "[workloads.deep]\nduration = '1s'\nqueue_depth = 8\n"
     said = the_problem(TARGET + workloads + "[settings.plain]\nengine = 'psync'\n")

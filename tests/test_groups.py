@@ -129,6 +129,11 @@ def test_two_settings_differ_in_one_key_of_one_group() -> None:
     assert of_b == {**of_a, "web": {"io_weight": 900, "memory_max": 64 << 20}}
 
 
+def test_a_setting_names_no_group_that_the_mix_has_not() -> None:
+    said = refused(mix(setting="[settings.b]\nworkload = { groups = { wep = { io_weight = 900 } } }"))
+    assert "settings.b.workload.groups: workload tenants: groups.wep: unknown group; did you mean web?" in said
+
+
 def test_alone_adds_a_setting_for_each_group_with_jobs() -> None:
     text = mix(more="alone = true", setting='scheduler = "bfq"\n[settings.b]\nscheduler = "none"')
     settings = loads(text, "e.toml").settings

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from conftest import CommandLine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.domain.history.changes import FEWEST, Change, _combined, changes_in, detection_limit
+from iolab.domain.history.moving_as_one import independent_count
 from iolab.files.importer.history import _with_others
 from iolab.presentation.cli.invoke import invoke
 from support.stored import MACHINE, TWO_SETTINGS, stored_run
@@ -442,3 +444,122 @@ def test_the_newest_run_far_beyond_all_others_is_named_and_is_no_change(iolab: C
     assert "No change was found.\nIOPS: 100" in stated
     assert "in the newest run (2026-11-24), beyond all 23 before: an outlier, or a change" in " ".join(stated.split())
     assert "beyond all" not in history(97.5)
+
+
+COUNTS = {
+    "rare": lambda random, count: random.poisson(0.1, count),
+    "sometimes": lambda random, count: random.poisson(0.5, count),
+    "bursts": lambda random, count: (random.random(count) < 0.1) * random.lognormal(2, 1, count),
+    "0 or 1": lambda random, count: random.integers(0, 2, count),
+}
+
+
+@pytest.mark.parametrize("kind", COUNTS)
+def test_counts_that_are_mostly_0_show_no_change(kind: str) -> None:
+    """5 % are promised; 36 % of rare events in 60 runs had one."""
+    series = (COUNTS[kind](np.random.default_rng([7, seed]), 60) for seed in range(60))
+    assert sum(bool(changes_in([float(one) for one in values])) for values in series) <= 6
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_counts_that_begin_are_one_step_from_0(seed: int) -> None:
+    counts = [*28 * [0.0], *map(float, np.random.default_rng([5, seed]).integers(1, 4, 12))]
+    (change,) = changes_in(counts)
+    assert (change.at, change.earliest, change.before, change.from_zero) == (28, 28, 0.0, True)
+    assert change.after == pytest.approx(np.mean(counts[28:]))
+    (back,) = changes_in(counts[::-1])
+    assert (back.at, back.after, back.from_zero) == (12, 0.0, False)
+
+
+def test_errors_that_begin_have_no_ratio(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = table(tmp_path / "errors.csv", [*40 * [0.0], *10 * [1.0, 3.0]], "io_errors")
+    assert invoke(["history", str(path), "--fail-on", "regressed"]) == 1
+    assert capsys.readouterr().out.splitlines()[0] == "I/O errors: worse since 2026-02-13: 0.000 -> 2.000"
+
+
+def test_a_level_with_more_noise_than_another_shows_no_further_change() -> None:
+    def found_beside(seed: int) -> bool:
+        noises = np.where(np.arange(40) < 28, 0.5, 5.0) * noise(40, [9, seed])
+        return any(abs(one.at - 28) > 5 for one in changes_in(list(noises + 25 * (np.arange(40) >= 28))))
+
+    assert sum(map(found_beside, range(40))) <= 4
+
+
+def alike(share: float, count: int, runs: int, seed: Seed) -> list[list[float]]:
+    """Series whose noise is the same but for a share."""
+    common, own = noise(runs, seed), np.random.default_rng([*np.atleast_1d(seed), 1]).normal(size=(count, runs))
+    return [list(100 + common + share * one) for one in own]
+
+
+def test_series_that_move_as_one_count_once_and_others_each() -> None:
+    same = alike(0.0, 9, 31, 1)
+    assert independent_count(same, 0.05) == pytest.approx(1, abs=0.01)
+    assert independent_count([*same, [-one for one in same[0]]], 0.05) == pytest.approx(1, abs=0.01)
+    assert independent_count(alike(100.0, 12, 31, 2), 0.05) == pytest.approx(12, abs=0.2)
+    assert independent_count([*same, *alike(100.0, 3, 31, 3)], 0.05) == pytest.approx(4, abs=0.1)
+    assert 4 < independent_count(alike(0.33, 12, 60, 4), 0.05) < 11
+    steps = [[value + 50 * (place >= 15) for place, value in enumerate(one)] for one in alike(100.0, 6, 31, 5)]
+    assert independent_count(steps, 0.05) == pytest.approx(6, abs=0.2)
+    assert independent_count([[1.0, 2.0, None]], 0.05) == 1
+
+
+@pytest.mark.parametrize(("share", "histories"), [(0.0, 60), (0.1, 40)])
+def test_few_histories_of_series_that_move_as_one_show_a_change(share: float, histories: int) -> None:
+    def alarms(seed: int) -> bool:
+        series = alike(share, 6, 31, [6, seed])
+        return any(changes_in(one, series=independent_count(series, 0.05)) for one in series)
+
+    assert sum(map(alarms, range(histories))) <= 0.05 * histories + 2 * math.sqrt(0.05 * histories)
+
+
+def test_a_step_of_all_percentiles_is_found_as_that_of_one_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = np.asarray(alike(0.01, 12, 30, 3)) + 6 * (np.arange(30) >= 20)
+    assert invoke(["history", str(percentiles(tmp_path / "nights.csv", rows))]) == 0
+    assert capsys.readouterr().out.startswith("12 series changed at 2026-09-21")
+
+
+def test_what_a_metric_shows_only_by_itself_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A step of three times the noise in one of six metrics, which six chances of an error could be."""
+    rows = 100 + np.asarray([noise(30, seed) for seed in (2, 101, 102, 103, 104, 105)])
+    rows[0, 19:] += 3
+    path = percentiles(tmp_path / "nights.csv", rows)
+    assert invoke(["history", str(path), "--fail-on", "changed"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith("No change was found. p0 (ms): none found;")
+    assert "; by itself, as with --metric, it would be slower since 2026-09-20, +" in shown
+    assert shown.count("by itself") == 1
+    assert invoke(["history", str(path), "--metric", "p0 (ms)", "--fail-on", "changed"]) == 1
+    assert capsys.readouterr().out.startswith("p0 (ms): slower since 2026-09-20")
+
+
+def percentiles(path: Path, rows: np.ndarray) -> Path:
+    """A night per column of `rows`, and a metric per row."""
+    lines = [f"2026-09-{1 + night:02}," + ",".join(f"{one:.3f}" for one in of) for night, of in enumerate(rows.T)]
+    path.write_text("\n".join(["date," + ",".join(f"p{place} (ms)" for place in range(len(rows))), *lines]) + "\n")
+    return path
+
+
+def test_a_cycle_of_seven_days_is_stated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nights = [date(2026, 1, 1) + timedelta(days=night) for night in range(56)]
+    weekend = np.asarray([night.isoweekday() > 5 for night in nights])
+
+    def table(path: Path, values: list[float]) -> Path:
+        path.write_text(
+            "date,iops\n" + "".join(f"{night},{value}\n" for night, value in zip(nights, values, strict=True))
+        )
+        return path
+
+    for name, values in (("flat", 100 + noise(56)), ("weekly", 100 + noise(56) - 30 * weekend)):
+        path = table(tmp_path / f"{name}.csv", list(values))
+        assert invoke(["history", str(path)]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert ("a cycle of seven days" in shown) == (name == "weekly")
+    assert re.search(r"IOPS: has a cycle of seven days, from (69|70)\S* on S\w+days to 10\S* IOPS on \w+days:", shown)
+    stepped_too = 100 + noise(56) - 5 * weekend + 200 * (np.arange(56) >= 30)
+    assert invoke(["history", str(table(tmp_path / "both.csv", list(stepped_too))), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["changes"]) == 1
+    (one,) = found["weekly_cycles"]
+    assert one["lowest_day"] in ("Saturday", "Sunday") and 290 < one["lowest"] < 298 < one["highest"] < 303

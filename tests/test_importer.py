@@ -414,6 +414,15 @@ def test_files_of_several_rounds_make_one_setting(tmp_path: Path) -> None:
     assert run.trials["round"].to_list() == [0, 1, 0, 1]
 
 
+def test_single_operations_are_averaged_before_they_are_compared(tmp_path: Path) -> None:
+    """A third of the operations moves the mean by 60 % and the median by nothing."""
+    times = [280.0 if number % 3 == 0 else 100.0 for number in range(2500)]
+    rows = [f"{name},{time}" for of_b in times for name, time in (("a", 100.0), ("b", of_b))]
+    run = opened(tmp_path / "t.csv", "\n".join(["setting,latency_us", *rows]) + "\n")
+    found = next(one for one in summarise(run).comparisons if one.setting == "b")
+    assert found.judgement.ratio == pytest.approx(sum(times) / 2500 / 100, rel=0.02)
+
+
 def test_many_rows_without_rounds_become_batches(tmp_path: Path) -> None:
     rows = "".join(f"{'a' if number % 2 else 'b'},{number}\n" for number in range(60_000))
     run = open_run(written(tmp_path, f"setting,iops\n{rows}", "big.csv"))

@@ -48,3 +48,17 @@ def test_the_note_names_all_lines_and_what_repeats_the_figures_is_none(tmp_path:
     assert [one.partition(": ")[2] for one in run.problems] == [
         "3 lines with figures were not read: 1, 9-10 (first: 'I had 812 MB/s before, on 6.1.')"
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("Performance measurements are invalid in this mode.", "the text warns: 'Performance measurements are invalid"),
+        ("WARNING: Assertions are enabled", "the text warns: 'WARNING: Assertions are enabled'"),
+        ("Min IOPS:               -1537890352", "is below zero: a counter of the tool ran over"),
+    ],
+)
+def test_what_a_tool_says_against_its_figures_is_passed_on(tmp_path: Path, line: str, said: str) -> None:
+    text = f"{line}\nTotal writes made:      92\nBandwidth (MB/sec):     30\nAverage IOPS:           7\n"
+    (problem,) = (one for one in opened(tmp_path / "post.txt", text).problems if "not in" not in one)
+    assert said in problem

@@ -219,7 +219,11 @@ def test_sentences_with_commas_are_no_csv_file(tmp_path: Path) -> None:
             "$ ior -i 1 -C -Q 1 -g -G 27 -t 16m\nSystem Read Throughput(MB/s) 16729.23 on 4\n",
             "no figure of it has its unit beside it, such as 2: 'System Read",
         ),
-        ("name    old ops/sec  new ops/sec  delta\nycsb  619k ± 6%  322k ±22%  -47.90%\n", "benchstat -format csv"),
+        (
+            "```\n[global]\nioengine=libaio\nruntime=30 #stop after 30s\n\n[a]\nstartdelay=35 #add 5s\nrw=read\n```\n",
+            "fio's job file, without results",
+        ),
+        ("test_number  test_name  KB_per_sec\n1  2k Bus Test  690808\n", "iorate's table"),
         ("FS-Mark\nOpenBenchmarking.org\nFiles/s, More Is Better\nEXT4\nXFS\n30\n60\n", "result-file-to-csv"),
     ],
 )
@@ -708,3 +712,14 @@ def test_rates_of_fio_in_a_list_are_read_below_their_titles(tmp_path: Path) -> N
         ("posted", "list[The sequential read rate]", "iops"): 10_200,
     }
     assert figures(tmp_path, text, wanted) == []
+
+
+def test_how_often_it_was_measured_is_no_rate_of_the_list(tmp_path: Path) -> None:
+    block = "---- {}.result ----\n\nAverage RPS:\n\ncnt: 15\nmin: {}\navg: {}\n\n"
+    text = block.format("1.6", 95_134, 95_507.6) + block.format("1.9", 87_271, 89_365.7)
+    wanted = {
+        ("1.6.result", "list", "operations_per_s"): 95_507.6,
+        ("1.9.result", "list", "operations_per_s_min"): 87_271,
+    }
+    (problem,) = figures(tmp_path, text, wanted)
+    assert "2 lines have figures of no metric that iolab knows: left out, 'cnt: 15' first" in problem

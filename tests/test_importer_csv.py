@@ -150,6 +150,21 @@ def test_numbers_that_are_none_are_absent_not_infinite(tmp_path: Path) -> None:
     assert run.metrics.filter(key="iops")["value"].null_count() == 2
 
 
+@pytest.mark.parametrize("head", ["setting,iops,bw", "setting,round,iops,bw"])
+def test_an_entry_that_is_no_finite_number_is_named_by_its_place(tmp_path: Path, head: str) -> None:
+    """The rest of its round counts."""
+    of_round = "1," if "round" in head else ""
+    rows = [f"a,{of_round}{iops},{bw}" for iops, bw in (("1e400", 5), (100, 6), (102, 7))]
+    path = written(tmp_path, "\n".join([head, *rows, f"b,{of_round}90,-1e999", ""]))
+    run = open_run(path)
+    assert run.problems[:2] == [
+        f"{path}:2: column iops: '1e400' is no finite number, left out",
+        f"{path}:5: column bw: '-1e999' is no finite number, left out",
+    ]
+    values = run.metrics.filter(key="iops", setting="a")["value"].drop_nulls().to_list()
+    assert values == ([101.0] if of_round else [100.0, 102.0])
+
+
 texts = st.text('ab ,;"\n.1', max_size=4)
 entries = st.one_of(st.integers(-999, 999).map(str), st.sampled_from(["", "n/a", "1e2", " 7", "2.5"]))
 
@@ -175,7 +190,7 @@ def test_pieces_and_rows_agree(
         fast = csv_rows._read_in_pieces(path, layout, end)
     except ValueError:
         return
-    slow = list(csv_rows._read_by_row(path, layout, end))
+    slow = list(csv_rows._read_by_row(path, layout, end, []))
     assert [(group.key, group.rows, group.counts) for group in fast] == [
         (group.key, group.rows, group.counts) for group in slow
     ]
@@ -259,3 +274,9 @@ def test_what_is_called_the_earlier_is_the_baseline_wherever_it_stands(
 ) -> None:
     (found,) = summarise(imported(tmp_path, f"kernel,iops\n{rows}")).comparisons
     assert found.against == baseline
+
+
+def test_a_remark_below_a_table_with_decimal_commas_is_none_of_its_rows(tmp_path: Path) -> None:
+    text = "Speicher;Test;IOPS;MB/s\nA;read;966;1.012,6\nB;read;312.450;8,9\n# am 14.11.2026, je 120 s\n"
+    run = open_run(written(tmp_path, text))
+    assert sorted(run.metrics["value"].to_list()) == [8.9, 966, 1012.6, 312450]

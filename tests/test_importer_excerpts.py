@@ -387,7 +387,7 @@ def test_the_first_report_of_iostat_below_a_command_with_y_counts(tmp_path: Path
     )
     run = opened(tmp_path / "x.txt", reports)
     assert value(run, "x", "iostat sda", "read.iops") == 6
-    assert "without a request" in run.problems[0] and "it counts below a line '$ iostat -y'" in run.problems[0]
+    assert "without a request" in run.problems[0] and "it counts below '$ iostat -y'" in run.problems[0]
     for command in ("$ iostat -y", "root@host:~# iostat -x -y 1 3", "$ iostat -xy 1 3"):
         run = opened(
             tmp_path / "x.txt", f"{command}\nLinux 6.1.0 (host) 	01/01/2024 	_x86_64_	(8 CPU)\n{reports}"

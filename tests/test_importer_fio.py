@@ -8,6 +8,7 @@ from iolab.base.errors import InputError
 from iolab.domain.arms import Arm, compare_arms
 from iolab.files.importer.run_import import open_files, open_run
 from iolab.files.store import RunData
+from iolab.presentation.table import render
 from support.command_line import CommandLine
 from test_importer import opened, value
 
@@ -182,8 +183,95 @@ def test_times_that_are_dates_are_counted_from_the_first(tmp_path: Path) -> None
 
 
 def test_a_cut_terse_line_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"cut.txt:1: the line is cut off"):
-        opened(tmp_path / "cut.txt", (SAMPLES / "fio-3.33-terse5.txt").read_text()[:400])
+    whole = (SAMPLES / "fio-3.33-terse5.txt").read_text()
+    # Of reads, all but the end is there; of writes, nothing.
+    cut = opened(tmp_path / "cut.txt", whole[:400])
+    first = opened(tmp_path / "whole.txt", whole)
+    assert value(cut, "cut", "a", "read.iops") == value(first, "whole", "a", "read.iops")
+    assert "write.iops" not in set(cut.metrics["key"])
+    assert "the line is cut off: rates of reads are read" in cut.problems[0]
+    # Rates, latencies and CPU time are there; disks and some shares of latencies are not.
+    begun = ";".join(whole.split(";")[:160])
+    run = opened(tmp_path / "begun.txt", begun)
+    assert value(run, "begun", "a", "write.latency_ns_p999") == 27e3
+    assert "the line ends in its shares of latencies, which are not read" in run.problems[0]
+
+
+def test_terse_lines_of_two_versions_of_fio_are_of_two_runs(tmp_path: Path) -> None:
+    line = (SAMPLES / "fio-3.33-terse5.txt").read_text().strip().splitlines()[0]
+    other = line.replace("fio-3.33;a;", "fio-2.0.15;b;")
+    assert other != line
+    run = opened(tmp_path / "two.txt", f"{line}\n{other}\n")
+    assert value(run, "two", "a", "read.iops") == value(run, "two", "b", "read.iops")
+
+
+COMMAND = "$ fio --name=a --rw=randread --bs=4k --filename={} --size=1G\n"
+
+
+def test_runs_below_commands_that_differ_in_a_path_are_settings(tmp_path: Path) -> None:
+    runs = [COMMAND.format(path) + JOB.format(n) + RESULT.format(100 * n, 5) for n, path in ((1, "/e/f"), (2, "/x/f"))]
+    run = opened(tmp_path / "two.txt", "\n".join(runs))
+    assert [value(run, f"--filename=/{at}/f", "a", "iops") for at in "ex"] == [100, 200]
+    again = opened(tmp_path / "again.txt", "\n".join((runs[0], runs[0].replace("pid=1", "pid=3"))))
+    assert text_of(again) == [("again", "a", 0), ("again", "a", 1)]
+
+
+def test_runs_below_commands_that_go_on_in_other_lines_are_told_apart(tmp_path: Path) -> None:
+    command = "$ fio --name=a --rw=randread \\\n> --bs=4k --size={}\n"
+    runs = [command.format(f"{n}G") + JOB.format(n) + RESULT.format(100 * n, 5) for n in (1, 2)]
+    run = opened(tmp_path / "two.txt", "\n".join(runs))
+    assert [value(run, "two", f"a[--size={n}G]", "iops") for n in (1, 2)] == [100, 200]
+    assert "results below different commands are of different workloads" in run.problems[0]
+
+
+def test_quantiles_of_jobs_are_shown_with_the_jobs(tmp_path: Path) -> None:
+    percentiles = "    clat percentiles (usec):\n     | 50.00th=[    {0}], 99.00th=[    8], 99.99th=[    9]\n"
+    first = JOB.format(1) + RESULT.format(1000, 5) + percentiles.format(4)
+    second = JOB.format(2).replace("a:", "b:") + RESULT.format(1000, 5) + percentiles.format(6)
+    run = opened(tmp_path / "jobs.txt", first + second)
+    jobs = run.job_metrics()
+    of_job = {job: jobs.filter(job=job, key="latency_ns_p50")["value"][0] for job in ("a", "b")}
+    assert of_job == {"a": 4e3, "b": 6e3}
+    assert "latency_ns_p50" in run.experiment.compare.metrics
+    assert "quantiles of jobs don't make one of all: --by-job shows each" in " ".join(render(run, "plain").split())
+    assert "quantiles of jobs" not in render(opened(tmp_path / "one.txt", first), "plain")
+
+
+def test_a_json_that_is_cut_off_in_the_second_job_is_shown(tmp_path: Path) -> None:
+    text = (SAMPLES / "fio-3.33-mixed.json").read_text()
+    run = opened(tmp_path / "cut.json", "".join(text.partition('"jobname" : "w"')[:2]))
+    assert set(run.experiment.compare.metrics) <= set(run.keys)
+    assert "the JSON is cut off" in " ".join(render(run, "plain").split())
+
+
+def test_a_line_of_a_name_and_a_rate_above_a_run_is_its_name(tmp_path: Path) -> None:
+    text = f"The results were surprising, as everybody who saw them said:\nvirtiofs-patched: 252K IOPS\n{JOB.format(1)}"
+    text += f"{RESULT.format(100, 5)}\nqemu-9p: 14.1K IOPS\n{JOB.format(2)}{RESULT.format(200, 5)}"
+    assert text_of(opened(tmp_path / "two.txt", text)) == [("virtiofs-patched", "a", 0), ("qemu-9p", "a", 0)]
+
+
+def test_what_a_command_printed_before_its_jobs_is_no_title(tmp_path: Path) -> None:
+    text = f"spdk is as follows:\n$ fio a.fio -ioengine=spdk\nEAL: Detected 24 lcore(s)\n{JOB.format(1)}"
+    text += f"{RESULT.format(100, 5)}\nlibaio is as follows:\n$ fio a.fio -ioengine=libaio\n"
+    text += f"{JOB.format(2)}{RESULT.format(200, 5)}"
+    wanted = [("spdk is as follows", "a", 0), ("libaio is as follows", "a", 0)]
+    assert text_of(opened(tmp_path / "two.txt", text)) == wanted
+
+
+def test_a_line_of_rates_above_a_run_is_no_title(tmp_path: Path) -> None:
+    above = "//{} results\nIOPS={}, BW=14.4MiB/s (15.1MB/s)\n\n"
+    text = above.format("SPDK", 100) + JOB.format(1) + RESULT.format(100, 5)
+    text += "\n" + above.format("KERNEL", 200) + JOB.format(2) + RESULT.format(200, 5)
+    wanted = [("SPDK results", "a", 0), ("KERNEL results", "a", 0)]
+    assert text_of(opened(tmp_path / "two.txt", text)) == wanted
+
+
+def test_rates_below_lines_that_were_left_out_are_of_another_job(tmp_path: Path) -> None:
+    write = RESULT.format(30, 50).replace("read:", "write:")
+    run = opened(tmp_path / "cut.txt", JOB.format(1) + RESULT.format(100, 5) + "[...]\n" + write)
+    assert value(run, "cut", "a", "iops") == 100
+    assert value(run, "cut", "fio", "iops") == 30
+    assert any("lines are left out above these rates" in problem for problem in run.problems)
 
 
 def test_json_in_a_mail_is_read_quoted_too(tmp_path: Path) -> None:

@@ -142,7 +142,6 @@ def test_a_title_may_begin_with_test(tmp_path: Path) -> None:
     ("line", "said"),
     [
         ("  f2fs_gc : block_rq_complete: 8,16 R () 1519616 + 8 [0]", "without their times.*as the kernel prints them"),
-        ("A/b=1   │  queries/sec  │ queries/sec  vs base  │", "benchstat's table.*benchstat -format csv"),
     ],
 )
 def test_what_is_refused_has_a_way_out_that_leads_somewhere(tmp_path: Path, line: str, said: str) -> None:
@@ -252,3 +251,15 @@ def test_single_spaces_may_stand_between_columns_and_before_units(tmp_path: Path
     text = "fs write read iops\next4 510.5 MB/s 480.5 MB/s 9120\nxfs 515.5 MB/s 490.5 MB/s 9333\n"
     wanted = {("ext4", "table", "write.rate_bytes_per_s"): 510.5e6, ("xfs", "table", "iops"): 9333}
     assert figures(tmp_path, text, wanted) == []
+
+
+def test_a_sentence_whose_colon_is_of_a_list_is_no_title(tmp_path: Path) -> None:
+    table = "FSUse%        Count         Size    Files/sec     App Overhead\n"
+    table += "     0        10000         4096        {}           1000\n"
+    text = (
+        "For some tests fs_mark got a change so that it calls io_fsync:\n\n- write 10000 files\n- run 5 iterations\n\n"
+        f"First on a sparse filesystem.\n\n{table.format(500.0)}\nUsing io_fsync():\n\n{table.format(4000.0)}"
+    )
+    workload = "fs_mark[size=4096]"
+    wanted = {("posted", workload, "files_per_s"): 500, ("Using io_fsync()", workload, "files_per_s"): 4000}
+    figures(tmp_path, text, wanted)

@@ -14,7 +14,7 @@ from iolab.files.importer.html_table import ROW_CHARS_MAX, with_bars
 from iolab.files.importer.results import Results
 from iolab.files.importer.run_import import open_run
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import is_number, number
+from iolab.files.importer.written_number import is_number, number
 from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.table import render
 from support.growth import assert_linear
@@ -314,3 +314,13 @@ def test_the_rest_of_a_report_with_endless_json_around_it_is_read(tmp_path: Path
     path = tmp_path / "any.json"
     report = json.dumps({"fio version": "fio-3.33", "jobs": [{"jobname": "a", "read": {"total_ios": 7, "runtime": 1}}]})
     assert render(opened(path, '{"x": [\n' * 100 + report + "\n{"), "json")
+
+
+def test_what_people_write_is_looked_for_in_short_texts(tmp_path: Path) -> None:
+    written = "Before: 4209 IOPS\nAfter: 5200 IOPS\n"
+    log = tmp_path / "log.txt"
+    log.write_text(written)
+    assert open_run(log).settings == ["Before", "After"]
+    log.write_text("gcc -c -O2 -o file.o file.c\n" * 5000 + written)
+    with pytest.raises(InputError, match="it is long, and what people write themselves is looked for in short texts"):
+        open_run(log)

@@ -233,6 +233,8 @@ def test_commands_of_dd_are_workloads(tmp_path: Path) -> None:
     [
         ("1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.0015 s, 699 MB/s", 0.0015),
         ("1048576 Bytes (1,0 MB, 1,0 MiB) kopiert, 0,0015 s, 699 MB/s", 0.0015),
+        ("1048576字节(1.0 MB)已复制\uff0c0.0015 秒\uff0c699 MB/秒", 0.0015),
+        ("1048576字节\uff081.0 MB\uff0c1.0 MiB\uff09已复制\uff0c0.002 s\uff0c524 MB/s", 0.002),
         ("1048576 octets (1,0 MB, 1,0 MiB) copiés, 0,002 s, 699 MB/s", 0.002),
         ("1048576 bytes transferred in 0.002 secs (524288000 bytes/sec)", 0.002),
     ],
@@ -269,6 +271,18 @@ def test_the_times_of_mdtest_are_no_second_round(tmp_path: Path) -> None:
     path = tmp_path / "mdtest.txt"
     rates = (SAMPLES / "mdtest.txt").read_text()
     assert opened(path, rates + rates.replace("SUMMARY rate: ", "SUMMARY time (in ms/op): ")).trials.height == 1
+
+
+def test_mdtest_without_a_spread(tmp_path: Path) -> None:
+    text = """SUMMARY rate (in ops/sec): (of 1 iterations)
+Operation                           Max           Min          Mean
+------------------------- ------------- ------------- -------------
+Directory creation            30206.205     30206.205     30206.205
+File stat                  55749077.532  55749077.532  55749077.532
+"""
+    run = opened(tmp_path / "md.txt", text)
+    assert value(run, "md", "mdtest", "directory_creation/operations_per_s_mean") == 30206.205
+    assert value(run, "md", "mdtest", "file_stat/operations_per_s_max") == 55749077.532
 
 
 def test_what_mdtest_did_not_do_is_no_rate_of_zero() -> None:

@@ -293,7 +293,10 @@ NAMES = {
     "a time per operation in names of columns": (
         "bench       old ns/op   new ns/op   delta\nRead4K      1123.0      998.1       -11.1%\n"
         "Write4K     2211.0      2230.2      +0.87%\n",
-        {("posted", "Read4K", "old ns_per_op"): 1123, ("posted", "Write4K", "new ns_per_op"): 2230.2},
+        {
+            ("old", "go-bench Read4K", "latency_ns_mean"): 1123,
+            ("new", "go-bench Write4K", "latency_ns_mean"): 2230.2,
+        },
     ),
     "means with their ranges": (
         "| Case | A RPS | B RPS |\n|---|---|---|\n| 1K | 341,127 (334,187\u2013346,283) | 491,129 (442,304-543,360)|\n",

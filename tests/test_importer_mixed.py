@@ -220,7 +220,7 @@ SPEEDTEST = " 100 - 500 INSERTs into table......................    0.081s\n    
         (UNIT_LAST, "mirror", "table", "write.rate_bytes_per_s", 340e6),
         (OF_PERCENTILES, "drive B", "table", "latency_ns_p999", 1900 * US),
         (OF_DEVICE, "run", "Random 4K read", "read.iops", 173),
-        (OF_DEVICE, "run", "list", "Access time_ns", 14.5 * MS),
+        (OF_DEVICE, "run", "list", "latency_ns_mean", 14.5 * MS),
         (REMARKED, "before", "r", "iops", 1000),
         (REMARKED, "with the patch", "r", "iops", 1200),
         (SET_BETWEEN, "before echo 1 > /sys/block/sdb/queue/nomerges", DD, "elapsed_s", 0.5),

@@ -31,7 +31,17 @@ def test_outputs_of_iostat_under_lines_are_settings(tmp_path: Path, banner: str,
     assert list(run.settings) == ["scheduler none", "scheduler bfq"]
     assert value(run, "scheduler none", "iostat vda", "iops") == 500
     assert value(run, "scheduler bfq", "iostat vda", "iops") == 300
-    assert run.problems == [f"{tmp_path}/mail.txt: the first report, averages since the boot, is left out"]
+    left_out = "the first report is left out as the averages since the boot; it counts below '$ iostat -y'"
+    assert run.problems == [f"{tmp_path}/mail.txt: {left_out}"]
+
+
+def test_a_report_since_the_boot_beside_those_of_intervals_is_named(tmp_path: Path) -> None:
+    text = f"bad:\n{BANNER}{report(1)}{report(400)}\ngood:\n{BANNER}{report(300)}"
+    (tmp_path / "mail.txt").write_text(text)
+    run = open_run(tmp_path / "mail.txt")
+    assert value(run, "bad", "iostat vda", "iops") == 400
+    assert value(run, "good", "iostat vda", "iops") == 300
+    assert "a report alone, as iostat prints of the time since the boot, stands beside others" in run.problems[1]
 
 
 def test_outputs_without_titles_are_rounds_and_a_remark_in_one_output_is_no_boot(tmp_path: Path) -> None:
@@ -214,3 +224,13 @@ def test_the_device_that_is_busy_leads_before_one_with_more_requests(tmp_path: P
     )
     shown = render(open_run(tmp_path / "disks.txt"), "markdown").splitlines()
     assert "- iostat sda: device busy percent 99.80%, read latency mean 31.20 ms and read IOPS 70.00." in shown[4]
+
+
+def test_each_command_has_an_output_of_its_own(tmp_path: Path) -> None:
+    header = "procs -----------memory---------- ---swap-- -----io---- -system-- ----cpu----\n"
+    header += " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa\n"
+    row = " 2  0 152388 226112  11092 1087072    0    2     {}     1    0    1 47 22 27  1\n"
+    (tmp_path / "v.txt").write_text(f"# vmstat -a\n\n{header}{row.format(10)}# vmstat\n\n{header}{row.format(30)}")
+    run = open_run(tmp_path / "v.txt")
+    assert [value(run, "v", "vmstat", "read.rate_bytes_per_s", n) for n in (0, 1)] == [10 * 1024, 30 * 1024]
+    assert run.problems == []

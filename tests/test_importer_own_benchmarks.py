@@ -140,3 +140,75 @@ def test_what_zsh_repeats_below_dd_is_no_command_without_figures(tmp_path: Path)
     command = "dd if=/dev/zero bs=1k of=f count=1"
     wanted = {("posted", command, "elapsed_s"): 0.0002, ("posted", f"time {command}", "elapsed_s"): 0.003}
     assert figures(tmp_path, text, wanted) == []
+
+
+BENCHSTAT = """name                  old time/op    new time/op    delta
+Store/Put64@100-4       2.50µs ± 2%    1.25µs ±17%  -50.00%  (p=0.008 n=5+5)
+Store/Scan-4             125ms ± 0%     130ms ± 1%     ~     (p=0.690 n=5+5)
+
+name                  old speed      new speed      delta
+Store/Put64@100-4     26.2MB/s ± 2%  52.4MB/s ±17%  +100.00%  (p=0.008 n=5+5)
+name                  old ops/sec    new ops/sec    delta
+Store/Scan-4             69.6k ± 7%    1.08M ± 9%     ~     (p=0.841 n=5+5)
+name                  old alloc/op   new alloc/op   delta
+Store/Put64@100-4         320B ± 0%      320B ± 0%     ~     (all equal)
+"""
+BENCHSTAT_NEW = """goos: linux
+                  │  base.txt   │              fast.txt               │
+                  │   sec/op    │   sec/op     vs base                │
+Store/Put64@100-4   2.500µ ± 1%   1.250µ ± ∞ ¹  -50.00% (p=0.000 n=10)
+Store/Scan-4        125.0m ± 0%   130.0m ± 1%       ~ (p=0.690 n=10)
+geomean             559.0µ        403.1µ        -27.89%
+                  │     B/s      │      B/s       vs base                │
+Store/Put64@100-4   25.00Mi ± 1%   50.00Mi ± 2%  +100.00% (p=0.000 n=10)
+"""
+PUT, SCAN = "go-bench Store/Put64@100-4", "go-bench Store/Scan-4"
+
+
+def test_benchstat_names_the_unit_in_its_header_and_the_prefix_in_the_cell(tmp_path: Path) -> None:
+    wanted = {
+        ("old", PUT, "latency_ns_mean"): 2500,
+        ("new", PUT, "latency_ns_mean"): 1250,
+        ("old", SCAN, "latency_ns_mean"): 125e6,
+        ("new", PUT, "rate_bytes_per_s"): 52.4 * MB,
+        ("old", SCAN, "operations_per_s"): 69_600,
+        ("new", SCAN, "operations_per_s"): 1_080_000,
+    }
+    (problem,) = figures(tmp_path, BENCHSTAT, wanted)
+    assert "posted.txt:9: the table of alloc/op is left out: iolab has no such metric" in problem
+    (problem,) = figures(tmp_path, "".join(f"> {line}\n" for line in BENCHSTAT.splitlines()), wanted)
+
+
+def test_the_newest_benchstat_has_a_column_per_file(tmp_path: Path) -> None:
+    wanted = {
+        ("base", PUT, "latency_ns_mean"): 2500,
+        ("fast", SCAN, "latency_ns_mean"): 130e6,
+        ("fast", PUT, "rate_bytes_per_s"): 50 * 2**20,
+    }
+    assert figures(tmp_path, BENCHSTAT_NEW, wanted) == []
+    two = "name \\ time/op  ext4         xfs          btrfs\nRead4K-8        1.12µs ± 1%  1.00µs ± 2%  2.00ms ± 0%\n"
+    wanted = {
+        ("ext4", "go-bench Read4K-8", "latency_ns_mean"): 1120,
+        ("btrfs", "go-bench Read4K-8", "latency_ns_mean"): 2e6,
+    }
+    assert figures(tmp_path, two, wanted) == []
+    lacking = (
+        "name \\ time/op  ext4         xfs\nRead4K-8        1.12µs ± 1%  1.00µs ± 2%\nWrite4K-8       1.12µs ± 1%\n"
+    )
+    (problem,) = figures(tmp_path, lacking, {("xfs", "go-bench Read4K-8", "latency_ns_mean"): 1000})
+    assert "posted.txt:3: a row with fewer figures than files, or of another unit: left out" in problem
+
+
+def test_benchcmp_has_bare_figures(tmp_path: Path) -> None:
+    text = "benchmark  old ns/op   new ns/op   delta\nRead4K     1,123.0     998.1       -11.1%\n"
+    wanted = {("old", "go-bench Read4K", "latency_ns_mean"): 1123, ("new", "go-bench Read4K", "latency_ns_mean"): 998.1}
+    assert figures(tmp_path, text, wanted) == []
+
+
+def test_bytes_of_a_go_benchmark_are_a_rate(tmp_path: Path) -> None:
+    text = "BenchmarkSend-16  646  1791000 ns/op  586138181 bytes/sec  6164 B/op  147 allocs/op\n"
+    wanted = {
+        ("posted", "go-bench Send-16", "rate_bytes_per_s"): 586_138_181,
+        ("posted", "go-bench Send-16", "latency_ns_mean"): 1_791_000,
+    }
+    assert figures(tmp_path, text, wanted) == []

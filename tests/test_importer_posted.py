@@ -63,6 +63,15 @@ def test_what_is_posted_is_read_as_it_was_printed(tmp_path: Path, posted: Callab
     assert opened(tmp_path / "fio-2.1.txt", posted(text)).metrics.equals(open_run(SAMPLES / "fio-2.1.txt").metrics)
 
 
+def test_a_log_within_a_mail_is_read_as_it_was_printed(tmp_path: Path) -> None:
+    text = (SAMPLES / "fio-2.1.txt").read_text()
+    path = tmp_path / "fio-2.1.txt"
+    run = opened(
+        path, "This is what CI has:\n\n" + before_each_line("20:17:58 DEBUG| [stdout] ")(text) + "\nSo there.\n"
+    )
+    assert run.metrics.drop("setting").equals(open_run(SAMPLES / path.name).metrics.drop("setting"))
+
+
 def test_json_in_a_container_s_log(tmp_path: Path) -> None:
     path = tmp_path / "fio-3.33-plus.json"
     path.write_text(before_each_line("2024-09-05T03:47:26.1Z ")((SAMPLES / path.name).read_text()))

@@ -773,3 +773,22 @@ def test_wrk_has_latencies_and_transfer(tmp_path: Path) -> None:
     figures = {"latency_ns_mean": 5.12e6, "latency_ns_max": 81.22e6, "operations_per_s": 25061.63, "elapsed_s": 30.05}
     for metric, figure in {**figures, "rate_bytes_per_s": 405.81 * 2**20}.items():
         assert value(run, "wrk", "requests", metric) == pytest.approx(figure)
+
+
+def test_a_report_above_all_commands_is_no_round_of_those_below(tmp_path: Path) -> None:
+    report = "Device Information   :       IOPS      MiB/s    Average        min        max\n"
+    report += "Total                :  {}     528.93     236.31      19.03    1761.46\n"
+    command = "[root@host perf]# ./perf -q 64 -w randread\nEAL: No pages reported\n"
+    text = f"{report.format(1000.0)}{command}{report.format(3000.0)}"
+    run = opened(tmp_path / "x.txt", text)
+    assert value(run, "x", "spdk-perf", "iops") == 1000
+    assert value(run, "x", "spdk-perf[./perf -q 64 -w randread]", "iops") == 3000
+    again = opened(tmp_path / "y.txt", f"{report.format(1000.0)}# rm -f x\n{report.format(3000.0)}")
+    assert [value(again, "y", "spdk-perf", "iops", n) for n in (0, 1)] == [1000, 3000]
+
+
+def test_numbered_items_that_a_change_adds_are_a_list(tmp_path: Path) -> None:
+    text = "+1. The most that we saw:\n+    1. random-read-bandwidth: 874 MiB/s\n"
+    text += "+    1. random-write-latency: 2040 microseconds\n"
+    run = opened(tmp_path / "x.txt", text * 2)
+    assert 874 * MIB in run.metrics["value"].to_list()

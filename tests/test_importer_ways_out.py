@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from iolab.base.errors import InputError
 from iolab.domain.metric import describe
 from iolab.files.importer.run_import import open_run
 from iolab.presentation.table import render
@@ -331,3 +332,10 @@ def test_screens_of_biotop_are_a_run_and_outputs_are_rounds(tmp_path: Path) -> N
     run = open_run(tmp_path / "run.txt")
     assert [value(run, "run", "biotop dd vda", "write.ops", round=one) for one in (0, 1)] == [40, 40]
     assert value(run, "run", "biotop dd vda", "write.latency_ns_mean") == pytest.approx(3.5e6)
+
+
+def test_counts_without_a_unit_beside_a_share_are_no_ratios_alone(tmp_path: Path) -> None:
+    path = tmp_path / "post.txt"
+    path.write_text("raw:\n245K read\n225K write\n\nmirror:\n315K read\n23K write\n\nwhy is it 10 percent of 12?\n")
+    with pytest.raises(InputError, match="no figure of it has a unit that iolab knows"):
+        open_run(path)

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 sys.path.append(str(Path(__file__).parents[1] / "benches"))
-from judge import answer, null_predictor, question, shrink
+from judge import answer, boots, null_predictor, question, shrink
 from judge.answer import Answer, Answers
 from judge.campaign import Pair, cells_of, orders_of
 from judge.configuration import Configuration, Job, from_json
@@ -182,3 +182,28 @@ def test_groups_under_a_controller_are_as_fast_as_the_kernel_has_them(controller
 
 WITHIN_QUARTER, WITHIN_DOUBLE, ORDERS_RIGHT = 0.4, 0.75, 0.7
 """Of the ten: the model had 45.5, 78.8 and 77.3 % when they were stored."""
+
+
+def test_boots_of_a_question_differ_in_offsets_and_moment_alone() -> None:
+    first, second = READS, replace(READS, boot=2)
+    assert first.key != second.key
+    assert from_json(second.as_json()) == second
+    assert "boot" not in first.as_json(), "answers of one boot keep their names"
+    lines = set(question.of_guest(second).splitlines()) - set(question.of_guest(first).splitlines())
+    assert lines == {"seed = 2", 'command_line = "judge.boot=2"'}
+
+
+def test_boots_that_disagree_leave_a_cell_undecided_and_limit_every_prediction() -> None:
+    rates = (1000.0, 1010.0, 2500.0)
+    guests = [Answer({"j0/read.iops": rate, "j0/read.latency_ns_p99": 4e6}) for rate in rates]
+    assert boots.median(guests).cells == {"j0/read.iops": 1010.0, "j0/read.latency_ns_p99": 4e6}
+    assert boots.agreed(guests) == {"j0/read.latency_ns_p99"}
+    assert boots.agreed(guests[:2]) == {"j0/read.iops", "j0/read.latency_ns_p99"}
+    cells, in_order = boots.one_by_the_others(READS, guests)
+    off = [one.factor > QUARTER for one in cells if one.name == "j0/read.iops"]
+    assert (off, in_order) == ([True, True, True], [])
+
+
+def test_a_cell_that_few_boots_have_is_none() -> None:
+    found = boots.median([Answer({"j0/read.iops": 1000.0}), Answer({}), Answer({})])
+    assert found.cells == {}

@@ -170,6 +170,68 @@ def test_a_device_file_that_is_no_toml_is_told_on_its_line(here: Path) -> None:
         machine_file.read("model:small.toml", Path())
 
 
+LIKE = """\
+kind = "array"
+# As the quick one.
+like = "quick"
+queue_depth = 2
+[disk]
+like = "inner"
+cache.segments = 4
+"""
+INNER = 'kind = "disk"\nsurfaces = 6\n[cache]\nsegments = 10\nwrite_back = false\n'
+
+
+def test_a_device_that_is_like_another_has_its_keys_but_those_that_it_gives_itself(here: Path) -> None:
+    write_machine(here, MACHINE.replace('"quick"', '"slow"'))
+    (here / "devices" / "slow.toml").write_text(LIKE)
+    (here / "devices" / "inner.toml").write_text(INNER)
+    machine = machine_file.read("model:small.toml", Path())
+    disk = {"surfaces": 6, "cache": {"segments": 4, "write_back": False}}
+    own = {"kind": "array", "queue_depth": 2, "disk": disk}
+    assert machine.table["drives"][0]["device"] == parse(QUICK, "quick").values | own
+    assert {name.removeprefix("machines%2Fdevices%2F") for name in machine.copies} == {
+        "machines%2Fsmall.toml",
+        *("slow.toml", "quick.toml", "inner.toml"),
+    }, "a run keeps all that the machine was read from"
+    for key, line in (("queue_depth", 4), ("latency_ns", 3), ("disk.surfaces", 6), ("disk.cache.segments", 7)):
+        assert machine.where(("drives", "0", "device", *key.split("."))) == f"devices/slow.toml:{line}"
+
+
+def test_a_machine_that_is_like_another_has_its_tables_but_what_it_gives_itself(here: Path) -> None:
+    write_machine(here)
+    (here / "larger.toml").write_text('like = "small.toml"\n[cpus]\ncount = 4\n[[drives]]\ndevice = "quick"\n')
+    small, larger = (machine_file.read(f"model:{name}.toml", Path()) for name in ("small", "larger"))
+    assert larger.table["cpus"] == {**small.table["cpus"], "count": 4}
+    assert larger.table["kernel"] == small.table["kernel"] and larger.table["drives"] == [
+        {"device": parse(QUICK, "quick").values}
+    ]
+    assert larger.where(("cpus", "jitter")) == "larger.toml:1" and larger.where(("cpus", "count")) == "larger.toml:3"
+    assert set(larger.copies) == {"machines%2Flarger.toml", "machines%2Fsmall.toml", "machines%2Fdevices%2Fquick.toml"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('like = "slow"\n', r"^devices/slow.toml: like: it is like itself"),
+        ('kind = "null"\nlike = "quik"\n', r'^devices/slow.toml:2: like: "quik": unknown device; did you mean quick'),
+        ("like = 3\n", r"^devices/slow.toml:1: like: expected a name"),
+    ],
+)
+def test_what_a_device_is_like_must_be_another(here: Path, text: str, said: str) -> None:
+    write_machine(here, MACHINE.replace('"quick"', '"slow"'))
+    (here / "devices" / "slow.toml").write_text(text)
+    with pytest.raises(InputError, match=said):
+        machine_file.read("model:small.toml", Path())
+
+
+@pytest.mark.parametrize("name", machine_file.devices())
+def test_every_device_names_its_source_and_can_be_built(name: str) -> None:
+    assert "# source = " in machine_file.devices()[name]
+    one_disk = machine_file.read("model:one_disk", Path())
+    check({**one_disk.table, "drives": [{"device": one_disk.device(name).values}]})  # type: ignore[typeddict-item]
+
+
 def test_unknown_machines_are_told_with_the_nearest() -> None:
     with pytest.raises(InputError, match="did you mean one_disk"):
         machine_file.read("model:one_disc", Path())

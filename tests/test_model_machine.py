@@ -430,3 +430,28 @@ poll = [false, true]
 
     assert value("iops", "true") > 1.05 * value("iops", "false")
     assert value("cpu_percent", "true") > 98 > 60 > value("cpu_percent", "false")
+
+
+PROMISED = """machine = "model:nvme"
+rounds = 2
+[workloads.pair]
+kind = "mix"
+duration = "100ms"
+[workloads.pair.groups.database]
+[workloads.pair.groups.backup]
+[workloads.pair.jobs.query]
+group = "database"
+[workloads.pair.jobs.copy]
+group = "backup"
+[settings.plain]
+[settings.sorted]
+scheduler = { name = "mq-deadline" }
+[settings.promised]
+workload = { groups = { database = { io_latency = "10s" } } }
+"""
+
+
+def test_a_setting_that_changes_no_value_is_said_to(iolab: CommandLine) -> None:
+    iolab.write("promise.toml", PROMISED)
+    (doubt,) = iolab("run", "promise.toml", "--out", "run", "--json").json()["doubts"]
+    assert doubt.startswith("promised differs from plain in no value of any round: this load has no use")

@@ -6,6 +6,7 @@ import re
 import secrets
 import shutil
 import signal
+import subprocess
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -45,6 +46,17 @@ def place() -> Iterator[Path]:
     path = directory(Path(f"/tmp/iolab-test-{secrets.token_hex(4)}"))
     yield path
     shutil.rmtree(path)
+
+
+@pytest.mark.root
+def test_a_filesystem_that_is_mounted_read_only_is_said_to_be(place: Path) -> None:
+    subprocess.run(["mount", "--bind", place, place], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", place], check=True)
+        with UndoJournal.open() as undo, pytest.raises(IolabError, match="its filesystem is mounted read-only"):
+            make_own_directory(place, undo)
+    finally:
+        subprocess.run(["umount", place], check=True)
 
 
 @pytest.mark.root

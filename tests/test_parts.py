@@ -99,8 +99,10 @@ def test_one_run_over_four_boots(machine: Machine, capsys: pytest.CaptureFixture
 
 def test_json_says_what_to_boot_next(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     machine.boot("6.8.0")
-    assert run("new", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["parts"] == {
+    assert run("new", "--json", "--fail-on", "slower") == 0
+    printed = capsys.readouterr()
+    assert "--fail-on is judged when each part has a trial, and not yet" in printed.err
+    assert json.loads(printed.out)["parts"] == {
         "decided": None,
         "boots_measured": {"old": 0, "new": 1},
         "boots_of_each": 2,

@@ -1,6 +1,7 @@
-"""The pictures in docs/images: that the tool takes them, wide and narrow, in light and in dark."""
+"""The pictures in docs/images: that pages show them, and that the tool takes them, wide and narrow, light and dark."""
 
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -10,7 +11,7 @@ from support.browser import BROWSER, BROWSERS
 from support.stored import stored_run
 
 ROOT = Path(__file__).resolve().parents[1]
-NAMES = {f"{width}-{scheme}" for width in (1280, 390) for scheme in ("light", "dark")}
+VIEWS = [(*size, scheme) for size in ((1280, 1000), (390, 844)) for scheme in ("light", "dark")]
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +23,11 @@ def picture() -> ModuleType:
     return found
 
 
-@pytest.mark.parametrize("name", ["report", "trace", "collection"])
-def test_the_documents_have_a_picture_of_each_page(name: str) -> None:
-    assert {path.stem.removeprefix(f"{name}-") for path in (ROOT / "docs" / "images").glob(f"{name}-*.png")} == NAMES
+def test_the_documents_show_a_picture_of_each_page_and_there_are_no_others() -> None:
+    documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    shown = {name for path in documents for name in re.findall(r"images/([\w-]+\.png)", path.read_text())}
+    assert shown == {f"{name}-1280-light.png" for name in ("report", "trace", "collection")}
+    assert shown == {path.name for path in (ROOT / "docs" / "images").iterdir()}
 
 
 @pytest.mark.long
@@ -37,12 +40,10 @@ def test_pages_are_taken_wide_and_narrow_in_light_and_dark(picture: ModuleType, 
         stored_run(tmp_path / "nightly" / "one")
         page = picture.site(tmp_path / "nightly", tmp_path / "site")
     with picture.served(tmp_path) as address:
-        taken = list(picture.take(BROWSER, address + page, tmp_path, name))
-    assert {path.stem.removeprefix(f"{name}-") for path in taken} == NAMES
-    for path in taken:
+        taken = [picture.take(BROWSER, address + page, tmp_path, name, view) for view in VIEWS]
+    for path, (width, _, scheme) in zip(taken, VIEWS, strict=True):
         with Image.open(path) as image:
-            width, scheme = path.stem.split("-")[1:]
-            assert image.width == int(width)
+            assert path.name == f"{name}-{width}-{scheme}.png" and image.width == width
             found = image.convert("L").getcolors()
             assert found is not None and len(found) > 8, "something is drawn"
             ground = max(found)[1]

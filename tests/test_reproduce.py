@@ -4,7 +4,6 @@ import copy
 import json
 import math
 import re
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.base.quantity import parse_duration_ns
 from iolab.base.strict_json import by_row
+from iolab.files import machine_file
 from iolab.files.experiment import load as load_experiment
 from iolab.files.store import read
 from iolab.presentation.cli.invoke import invoke
@@ -523,7 +523,7 @@ def test_fitted_and_chosen_values_are_those_of_the_machine(published: Publicatio
     chosen = [one for one in published.chosen.values() if one.parameter is not None]
     for fitted in (*published.fitted.values(), *chosen):
         assert fitted.parameter is not None
-        found: Any = tomllib.loads((MACHINES / f"{fitted.machine}.toml").read_text())
+        found: Any = machine_file.device_at(MACHINES / f"{fitted.machine}.toml").values
         for key in fitted.parameter.split("."):
             found = found[int(key) if key.isdecimal() else key]
         is_duration = isinstance(found, str) and not isinstance(fitted.value, str)

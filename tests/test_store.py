@@ -200,6 +200,24 @@ def test_a_run_without_any_trial_reads_as_empty_frames(run: Path) -> None:
     assert data.keys == []
 
 
+def test_a_run_that_did_not_end_is_said_to_be_unfinished(run: Path) -> None:
+    journal = run / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    assert not read(run).problems
+    journal.write_text("".join(lines[:-1]))
+    (problem,) = read(run).problems
+    assert problem == f"unfinished, or still running: 8 of 8 trials; continue it: iolab run --resume {run}"
+    started = next(number for number, line in enumerate(lines) if '"trial_started"' in line)
+    journal.write_text("".join(lines[:started]))
+    for file in sorted((run / "trials").iterdir())[1:]:
+        file.unlink()
+    shutil.rmtree(run / "index", ignore_errors=True)
+    (problem,) = (one for one in read(run).problems if "unfinished" in one)
+    (of_one,) = read(run).trials["setting"].to_list()
+    other = {"plain", "pinned"} - {of_one}
+    assert f"still running: 1 of 8 trials, none under {', '.join(other)}; continue" in problem
+
+
 def test_damaged_description_and_journal_are_problems_not_errors(run: Path) -> None:
     whole = read(run).metrics
     (run / "machine.json").write_text("{")

@@ -713,3 +713,19 @@ def test_a_stack_of_layers_is_split_by_layer() -> None:
             (layer["below_ns"], layer["own_ns"]) if name == "9:512" else (layer["own_ns"], layer["below_ns"])
         )
         assert longer["min"] > 10e6 and shorter["max"] < 20e3
+
+
+def test_figures_of_arrivals_are_in_the_order_of_arrival(tmp_path: Path) -> None:
+    """A stream that arrives once a millisecond, whose I/Os take 1 to 20 ms and so overtake each other."""
+    first = 128166372003061629
+    ended = sorted((number + 1 + 7 * number % 20, number) for number in range(4200))
+    lines = [
+        f"{first + number * 10_000},usr,0,Read,{number * 4096},4096,{(end - number) * 10_000}" for end, number in ended
+    ]
+    path = tmp_path / "msr.csv"
+    path.write_text("\n".join(lines) + "\n")
+    figures = study(trace_of([path]))
+    assert [(one["mean"], one["most"], one["dispersion"]) for one in figures["bursts"]] == [
+        (1, 1, 0), (10, 10, 0), (100, 100, 0), (1000, 1000, 0)
+    ]  # fmt: skip
+    assert figures["devices"][0]["sequential_share"] == 1

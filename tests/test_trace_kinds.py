@@ -597,3 +597,77 @@ def test_texts_of_traces_are_compared_and_explained_as_traces(
     assert first.startswith("The second trace is slower in device mean (+90.")
     assert invoke(["explain", *map(str, paths)]) == 0
     assert "100 % in the device" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "latency"),
+    [
+        ("{0}00000,usr,0,Read,{1},4096,{2}000", True),
+        ("0.{0},0.000{2},R,0,{1},4096", True),
+        ("0,R,{1},4096,15000{0}0000", False),
+        ("1538{0},{1},8,0,1283", False),
+        ("0,{1},4096,r,0.{0}", False),
+    ],
+    ids=["MSR Cambridge", "Systor '17", "Alibaba", "Tencent", "SPC"],
+)
+def test_public_traces_are_compared_and_explained_as_traces(
+    line: str, latency: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of which half have no latency: that is said, and no column is compared."""
+    for name, times in (("fast", 1), ("slow", 2)):
+        length = 13 if line.startswith("{0}0000") else 6
+        lines = [
+            line.format((1281663720 * 10**3 if length == 13 else 10**5) + number, 8 * number, 100 * times + number % 7)
+            for number in range(400)
+        ]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    status = invoke(["compare", *(str(tmp_path / f"{name}.csv") for name in ("fast", "slow"))])
+    printed = capsys.readouterr()
+    assert (status == 0) == latency
+    assert ("The second trace" in printed.out) if latency else "has no latency to compare" in printed.err
+    assert (invoke(["explain", str(tmp_path / "slow.csv")]) == 0) == latency
+    explained = capsys.readouterr()
+    assert "defect" not in explained.err and ("100 % in the" in explained.out) == latency
+
+
+def _bpftrace(first: int) -> str:
+    counts = [10, 200, 500, 150, 20, 3]
+    ranges = (f"[{first << place}, {first << place + 1})" for place in range(len(counts)))
+    return "@usecs:\n" + "".join(f"{one:20}{n:8} |{'@':52}|\n" for one, n in zip(ranges, counts, strict=True))
+
+
+def _hdr(step: float, unit: str) -> str:
+    rows = [(step, 0.5, 500), (2 * step, 0.9, 900), (4 * step, 0.99, 990), (9 * step, 1.0, 1000)]
+    lines = [f"{value:12.3f} {share:14.12f} {total:10} {1 / (1.0001 - share):14.2f}" for value, share, total in rows]
+    return "\n".join(
+        [f"       Value{unit}     Percentile TotalCount 1/(1-Percentile)", "", *lines, "#[Mean = 1.0]", ""]
+    )
+
+
+def test_two_histograms_are_compared_by_the_buckets_of_their_percentiles(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, first in (("old", 16), ("new", 32), ("like", 16)):
+        (tmp_path / name).write_text(_bpftrace(first))
+    assert invoke(["compare", str(tmp_path / "old"), str(tmp_path / "new"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["percentiles"]
+    assert [(one["percentile"], one["difference"]) for one in found] == [(50, "higher"), (90, "higher")]
+    assert (found[0]["baseline_ns"], found[0]["candidate_ns"]) == ([64_000, 128_000], [128_000, 256_000])
+    assert invoke(["compare", str(tmp_path / "old"), str(tmp_path / "like")]) == 0
+    assert "● p50 of like is in the same bucket: 64 to 128.0 µs" in capsys.readouterr().out
+    assert invoke(["compare", str(tmp_path / "old"), str(tmp_path / "new"), "--fail-on", "slower"]) == 2
+
+
+def test_percentiles_of_hdr_histogram_need_a_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, step, unit in (("old", 1.0, "(ms)"), ("new", 2.5, "(ms)"), ("none", 1.0, "")):
+        (tmp_path / name).write_text(_hdr(step, unit))
+    assert invoke(["compare", str(tmp_path / "old"), str(tmp_path / "new"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["percentiles"]
+    assert [(one["percentile"], one["difference"]) for one in found] == [
+        (50, "undecided"),
+        (90, "higher"),
+        (99, "higher"),
+    ]
+    assert found[1]["candidate_ns"] == [2_500_000, 5_000_000]
+    assert invoke(["compare", str(tmp_path / "none"), str(tmp_path / "old")]) == 2
+    assert "none:1: HdrHistogram's text states no unit of its values; write it" in capsys.readouterr().err

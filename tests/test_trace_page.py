@@ -1,5 +1,6 @@
 """The page of a trace: its sentence, its tables, and in a real browser its zoom down to single requests."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -9,8 +10,9 @@ import pytest
 from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.report.heat import HEAT
 from iolab.presentation.report.over_time import Counts
-from iolab.presentation.table.trace_conclusion import conclusion, in_front, shares
+from iolab.presentation.table.trace_conclusion import TaskInFront, _tasks, conclusion, in_front, shares
 from iolab.studies.trace import study, trace_of
+from iolab.studies.trace.explain import explain_slow
 from support.browser import BROWSER, BROWSERS
 
 SAMPLE = Path(__file__).resolve().parents[1] / "docs" / "samples" / "trace-cmd-7.dat"
@@ -34,7 +36,8 @@ RANGES = """(id) => Object.entries(document.getElementById(id)._fullLayout)
 def test_a_sentence_concludes_and_names_who_was_in_front() -> None:
     figures = study(trace_of([SAMPLE]))
     assert conclusion(figures) == (
-        "99 % of the time is in the device, 585.9 µs a request; 8 of the slowest 10 waited behind fio-27465."
+        "99 % of the time is in the device, 585.9 µs a request; "
+        "8 of the slowest 10 waited behind their own process, fio-27465."
     )
     assert sum(bool(slow["ahead"]) for slow in figures["slowest"]) == 8
     assert [one.stage for one in shares(figures)] == ["queue", "scheduler", "device"]
@@ -43,6 +46,38 @@ def test_a_sentence_concludes_and_names_who_was_in_front() -> None:
     assert first.requests == sum(
         ahead["requests"] for slow in figures["slowest"] for ahead in slow["ahead"] if ahead["pid"] == 27465
     )
+
+
+def beside_a_neighbour(path: Path) -> Path:
+    """Reads of 8 KiB of postgres that are slow only while tar reads 512 KiB in two stretches of 2 s."""
+    random, rows, at_s = Random(1), [], 0.0
+    while at_s < 10:
+        at_s += random.expovariate(200)
+        busy = 2 <= at_s < 4 or 6 <= at_s < 8
+        rows.append((at_s, "postgres", 812, 8192, random.lognormvariate(0, 0.3) * (20 if busy else 0.8)))
+    rows += [(since + 0.02 * n, "tar", 999, 524288, random.uniform(15, 25)) for since in (2, 6) for n in range(100)]
+    ended = sorted((at_s + ms / 1e3, comm, pid, size, ms) for at_s, comm, pid, size, ms in rows)
+    lines = [
+        f"{at_s:<11.6f} {comm:<14} {pid:<6} sda     R {1 + place * 4096:<10} {size:<6} {ms:7.2f}"
+        for place, (at_s, comm, pid, size, ms) in enumerate(ended)
+    ]
+    head = "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)"
+    path.write_text("\n".join([head, *lines]) + "\n")
+    return path
+
+
+def test_the_slowest_wait_behind_the_neighbour_and_not_behind_those_in_front_of_all(tmp_path: Path) -> None:
+    trace = trace_of([beside_a_neighbour(tmp_path / "biosnoop.txt")])
+    figures = study(trace)
+    assert {slow["pid"] for slow in figures["slowest"]} == {812}
+    assert conclusion(figures).endswith("; the slowest 10 waited behind tar-999.")
+    neighbour, victim = in_front(figures)
+    assert (neighbour.task, victim.task) == ("tar-999", "postgres-812")
+    assert neighbour.requests < victim.requests, "the victim's own are more, and as many as in front of all others"
+    assert not neighbour.own
+    assert victim.own
+    first, *_ = explain_slow(trace).traits
+    assert first.what == "came when a request of tar was in flight"
 
 
 QUEUED_BEHIND_A_WRITE = """\
@@ -70,6 +105,22 @@ def test_of_few_requests_the_sentence_is_about_the_slowest_alone(tmp_path: Path)
     (tmp_path / "fewer.txt").write_text("".join(lines[:7]) + lines[9].replace("10 ", " 8 ", 1))
     found = conclusion(study(trace_of([tmp_path / "fewer.txt"])))
     assert found.endswith("; the slowest took 40,102 µs, 100 % of it in the device, and nothing completed meanwhile.")
+
+
+def test_tasks_that_a_trace_does_not_name_are_not_called_unknown(tmp_path: Path) -> None:
+    nobody = re.sub(r"  50\d  ", "    0  ", QUEUED_BEHIND_A_WRITE.format(0))
+    nobody = re.sub(r"\[\w\w\]", "[(null)]", nobody)
+    (tmp_path / "few.txt").write_text(nobody)
+    figures = study(trace_of([tmp_path / "few.txt"]))
+    assert conclusion(figures).endswith("; the slowest took 40,503 µs, 99 % of it in the scheduler, behind 1 request.")
+    ahead = [
+        TaskInFront(name, slow, requests, 0, weight, own=False)
+        for name, slow, requests, weight in (("unknown", 4, 9, 0.6), ("cp-502", 2, 5, 0.3), ("dd-7", 1, 1, 0.1))
+    ]
+    assert _tasks(ahead[:1]) == "other requests"
+    assert _tasks(ahead[:2]) == "cp-502 and tasks that the trace does not name"
+    assert _tasks(ahead) == "cp-502 and dd-7 most"
+    assert _tasks(ahead[1:]) == "cp-502"
 
 
 def test_the_sentence_begins_with_what_failed(tmp_path: Path) -> None:

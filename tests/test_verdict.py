@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, NO_DIFFERENCE, Nature, Verdict, better_of
 from iolab.domain.verdict.interval import LARGEST_EXACT, interval, p_value, signed_rank_critical
-from iolab.domain.verdict.judgement import Judgement, judge
+from iolab.domain.verdict.judgement import Judgement, control_false_discovery, judge
 from scipy import stats
 
 positive = st.floats(0.5, 2.0)
@@ -126,13 +126,40 @@ def test_exact_numbers_are_decided_exactly() -> None:
 )
 def test_no_ratio_is_undecided_with_a_reason(x: list[float | None], y: list[float | None], reason: str) -> None:
     judgement = judge(x, y, nature="rate")
-    assert (judgement.verdict, judgement.ratio, judgement.p_value, judgement.rounds_to_decide) == (
-        "undecided",
-        None,
-        None,
-        None,
-    )
+    assert (judgement.verdict, judgement.ratio, judgement.rounds_to_decide) == ("undecided", None, None)
+    assert (judgement.p_value is None) == (reason != "zero")
     assert judgement.reason is not None and reason in judgement.reason
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict", "p", "levels"),
+    [
+        ([0.0] * 12, [3.0, 5.0, 9.0, 4.0] * 3, "worse", 2**-11, (0.0, 4.5)),
+        ([0.0] * 15, [0.0] * 8 + [3.0] * 7, "worse", 2**-6, (0.0, 1.4)),
+        ([3.0] * 7, [0.0] * 7, "better", 2**-6, (3.0, 0.0)),
+        ([0.0] * 5, [2.0] * 5, "undecided", 2**-4, (0.0, 2.0)),
+        ([0.0, 1.0] * 6, [1.0, 0.0] * 6, "undecided", 1.0, (0.5, 0.5)),
+    ],
+)
+def test_counts_that_are_zero_at_times_are_judged_by_which_side_has_more(
+    old: list[float], new: list[float], verdict: str, p: float, levels: tuple[float, float]
+) -> None:
+    found = judge(old, new, nature="cost")
+    assert (found.verdict, found.ratio, found.p_value) == (verdict, None, pytest.approx(p))
+    assert (found.baseline, found.candidate) == pytest.approx(levels)
+
+
+def test_counts_are_worse_where_most_rounds_are_whatever_one_of_them_does_to_the_mean() -> None:
+    found = judge([0.0, *[1.0] * 10, 1000.0], [*[2.0] * 11, 3.0], nature="cost")
+    assert (found.verdict, found.p_value) == ("worse", pytest.approx(26 / 2**12))
+    assert (found.baseline, found.candidate) == (1.0, 2.0)
+
+
+def test_a_difference_without_a_ratio_is_corrected_for_many_metrics_too() -> None:
+    counts = judge([0.0] * 6, [1.0, 2.0, 1.0, 3.0, 1.0, 2.0], nature="cost")
+    assert counts.verdict == "worse"
+    found = control_false_discovery([counts, *[judge([1.0, 1.1], [1.0, 1.2], nature="cost")] * 9])
+    assert (found[0].verdict, found[0].why) == ("undecided", "by itself decided, among 10 not yet")
 
 
 def test_zeros_on_both_sides_are_the_same() -> None:
@@ -164,8 +191,31 @@ def test_wrong_arguments() -> None:
 def test_fields_of_the_json() -> None:
     assert list(judge([1, 2], [1, 2], nature="neutral").as_dict()) == [
         *("baseline", "candidate", "n", "ratio", "ci_low", "ci_high"),
-        *("p_value", "q_value", "verdict", "rounds_to_decide", "final", "why", "median_ratio", "n_baseline"),
+        *("p_value", "q_value", "verdict", "rounds_to_decide", "final", "why", "median_ratio", "modes", "n_baseline"),
     ]
+
+
+def test_an_outlier_does_not_put_a_verdict_off_for_ever() -> None:
+    """Of the half of the interval that it makes long alone, over 200 more rounds would be asked for."""
+    asked = []
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        x, y = np.exp(0.03 * random.standard_normal((2, 10)))
+        y *= np.where(np.isin(np.arange(10), (3, 7)), 0.42, 1.05)
+        judged = judge(list(x), list(y), nature="rate")
+        assert judged.verdict == "undecided"
+        asked.append(judged.rounds_to_decide)
+    assert asked.count(None) <= 2 and all(10 < more <= 200 for more in asked if more is not None), asked
+
+
+def test_equal_changes_leave_a_spread() -> None:
+    """The ends of the interval, and the ratio, fall on the same value: no spread was taken for none, and one more round
+    asked for."""
+    x, y = [10.0] * 10, [10.0, 11, 10, 9, 11, 10, 10, 11, 9, 11]
+    judged = judge(x, y, nature="rate")
+    assert judged.verdict == "undecided"
+    assert judged.spread == pytest.approx(np.log(np.array(y) / 10).std(ddof=1), rel=0.2)
+    assert judged.rounds_to_decide is None or judged.rounds_to_decide > 10
 
 
 def test_rounds_to_decide_grow_with_the_noise_and_end() -> None:
@@ -257,3 +307,9 @@ def test_no_margin_is_too_narrow_or_too_wide_to_judge(
 ) -> None:
     judgement = judge(*both, nature="rate", same_within=same_within)
     assert judgement.rounds_to_decide is None or 0 <= judgement.rounds_to_decide <= 200
+
+
+@pytest.mark.parametrize("counts", [[0, 5], [0, 0, 5, 0], [0, 0]])
+def test_counts_that_are_equal_in_every_round_are_the_same(counts: list[float]) -> None:
+    found = judge(counts, counts, nature="cost")
+    assert (found.verdict, found.ratio, found.baseline) == ("same", 1.0, float(np.median(counts)))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.domain.comparison import NOT_INTERLEAVED, Pair, compare_pairs
 from iolab.domain.verdict.unpaired_samples import _null, _studentised, interval, judge_unpaired, p_value
-from scipy.stats import brunnermunzel
+from scipy.stats import brunnermunzel, ttest_ind
 
 BENCHES = Path(__file__).parents[1] / "benches"
 EXPERIMENTS = 1500
@@ -93,6 +93,39 @@ def test_rounds_need_not_be_as_many() -> None:
     assert judge_unpaired([100, 101, 99], [150, 151, 149], nature="time").verdict == "slower"
 
 
+def test_arms_that_are_apart_are_decided_among_many_metrics() -> None:
+    """Permutations of five and five reach 2/252, whatever the distance."""
+    noise = np.exp(0.05 * np.random.default_rng(4).standard_normal((39, 2, 5)))
+    faster = ([1000, 1010, 990, 1005, 995], [1400, 1420, 1390, 1405, 1410])
+    pairs = [Pair(f"m{i}", None, "A", "B", *map(list, arms), pairing="none") for i, arms in enumerate(noise)]
+    first, *others = compare_pairs([Pair("iops", None, "A", "B", *faster, pairing="none"), *pairs], same_within=0.02)
+    of_welch = float(ttest_ind(*np.log(faster), equal_var=False).pvalue)
+    assert (first.judgement.verdict, first.judgement.q_value) == ("faster", pytest.approx(40 * of_welch))
+    assert not any(one.judgement.differs for one in others)
+
+
+def test_arms_that_touch_have_the_p_value_of_the_ranks() -> None:
+    x, y = np.array([1.0, 1.01, 1.02, 1.03, 1.30]), np.array([1.29, 1.31, 1.32, 1.33, 1.34])
+    assert p_value(x, y) == pytest.approx(4 / 252)
+    assert p_value(x, np.maximum(y, 1.301)) == pytest.approx(2 / 252), "apart, and Welch's test sees less"
+
+
+@pytest.mark.parametrize("rounds", [5, 8])
+def test_fine_levels_are_kept_by_skewed_arms_and_by_those_of_two_modes(noise: dict[str, object], rounds: int) -> None:
+    """Of two modes, all of one arm fall into one and all of the other into the other in 2 x 2^(-2 n) of cases."""
+    draws = {
+        "exponential": lambda rng, *shape: rng.exponential(size=(2, *shape)),
+        "two modes": noise["two modes 25 % apart, noise 3 %"],
+        "white noise": noise["white noise, 5 %"],
+    }
+    for name, draw in draws.items():
+        x, y = draw(np.random.default_rng(17), EXPERIMENTS, rounds)
+        found = np.array([p_value(one, other) for one, other in zip(x, y, strict=True)])
+        for level in (0.01, 0.003):
+            slack = 3 * math.sqrt(level / EXPERIMENTS)
+            assert np.mean(found <= level) <= level + slack, f"{name}: {np.mean(found <= level):.2%} at {level:.1%}"
+
+
 def test_numbers_without_variance_are_decided_exactly() -> None:
     for rounds in (2, 5):
         alike = judge_unpaired([7.0] * rounds, [7.0] * rounds, nature="rate")
@@ -124,3 +157,45 @@ def test_arguments_out_of_range_are_refused() -> None:
     for options in ({"same_within": -1}, {"confidence": 1.0}):
         with pytest.raises(InputError):
             judge_unpaired([1, 2], [1, 2], nature="rate", **options)
+
+
+def test_unpaired_counts_that_are_zero_at_times_are_judged_by_their_ranks() -> None:
+    found = judge_unpaired([0.0] * 8, [3.0, 0.0, 4.0, 5.0, 2.0, 6.0, 4.0, 3.0], nature="cost")
+    assert (found.verdict, found.ratio, found.baseline, found.candidate) == ("worse", None, 0.0, 3.5)
+    assert found.p_value is not None and found.p_value < 0.005
+    assert judge_unpaired([0.0] * 3, [3.0] * 3, nature="cost").verdict == "undecided", "too few to be sure"
+
+
+def test_unpaired_counts_are_worse_where_most_are() -> None:
+    found = judge_unpaired([0.0, *[1.0] * 6, 1000.0], [2.0] * 8, nature="cost")
+    assert (found.verdict, found.baseline, found.candidate) == ("worse", 1.0, 2.0)
+
+
+FALLING = [0.99**number * (1 + 0.001 * (number * 7 % 5)) for number in range(24)]
+
+
+@pytest.mark.parametrize(("first", "second"), [("before", "after"), ("after", "before")])
+def test_a_line_through_both_settings_is_drift(first: str, second: str) -> None:
+    values = {first: FALLING[:12], second: FALLING[12:]}
+    found = judge_unpaired(values["before"], values["after"], nature="rate")
+    assert (found.verdict, found.rounds_to_decide) == ("undecided", None)
+    assert found.why == "drift: both settings fall by 1 % a round, with no step between them"
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(0.9, "slower"), (1.3, "faster")])
+def test_a_step_in_a_drift_is_a_difference(factor: float, verdict: str) -> None:
+    after = [factor * value for value in FALLING[12:]]
+    assert judge_unpaired(FALLING[:12], after, nature="rate").verdict == verdict
+
+
+def test_what_falls_in_one_setting_alone_is_no_drift_of_both() -> None:
+    rising = [0.7 * value for value in reversed(FALLING[12:])]
+    assert judge_unpaired(FALLING[:12], rising, nature="rate").verdict == "slower"
+
+
+def test_two_modes_are_counted_in_either_setting() -> None:
+    fast, slow = [3 + 0.01 * number for number in range(12)], [9 + 0.01 * number for number in range(12)]
+    found = judge_unpaired([*fast[:11], slow[0]] * 2, [*fast[:3], *slow[:9]] * 2, nature="time").modes
+    assert found is not None
+    assert (found.baseline_upper, found.candidate_upper, round(found.factor, 1)) == (2, 18, 3.0)
+    assert judge_unpaired(fast, slow, nature="time").modes is None, "the difference itself"

@@ -1,5 +1,5 @@
-"""Takes the pictures in docs/images of a report, of a trace's page and of the pages over many runs, each 1280 and 390
-pixels wide, in light and in dark: `.venv/bin/python tools/picture.py [report|trace|collection ...]`.
+"""Takes the pictures in docs/images of a report, of a trace's page and of the pages over many runs:
+`.venv/bin/python tools/picture.py [report|trace|collection ...]`.
 
 The runs are on a simulated machine with seeds and the trace is a sample, so that the pictures change with the pages
 alone. It needs chromium (Debian: apt-get install chromium), and no network.
@@ -25,8 +25,9 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "images"
 SAMPLE = ROOT / "docs" / "samples" / "trace-cmd-7.dat"
-SIZES_PX = ((1280, 1000), (390, 844))
-SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+Scheme = Literal["light", "dark"]
+SHOWN: tuple[int, int, Scheme] = (1280, 1000, "light")
+"""Width and height in pixels, and the colours."""
 NIGHTS, SLOWER_FROM = 22, 13
 COLOURS = 256
 """Half the bytes of all colours."""
@@ -87,8 +88,8 @@ def main() -> int:
     known: dict[str, Callable[[Path], str]] = {"report": report, "trace": trace, "collection": collection}
     for name in sys.argv[1:] or known:
         with tempfile.TemporaryDirectory(prefix="iolab-picture-") as made, served(Path(made)) as address:
-            for kept in take(browser, address + known[name](Path(made)), PICTURES, name):
-                print(f"took {kept.name}: {kept.stat().st_size / 1000:.0f} kB")
+            kept = take(browser, address + known[name](Path(made)), PICTURES, name)
+            print(f"took {kept.name}: {kept.stat().st_size / 1000:.0f} kB")
     return 0
 
 
@@ -141,28 +142,26 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def take(browser: str, address: str, directory: Path, name: str) -> Iterator[Path]:
-    """Pictures of the top of a page: `directory`/NAME-WIDTH-SCHEME.png."""
+def take(browser: str, address: str, directory: Path, name: str, view: tuple[int, int, Scheme] = SHOWN) -> Path:
+    """A picture of the top of a page: `directory`/NAME-WIDTH-SCHEME.png."""
     from playwright.sync_api import sync_playwright
 
+    width, height, scheme = view
+    kept = directory / f"{name}-{width}-{scheme}.png"
     with sync_playwright() as play:
         started = play.chromium.launch(
             executable_path=browser, args=["--no-sandbox", "--disable-gpu"], timeout=TIME_LIMIT_MS
         )
-        for width, height in SIZES_PX:
-            for scheme in SCHEMES:
-                page = started.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
-                page.set_default_timeout(TIME_LIMIT_MS)
-                page.goto(address, wait_until="networkidle")
-                page.wait_for_function(IS_DRAWN)
-                kept = directory / f"{name}-{width}-{scheme}.png"
-                page.screenshot(path=kept)
-                page.close()
-                with Image.open(kept) as picture:
-                    smaller = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-                smaller.save(kept, optimize=True)
-                yield kept
+        page = started.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        page.set_default_timeout(TIME_LIMIT_MS)
+        page.goto(address, wait_until="networkidle")
+        page.wait_for_function(IS_DRAWN)
+        page.screenshot(path=kept)
         started.close()
+    with Image.open(kept) as picture:
+        smaller = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    smaller.save(kept, optimize=True)
+    return kept
 
 
 IS_DRAWN = """() => {

@@ -1,6 +1,6 @@
 """A campaign: the configurations of a seed, asked of guests and of the model, and what came of it.
 
-    python benches/judge/campaign.py ask SEED COUNT ANSWERS      guests; stopped and continued at any time
+    python benches/judge/campaign.py ask SEED COUNT ANSWERS [--boots N]   guests; stopped and continued at any time
     python benches/judge/campaign.py score ANSWERS [--shrink N]  the model, now
 
 ANSWERS is a directory with a file for each configuration.
@@ -11,12 +11,12 @@ import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from judge import answer, null_predictor, shrink
+from judge import answer, boots, null_predictor, shrink
 from judge.answer import Answer, Answers
 from judge.configuration import Configuration
 from judge.draw import configuration
@@ -25,16 +25,19 @@ from judge.score import DOUBLE, Score, Scored, orders, orders_of_two, score, sco
 
 @dataclass(frozen=True)
 class Pair:
-    """A configuration with both answers."""
+    """A configuration with both answers: the medians of its boots, if there are several."""
 
     asked: Configuration
     guest: Answer
     model: Answer
+    boots: tuple[Answer, ...] = ()
+    """The guests'."""
 
 
-def ask(seed: int, count: int, answers: Answers, workers: int) -> None:
+def ask(seed: int, count: int, boots_each: int, answers: Answers, workers: int) -> None:
     """Asks guests what is not stored of a seed's."""
-    ask_all([configuration(seed, number) for number in range(count)], answers, workers)
+    drawn = [configuration(seed, number) for number in range(count)]
+    ask_all([replace(one, boot=boot) for boot in range(1, boots_each + 1) for one in drawn], answers, workers)
 
 
 def ask_all(questions: Sequence[Configuration], answers: Answers, workers: int) -> None:
@@ -56,7 +59,17 @@ def paired(answers: Answers, workers: int) -> list[Pair]:
     known = [(asked, guest) for asked, guest in answers.all() if not guest.refusal]
     with ThreadPoolExecutor(workers) as pool:
         models = pool.map(answer.of_model, (asked for asked, _ in known))
-    return [Pair(asked, guest, model) for (asked, guest), model in zip(known, models, strict=True)]
+        both = list(zip(known, models, strict=True))
+    questions: dict[str, list[tuple[tuple[Configuration, Answer], Answer]]] = {}
+    for one in both:
+        questions.setdefault(replace(one[0][0], boot=1).key, []).append(one)
+    return [_of_boots(found) for found in questions.values()]
+
+
+def _of_boots(found: Sequence[tuple[tuple[Configuration, Answer], Answer]]) -> Pair:
+    (asked, _), _ = found[0]
+    guests = tuple(guest for (_, guest), _ in found)
+    return Pair(replace(asked, boot=1), boots.median(guests), boots.median([model for _, model in found]), guests)
 
 
 def scores(pairs: Sequence[Pair]) -> tuple[Score, Score]:
@@ -111,6 +124,7 @@ def main() -> None:
     asking.add_argument("seed", type=int)
     asking.add_argument("count", type=int)
     asking.add_argument("answers", type=Path)
+    asking.add_argument("--boots", type=int, default=1, help="of each, which differ in what no question names")
     scoring = actions.add_parser("score")
     scoring.add_argument("answers", type=Path)
     scoring.add_argument("--shrink", type=int, default=0, help="misses to reduce")
@@ -118,7 +132,7 @@ def main() -> None:
     given = parser.parse_args()
     answers = Answers(given.answers)
     if given.action == "ask":
-        ask(given.seed, given.count, answers, given.workers)
+        ask(given.seed, given.count, given.boots, answers, given.workers)
         return
     pairs = [one for one in paired(answers, given.workers) if given.only in one.asked.words]
     report(pairs)
@@ -138,6 +152,18 @@ def report(pairs: Sequence[Pair]) -> None:
     for miss in misses(pairs):
         print(f"{miss.factor:8.2f}x {miss.name:24} {miss.real:12.5g} {miss.predicted or 0:12.5g}  {miss.asked.words}")
     print(f"{len(pairs)} configurations\nmodel: {ours.words}\nnull:  {null.words}")
+    if any(len(one.boots) > 1 for one in pairs):
+        report_boots(pairs)
+
+
+def report_boots(pairs: Sequence[Pair]) -> None:
+    """How far the question decides its answer: a boot against the others, and the cells on which all agree."""
+    another = [boots.one_by_the_others(one.asked, one.boots) for one in pairs]
+    of_another = score([cell for cells, _ in another for cell in cells], [one for _, found in another for one in found])
+    agreed = {one.asked.key: boots.agreed(one.boots) for one in pairs}
+    decided = [cell for cell in cells_of(pairs) if cell.name in agreed[cell.asked.key]]
+    print(f"another boot of the guest: {of_another.words}")
+    print(f"model, cells on which the boots agree within 25 %: {score(decided, []).of_cells}")
 
 
 if __name__ == "__main__":

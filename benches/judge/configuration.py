@@ -76,6 +76,9 @@ class Configuration:
     """As io.cost.model takes it; empty: io.cost is off."""
     cost_qos: str = ""
     """As io.cost.qos does."""
+    boot: int = 1
+    """Which of several boots answers: it draws the offsets, and moves the moment in which the load begins, neither of
+    which the question names."""
 
     @property
     def buffered(self) -> bool:
@@ -99,6 +102,8 @@ class Configuration:
         found = asdict(self)
         # Answers are stored under the text of their question, and most were before these keys.
         jobs = [_without_unset(job, _OF_GROUPS) for job in found["jobs"]]
+        if found["boot"] == 1:
+            del found["boot"]
         return {**_without_unset(found, ("config", "cost_model", "cost_qos")), "jobs": tuple(jobs)}
 
     @property

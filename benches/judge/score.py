@@ -111,11 +111,15 @@ class Score:
     orders_right: float
 
     @property
-    def words(self) -> str:
+    def of_cells(self) -> str:
         return (
             f"{self.cells} cells: {self.within_quarter:.1%} within 25 %, {self.within_double:.1%} within 2x, "
-            f"median {self.typical:.3f}x; {self.orders} orders: {self.orders_right:.1%} right"
+            f"median {self.typical:.3f}x"
         )
+
+    @property
+    def words(self) -> str:
+        return f"{self.of_cells}; {self.orders} orders: {self.orders_right:.1%} right"
 
 
 def score(cells: Sequence[Scored], in_order: Iterable[bool]) -> Score:

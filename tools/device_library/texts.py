@@ -3,11 +3,14 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 from statistics import median
+from typing import Any
 
+from classes import class_table
 from fitting import FITTED, HELD_BACK, LATENCIES, Fitted, apart, by_little, of_class
 from iolab.studies.calibrate.device_file import comment_lines, table_text
 from runs import SOURCE, Model, geometric_mean
 
+Json = dict[str, Any]
 UNITS = {"rbps": "MB/s", "wbps": "MB/s", "rlat_us": "ms", "wlat_us": "ms"}
 SCALES = {"MB/s": 1e6, "ms": 1e3}
 
@@ -23,9 +26,19 @@ def device_text(found: Fitted, models: Sequence[Model]) -> str:
         "from the wlat of the class's other models: firmware.stall.ns, as a share of write_ns",
         *([f"not shown by these, and so of the class: {', '.join(found.kept)}"] if found.kept else []),
         f"held back, by what factor the simulated figure is off: {_factors(found, models)}",
-        "estimates (E): all else, of the class (tools/device_library/classes.py); a die of 32 GB",
+        f"estimates (E): all else, of the class, {found.kind.like}; a die of 32 GB",
     ]
-    return "\n".join(line for comment in lines for line in comment_lines(comment)) + "\n\n" + table_text(found.device)
+    own = {"kind": "flash", "like": found.kind.like, **beyond(found.device, class_table(found.kind))}
+    return "\n".join(line for comment in lines for line in comment_lines(comment)) + "\n\n" + table_text(own)
+
+
+def beyond(device: Json, other: Json) -> Json:
+    """What the device has otherwise."""
+    return {
+        key: beyond(value, other[key]) if isinstance(value, dict) and key in other else value
+        for key, value in device.items()
+        if value != other.get(key)
+    }
 
 
 def page_table(library: Sequence[Fitted], models: Sequence[Model]) -> str:

@@ -82,12 +82,12 @@ def _extremes(column: str) -> list[pl.Expr]:
     return [pl.col(column).min().alias("least"), pl.col(column).max().alias("most")]
 
 
-def first_entry(path: Path, column: str, text: pl.DataFrame | None = None) -> str:
-    """What the first row has in the column. InputError as of `read`."""
+def entries(path: Path, column: str, text: pl.DataFrame | None = None) -> list[str]:
+    """What the rows have in the column, each once. InputError as of `read`."""
     frame, _ = read(path, [column], None, text)
     if not frame.height:
         raise InputError("nothing below the header", where=str(path), remedy="expected a line per measurement")
-    return str(frame[column][0])
+    return [str(one) for one in frame[column].unique(maintain_order=True)]
 
 
 def header(path: Path) -> list[str]:
@@ -114,7 +114,8 @@ def _text(path: Path) -> pl.DataFrame:
 def _numbers(text: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
-    return text.select(pl.all().cast(pl.Float64, strict=False).fill_nan(None))
+    found = pl.all().cast(pl.Float64, strict=False)
+    return text.select(pl.when(found.is_finite()).then(found))
 
 
 def _refuse_text(text: pl.DataFrame, numbers: pl.DataFrame, path: Path) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import listed
 from iolab.domain.comparison import UNPAIRED, Comparison, Numbers, Pair, Pairing, compare_pairs
+from iolab.domain.definition import TOOL_METRICS, Better
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.machine import kind_of
 from iolab.domain.matrix_axis import VALUES_MIN
+from iolab.domain.metric import METRICS
 from iolab.domain.summary import ByPlace, Jobs, Levels, chosen_keys, has_key, row_of, values_by_place
 from iolab.domain.verdict.interval import typical
 
@@ -65,12 +68,13 @@ def compare_arms(
     metrics: Sequence[str] = (),
     same_within: float | None = None,
     jobs: Jobs | None = None,
+    better: Mapping[str, Better] | None = None,
 ) -> list[Comparison]:
     """Each setting of the other arms against the setting of the same name in the first, on each workload that both
     have; if each arm has a single setting, that one, whatever its name.
 
-    Rounds are paired if the clock shows that the arms were measured in turns. InputError if an arm
-    has nothing in common with the first.
+    Rounds are paired if the clock shows that the arms were measured in turns. `better` as in `compare_pairs`.
+    InputError if an arm has nothing in common with the first.
     """
     baseline, *candidates = arms
     first = baseline.runs[0]
@@ -108,7 +112,7 @@ def compare_arms(
     order = {place: number for number, place in enumerate(ours)}
     pairs.sort(key=lambda pair: order[pair.workload or "", pair.job, pair.metric])
     instructions = first.experiment.compare.same_instructions if same_within is None else None
-    return compare_pairs(pairs, same_within=margin, same_instructions=instructions)
+    return compare_pairs(pairs, same_within=margin, same_instructions=instructions, better=better)
 
 
 def levels_of(arms: Sequence[Arm], metrics: Sequence[str], jobs: Jobs) -> Levels:
@@ -131,7 +135,7 @@ def _check_known(metrics: Sequence[str], arms: Sequence[Arm]) -> None:
     have it."""
     runs = [run for arm in arms for run in arm.runs]
     for text in metrics:
-        if not any(has_key(run, text) for run in runs):
+        if not any(_has(run, text) for run in runs):
             chosen_keys(runs[0], [text])
 
 
@@ -199,9 +203,29 @@ def _all_spans(run: MeasuredRun) -> list[Span]:
 
 
 def _values(run: MeasuredRun, wanted: Sequence[str], jobs: Jobs) -> ByPlace:
-    known = [text for text in wanted if has_key(run, text)]
+    known = [text for text in wanted if _has(run, text)]
     keys = (chosen_keys(run, known) if known else []) if wanted else None
     return values_by_place(run, keys, jobs)
+
+
+def _has(run: MeasuredRun, text: str) -> bool:
+    """A name that only another run has, such as a column of its file, is none of this one's."""
+    try:
+        return has_key(run, text)
+    except InputError:
+        return False
+
+
+def not_shared(arms: Sequence[Arm]) -> list[str]:
+    """A line that names the columns that only some of several files have, which are not compared; none for metrics of
+    known tools, which depend on what each did."""
+    found: dict[str, list[str]] = {}
+    for arm in arms:
+        for key in dict.fromkeys(key for run in arm.runs for key in run.keys if run.machine_name == IMPORTED):
+            if key.rpartition("/")[2].rpartition(".")[2] not in METRICS.keys() | TOOL_METRICS.keys():
+                found.setdefault(key, []).append(arm.name)
+    lacking = [f"{key} ({', '.join(names)})" for key, names in found.items() if len(names) < len(arms)]
+    return [f"not compared, since not all have them: {listed(lacking, 8)}"] if lacking else []
 
 
 def _partners(by_setting: dict[str, Numbers], setting: str, *, any_name: bool) -> Iterator[tuple[str, Numbers]]:

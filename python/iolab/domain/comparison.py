@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,7 +32,7 @@ Pairing = Literal["round", "boot", "none", "draws"]
 """What two values have in common that are compared: a round; two boots one after the other; nothing; nothing, on a
 machine that does not drift, since other seeds were drawn."""
 UNPAIRED: tuple[Pairing, ...] = ("none", "draws")
-NOT_INTERLEAVED = "not interleaved: drift is in this difference"
+NOT_INTERLEAVED = "not paired: drift is in this difference"
 OTHER_DRAWS = "not paired: the runs drew from other seeds, which is in this difference; give both the same seed"
 MARGIN_MAX = 0.99
 RARE = 0.01
@@ -137,13 +138,15 @@ def compare_csv(
     text: pl.DataFrame | None = None,
 ) -> list[Comparison]:
     """Verdicts on a CSV file with a row per setting and round; `metrics`: default every other column that has numbers.
-    Without a column of rounds, the rows of a setting are rounds in their order. `text` as in `csv_table.read`, the rest
-    as in `compare_table`. InputError names file, line and column.
+    Without a column of rounds, the rows of a setting are rounds in their order, and pair if settings take turns. `text`
+    as in `csv_table.read`, the rest as in `compare_table`. InputError names file, line and column.
     """
     keys = [column for column in (workload_column, setting_column, round_column) if column]
     frame, metrics = csv_table.read(path, keys, metrics, text)
+    by_place = round_column is None
     if round_column is None:
         frame, round_column = csv_table.with_rounds(frame, keys)
+        by_place = round_column not in metrics
         metrics = [metric for metric in metrics if metric != round_column]
     return compare_table(
         frame,
@@ -154,6 +157,7 @@ def compare_csv(
         same_within=same_within,
         workload_column=workload_column,
         better=better,
+        by_place=by_place,
         name=str(path),
     )
 
@@ -168,13 +172,15 @@ def compare_table(
     same_within: float = 0.02,
     workload_column: str | None = None,
     better: Mapping[str, Better] | None = None,
+    by_place: bool = False,
     name: str = "table",
 ) -> list[Comparison]:
     """Verdicts on a frame with a row per (workload, setting, round), metrics as columns, null if a value is missing.
 
     Order: by workload, then setting, as they first appear, then metric. `metrics`: default every other numeric column.
-    Two rows of the same workload, setting and round are refused: repeats within a round aren't rounds. `name` is the
-    table's in errors. The rest as in `compare_pairs`.
+    Two rows of the same workload, setting and round are refused: repeats within a round aren't rounds. `by_place`: the
+    rounds are only the places of the rows, so that they pair if the settings take turns. `name` is the table's in
+    errors. The rest as in `compare_pairs`.
     """
     keys = [column for column in (workload_column, setting_column, round_column) if column]
     columns = frame.schema
@@ -193,10 +199,18 @@ def compare_table(
             if setting == baseline:
                 continue
             ours, theirs = _by_round(rows, workload, baseline, setting)
+            pairing: Pairing = "round" if not by_place or in_turns(ours, theirs) else "none"
             for metric in metrics:
                 x, y = _picked(values[metric], ours), _picked(values[metric], theirs)
-                pairs.append(Pair(metric, workload, baseline, setting, x, y))
+                pairs.append(Pair(metric, workload, baseline, setting, x, y, pairing))
     return compare_pairs(pairs, same_within=same_within, better=better)
+
+
+def in_turns(*places: Sequence[int | None]) -> bool:
+    """Whether settings took turns: whatever stands at `places`, a setting's by round, all of a round do before all of
+    the next. None: the setting lacks the round."""
+    rounds = [[place for place in of if place is not None] for of in zip_longest(*places)]
+    return all(max(one) <= min(later) for one, later in pairwise(filter(None, rounds)))
 
 
 def margin_of(
@@ -288,14 +302,6 @@ def nature_of(metric: str, better: Better | None = None) -> Nature:
 def _require(word: str, words: Collection[str], what: str, where: str) -> None:
     if word not in words:
         raise InputError(f"{word}: {unknown(what, word, words)}", where=where)
-
-
-def first_setting(frame: pl.DataFrame, setting_column: str, name: str) -> str:
-    """The setting that comes first in a frame, which is the baseline of those that name none."""
-    _require(setting_column, frame.columns, "column", name)
-    if frame.is_empty():
-        raise InputError("has no rows", where=name)
-    return _in_order(frame[setting_column])[0]
 
 
 def _in_order(column: pl.Series) -> list[str]:

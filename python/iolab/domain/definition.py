@@ -91,7 +91,7 @@ NO_IO = "no I/O completed in the measured part"
 SUMMARIES = {"min": "Lowest", "mean": "Mean", "max": "Highest"}
 
 NAMELESS = "value"
-"""What a metric is called that a table does not name: neither way is better."""
+"""What a metric is called that a table does not name."""
 SCORE, COST = "score_", "cost_"
 """What names a benchmark's own statistic in an unknown unit: more of a score is better, less of a cost."""
 
@@ -99,8 +99,9 @@ SCORE, COST = "score_", "cost_"
 def describe_by_name(key: str) -> MetricDescription:
     """A name that is registered nowhere, such as a CSV column's: unit and direction as far as its words say them.
 
-    Rates are better high; latencies, durations, CPU time and counts of what hurts are better low; the rest is better
-    high, unless it is called `value`, or `value (unit)`.
+    Rates and what is good are better high; latencies, durations, percentiles of nothing else, CPU time and counts and
+    rates of what hurts are better low. Of any other name, and of one of what hurts and what is good together, nothing
+    says which way is better.
     """
     name = key.rpartition("/")[2]
     family: dict[str, Nature] = {SCORE: "benefit", COST: "cost"}
@@ -110,31 +111,78 @@ def describe_by_name(key: str) -> MetricDescription:
             return MetricDescription(name, "", nature, f"The benchmark's own {what}, in its own unit.")
     own = BYTE_RATE.search(key)
     unit = f"{own['unit']}/s" if own else next((unit for pattern, unit in _UNITS if pattern.search(key)), "")
-    return MetricDescription(key, unit, _nature(key.lower()), "As the file names it.")
+    return MetricDescription(key, unit, _nature(key), "As the file names it.")
 
 
-def _nature(name: str) -> Nature:
+def _nature(key: str) -> Nature:
+    name = key.lower()
+    if said := _SAID.search(name):
+        return "cost" if said["less"] else "benefit"
+    words = set(re.split(r"[^a-z0-9]+", name)) | set(re.split(r"[^a-z0-9]+", _CAPITAL.sub(" ", key).lower()))
+    harms = bool(words & _HARM)
+    is_turned = words & _TURNED and words & (_HARM | _WORDS["time"])
+    if is_turned or (harms and (words & _OF_GOOD or _OF_BYTES.search(name))):
+        # `hit/miss ratio`, `evictions avoided`, `MB/s after drop_caches`, `time saved`, `ops until failure`.
+        return "neutral"
     if re.search(r"(/|per_?)s(ec)?(ond)?\b", name) or _IN_A_SECOND.search(name):
-        return "rate"
-    words = set(re.split(r"[^a-z0-9]+", name))
+        return "cost" if harms else "rate"
     if words & _WORDS["rate"] and words & _WORDS["time"] == {"s"}:
         # `iops_s`: no time but the second.
         return "rate"
+    if "cpu" in words and words & _OF_CPU:
+        return "neutral"
     # What is used or goes wrong before times: CPU time is no time that anybody waits for.
     for nature, meant in _WORDS.items():
         if meant & words:
-            return nature
-    return "neutral" if words <= {NAMELESS, "unit", ""} else "benefit"
+            return "cost" if harms and nature == "rate" else nature
+    if harms:
+        return "cost"
+    return "time" if any(map(_PERCENTILE.fullmatch, words)) else "neutral"
 
 
 _WORDS: dict[Nature, set[str]] = {
-    "cost": {"cpu", "errors", "faults", "switches", "retries", "misses", "stalls", "stddev"},
+    "cost": {"cpu", "stddev", "stdev", "deviation"},
     "time": {
-        *("latency", "lat", "clat", "slat", "time", "elapsed", "duration", "delay", "wait", "stall"),
-        *("ns", "us", "ms", "s", "sec", "seconds"),
+        *("latency", "latencies", "lat", "clat", "slat", "time", "elapsed", "duration", "delay", "wait", "stall"),
+        *("runtime", "walltime", "wall", "rtt", "await", "svctm", "pause", "pauses"),
+        *("ns", "us", "ms", "s", "nsec", "usec", "msec", "sec", "secs", "seconds", "minutes", "hours"),
     },
-    "rate": {"iops", "rate", "throughput", "bandwidth", "bw", "kbps", "mbps", "gbps", "tps", "qps"},
+    "rate": {
+        *("iops", "kiops", "rate", "throughput", "bandwidth", "bw", "goodput"),
+        *("kbps", "mbps", "gbps", "tps", "qps", "rps", "tpm", "tpmc", "nopm"),
+    },
+    "benefit": {
+        *("score", "scores", "points", "fps", "frames", "hit", "hits", "speed", "speedup", "performance"),
+        *("efficiency", "fairness", "gain", "success", "successes", "availability", "uptime"),
+    },
 }
+_PERCENTILE = re.compile(r"p\d\d\d*|\d\dth")
+"""Of latencies, where nothing else is named."""
+_OF_CPU = {"idle", "mhz", "ghz", "freq", "frequency", "speed"}
+"""Of a CPU, no time that it spends on I/O."""
+
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+"""Within `MissRate`."""
+_HARM = {
+    *("error", "errors", "miss", "misses", "loss", "losses", "lost", "fail", "fails", "failed", "failure", "failures"),
+    *("drop", "drops", "dropped", "timeout", "timeouts", "retry", "retries", "retried", "abort", "aborts", "aborted"),
+    *("retrans", "retransmit", "retransmits", "retransmitted", "retransmission", "retransmissions"),
+    *("eviction", "evictions", "evicted", "fault", "faults", "stall", "stalls", "switch", "switches"),
+    *("interrupt", "interrupts", "conflict", "conflicts", "collision", "collisions", "rejected", "rejects"),
+    *("waf", "amplification", "amp", "wear", "erase", "erases", "iowait", "steal", "backlog", "jitter"),
+    *("cost", "price", "overhead", "penalty", "slowdown", "fragmentation", "downtime", "rss"),
+    *("power", "energy", "watts", "joules"),
+}
+"""What goes wrong or is used up: its rate is better low too. Chosen."""
+_TURNED = {"avoided", "saved", "prevented", "corrected", "recovered", "until", "between", "before"}
+"""Beside a time or a word of harm, more may be better. Chosen."""
+_SAID = re.compile(
+    r"(?:(?P<less>lower|less|smaller|fewer)|higher|more|greater|larger|bigger)[ _-]?(?:is|=|->)?[ _-]?better"
+)
+"""What a name itself says."""
+_OF_GOOD = _WORDS["rate"] - {"rate"} | _WORDS["benefit"] | _TURNED
+"""Beside a word of harm, they leave open which way is better. Chosen."""
+_OF_BYTES = re.compile(r"(?<![a-z])(?:[kmgt]?i?b|bytes)_?(?:/|per_?|(?<=_))s(?:ec)?(?![a-z])")
 
 _COUNTED = (
     "bytes|(?:io|rd|wr|tx|rx)?ops|ios?|iops|reads|writes|creates|unlinks|lookups|commits|f?syncs|files|inodes|rows|records|keys"
@@ -209,9 +257,11 @@ def _transactions() -> Iterator[MetricDescription]:
         percent = f"{digits[:2]}.{digits[2:]}".rstrip(".")
         help_ = f"{percent}th percentile of the latency, as the tool prints it."
         yield MetricDescription(f"latency_ns_p{digits}", "ns", "time", help_)
-    for name in ("mean", "max"):
-        help_ = f"{SUMMARIES[name]} time that a submission took, fio's slat; part of its total latency."
-        yield MetricDescription(f"submission_latency_ns_{name}", "ns", "time", help_)
+    parts = {"submission": "until its submission, fio's slat", "completion": "from then on, fio's clat"}
+    for part, of_fio in parts.items():
+        for name in ("mean", "max"):
+            help_ = f"{SUMMARIES[name]} time of an operation {of_fio}; part of its total latency."
+            yield MetricDescription(f"{part}_latency_ns_{name}", "ns", "time", help_)
     yield MetricDescription(
         "transactions_per_min", "1/min", "rate", "HammerDB's transactions, of a kind that depends on the database."
     )

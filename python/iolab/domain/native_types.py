@@ -548,9 +548,12 @@ class CpuSpec(TypedDict):
     jitter: float
     page_copy_ns: int
     page_write_ns: NotRequired[int | None]
+    queue_run_ns: NotRequired[int | None]
     reap_call_ns: NotRequired[int | None]
     start_ns: NotRequired[int | None]
+    sync_call_ns: NotRequired[int | None]
     time_slice_ns: int
+    wake_ns: NotRequired[int | None]
     write_call_ns: NotRequired[int | None]
 
 
@@ -702,6 +705,7 @@ class DeviceFigures(TypedDict):
 
 class NullDeviceSpec(TypedDict):
     capacity_bytes: int
+    gap_ns: NotRequired[int | None]
     kind: Literal["null"]
     latency_ns: int
     queue_depth: int
@@ -999,6 +1003,7 @@ class ExtMetadata(TypedDict):
     allocate_ns: NotRequired[int]
     barrier: NotRequired[bool | None]
     call_ns: NotRequired[int]
+    commit_ns: NotRequired[int]
     data: NotRequired[DataMode | None]
     dirsync: NotRequired[bool]
     fast_commit: NotRequired[bool]

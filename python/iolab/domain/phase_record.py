@@ -194,6 +194,8 @@ class Conditions(TypedDict, total=False):
     thermal_throttles: float
     process_read_bytes: float
     """What iolab's process had read from devices."""
+    written_back_bytes: float
+    """What the kernel wrote from the page cache, of whichever process."""
 
 
 class RecordedProbes(TypedDict, total=False):

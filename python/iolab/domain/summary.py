@@ -3,21 +3,26 @@ candidate."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from iolab.base.errors import InputError, unknown
+from iolab.base.plain_text import counted, listed
 from iolab.domain.comparison import Comparison, Numbers, Pair, compare_pairs, place_of
+from iolab.domain.definition import Better
 from iolab.domain.durable_rule import rule_sentences
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.lead import SYNC_RATE, SYNC_TIMES, TAIL, Shape, in_order, left_out
 from iolab.domain.machine import Machine
 from iolab.domain.metric import Metric, describe, meant, parse_key
-from iolab.domain.validity import lines, unfaithful
+from iolab.domain.trial import LoadPhase
+from iolab.domain.validity import lines, overloaded, partly_unsteady, unfaithful
+from iolab.domain.verdict.doubt import NOISE
 from iolab.domain.verdict.interval import typical
+from iolab.domain.verdict.judgement import Judgement
 from iolab.domain.work_conservation import groups_alone, sharing_sentences
 from iolab.domain.workload import KINDS
 
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
 
 METRICS_NAMED_MAX = 8
 UNFAITHFUL = "not judged: most arrivals of the replay were late, so that it is not the trace that was offered"
+OVERLOADED = "not judged: open loops asked for more than was served, so that latencies state how long they ran"
+FORBIDDEN = (UNFAITHFUL, OVERLOADED)
 COUNTED = (
     "kernel_instructions_per_op",
     *("memory_reads_per_op", "memory_writes_per_op", "modelled_cache_misses_per_op"),
@@ -123,6 +130,8 @@ class Summary(Levels):
     """Keys of metrics that tables leave out for their length."""
     named: bool
     """The user or the experiment named the metrics."""
+    failed: list[str]
+    """The settings of which each trial failed, unlike another's, and why, a sentence each."""
     rules: list[str]
     """Whether its logs keep the rule for their tails, and how much its groups do together, a sentence each."""
 
@@ -154,12 +163,13 @@ def summarise(
     baseline: str | None = None,
     same_within: float | None = None,
     jobs: Jobs | None = None,
+    better: Mapping[str, Better] | None = None,
 ) -> Summary:
     """A run as a table. `metrics` are keys; without them the experiment's [compare].metrics, else the default ones.
 
     A key without a phase means that metric of every phase. `baseline` and `same_within`: else the experiment's. `jobs`:
-    else of a mix each kind of job, and then all together. InputError names a key, a job or a setting that the run
-    doesn't have.
+    else of a mix each kind of job, and then all together. `better` as in `compare_pairs`. InputError names a key, a job
+    or a setting that the run doesn't have.
     """
     experiment = run.experiment
     if baseline is not None and baseline not in run.settings:
@@ -175,12 +185,12 @@ def summarise(
         _pairs(run, values, baseline),
         same_within=margin,
         same_instructions=experiment.compare.same_instructions if same_within is None else None,
+        better=better,
         max_rounds=run.rounds_until_decided,
         rounds_per_boot=experiment.rounds_per_boot,
     )
     by_place: dict[Place, dict[str, Comparison]] = {}
-    unfaithful_in = unfaithful(run)
-    for comparison in (_unjudged(one) if one.workload in unfaithful_in else one for one in judged):
+    for comparison in _judged_if_sound(run, judged):
         place = (comparison.workload or "", comparison.job, comparison.metric)
         by_place.setdefault(place, {})[comparison.setting] = comparison
     reasons = absence_reasons(run)
@@ -197,11 +207,42 @@ def summarise(
         same_within=margin,
         rows=rows,
         problems=run.problems,
-        doubts=lines(run),
+        doubts=[*lines(run), *_without_effect(rows, baseline)],
         left_out=() if metrics else left_out_of([run], judged),
         named=asked,
+        failed=_failed_sentences(run, reasons),
         rules=[*rule_sentences(run), *sharing_sentences(run)],
     )
+
+
+def _without_effect(rows: Sequence[Row], baseline: str) -> list[str]:
+    """A line about the settings of which each value is the baseline's, which only a simulated machine gives."""
+    found: dict[str, list[Judgement]] = {}
+    for one in (comparison for row in rows for comparison in row.comparisons.values()):
+        found.setdefault(one.setting, []).append(one.judgement)
+    equal = [name for name, judged in found.items() if len(judged) > 1 and all(one.is_equal for one in judged)]
+    if not equal:
+        return []
+    differ = "differs" if len(equal) == 1 else "differ"
+    of = f"{listed(equal, METRICS_NAMED_MAX)} {differ} from {baseline} in no value of any round"
+    return [f"{of}: this load has no use for what was set, or ends before it acts (io.latency: steps of 500 ms)"]
+
+
+def failed_settings(run: MeasuredRun) -> dict[str, int]:
+    """How many trials each setting has of those of which each failed."""
+    found = {name: run.trials.filter(run.trials["setting"] == name)["status"].to_list() for name in run.settings}
+    return {name: len(of_it) for name, of_it in found.items() if of_it and set(of_it) == {"failed"}}
+
+
+def _failed_sentences(run: MeasuredRun, reasons: dict[tuple[str, str, str], str]) -> list[str]:
+    failed = failed_settings(run)
+    if len(failed) == len(run.settings):
+        return []
+    why = {setting: reason.removeprefix("the trial failed: ") for (_, _, setting), reason in reversed(reasons.items())}
+    return [
+        f"{name} failed in each of {counted(n, 'trial')}: {why.get(name, 'see its trials')}"
+        for name, n in failed.items()
+    ]
 
 
 def left_out_of(runs: Sequence[MeasuredRun], judged: Sequence[Comparison]) -> frozenset[str]:
@@ -221,9 +262,40 @@ def judged_together(run: MeasuredRun, jobs: Jobs) -> list[str]:
     return [f"{max(counts)} kinds of jobs are judged together: --by-job judges each"]
 
 
-def _unjudged(comparison: Comparison) -> Comparison:
+def _judged_if_sound(run: MeasuredRun, judged: Sequence[Comparison]) -> Iterator[Comparison]:
+    """The comparisons; without a verdict those that a doubt forbids."""
+    late, too_much, uneven = unfaithful(run), overloaded(run), partly_unsteady(run)
+    for one in judged:
+        both = {(one.workload or "", setting) for setting in (one.setting, one.against)}
+        unsteady = [uneven.get(place, (0, 0)) for place in both]
+        if one.workload in late:
+            yield _unjudged(one, UNFAITHFUL)
+        elif both <= too_much and _waits_in_line(run, one):
+            yield _unjudged(one, OVERLOADED)
+        elif (some := sum(count for count, _ in unsteady)) and (why := one.judgement.why or "").startswith(NOISE):
+            of = sum(count for _, count in unsteady)
+            why = f"{NOISE}, with {some} of {counted(of, 'trial')} counting a start that others cut{why[len(NOISE) :]}"
+            yield replace(one, judgement=replace(one.judgement, why=why))
+        else:
+            yield one
+
+
+def _waits_in_line(run: MeasuredRun, one: Comparison) -> bool:
+    """Whether the metric is a latency of an open loop, which counts from the arrival; a sync's has no arrival."""
+    key = parse_key(one.metric)
+    if not key.metric.startswith("latency_ns") or key.op == "sync":
+        return False
+    if one.job is None:
+        return True
+    phases = run.experiment.workload_under(one.workload or "", one.setting).phases(0, run.experiment.target.devices)
+    loads = [phase.load for phase in phases if isinstance(phase, LoadPhase) and phase.measured]
+    jobs = [job for load in loads for group in load["groups"] for job in group["jobs"]]
+    return any(job["arrival"]["kind"] == "open" for job in jobs if job["name"].partition(".")[0] == one.job)
+
+
+def _unjudged(comparison: Comparison, reason: str) -> Comparison:
     """The numbers, and no verdict."""
-    judgement = replace(comparison.judgement, verdict="undecided", rounds_to_decide=None, reason=UNFAITHFUL)
+    judgement = replace(comparison.judgement, verdict="undecided", rounds_to_decide=None, reason=reason, why=reason)
     return replace(comparison, judgement=judgement)
 
 

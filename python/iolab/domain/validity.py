@@ -6,6 +6,7 @@ trial ran here (`iolab.machines.host.conditions`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,12 +34,20 @@ LATE_FROM = 0.01
 """From here on it is reported."""
 LATE_FORBIDS_FROM = 0.5
 """From here on what was measured is no replay of the trace, and nothing is judged by it."""
+UNSERVED_FROM = 0.02
+UNSERVED_DEVIATIONS = 4
+"""Of Poisson arrivals: more than chance leaves unserved. This and the limits above are chosen."""
+NOT_POLLED = "polled completion refused"
+"""How the note of it begins (crates/measure/engine/src/setup.rs, crates/model/stack/src/world/task.rs)."""
 NAMED_MAX = 3
 """Workloads or settings that a line names; more are counted."""
 NOT_JUDGED = "its figures are not judged"
 """How the problem of an imported job that failed ends."""
-UNACCOUNTED = frozenset({"9p", "virtiofs", "fuse", "fuseblk", "ceph", "cifs", "smb3"})
-"""Filesystems whose reads the kernel does not account to the task that waits for them."""
+ARRIVING = ("read", "write", "discard", "null")
+"""Operations that arrive; a sync follows them."""
+UNACCOUNTED = frozenset({"9p", "virtiofs", "fuse", "fuseblk", "ceph", "cifs", "smb3", "zfs"})
+"""Filesystems whose reads the kernel does not account to the task that waits for them, or that have a cache of their
+own."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,13 @@ class Doubt:
 
 
 DOUBTS: dict[str, Doubt] = {
+    "unserved": Doubt(
+        lambda share: (
+            f"an open loop was served as little as {100 * (1 - share):.3g} % of the operations that it asked for: they "
+            "queue up, and its latencies grow with the duration"
+        ),
+        "a lower rate; IOPS is what was served",
+    ),
     "late": Doubt(
         lambda share: f"up to {share * 100:.1f} % of a replay's arrivals were late, by more than 100 µs",
         'a place that is fast enough for the trace, timing = "dependent", or a larger time_scale',
@@ -67,9 +83,17 @@ DOUBTS: dict[str, Doubt] = {
         lambda share: f"up to {_percent(share)} of what was read came from the page cache",
         "direct = true asks the device, or drop_caches = true and an amount that reads no block twice",
     ),
+    "written_to_memory": Doubt(
+        lambda share: f"up to {_percent(share)} of what was written stayed in the page cache, and cost no device time",
+        "sync_at_end = true counts it, direct = true asks the device",
+    ),
     "wrapped": Doubt(
         lambda times: f"buffered jobs read up to {times:.1f} times their files: what is read again is in memory",
         "larger files, or an amount",
+    ),
+    "not_polled": Doubt(
+        lambda _: "polled completion (poll) was refused: the job waited for interrupts, as without it",
+        "a drive with polled queues (nvme: poll_queues), or no poll",
     ),
     "no_steady_state": Doubt(
         lambda _: "no steady state was seen: the numbers cover everything after the warm-up",
@@ -135,6 +159,32 @@ def unfaithful(run: MeasuredRun) -> set[str]:
     return {workload for workload, _, found in run.doubts if found.get("late", 0.0) >= LATE_FORBIDS_FROM}
 
 
+def overloaded(run: MeasuredRun) -> set[tuple[str, str]]:
+    """Each (workload, setting) whose open loops asked for more than was served in half of its trials or more."""
+    return {place for place, (some, of) in _counts(run, "unserved").items() if 2 * some >= of}
+
+
+def partly_unsteady(run: MeasuredRun) -> dict[tuple[str, str], tuple[int, int]]:
+    """By (workload, setting), how many of its trials count their start because no steady state was seen, and of how
+    many; without workloads of which all trials do, or none."""
+    found = _counts(run, "no_steady_state")
+    of_workload = {name: [count for (one, _), count in found.items() if one == name] for name, _ in found}
+    return {
+        place: count
+        for place, count in found.items()
+        if 0 < sum(some for some, _ in of_workload[place[0]]) < sum(of for _, of in of_workload[place[0]])
+    }
+
+
+def _counts(run: MeasuredRun, code: str) -> dict[tuple[str, str], tuple[int, int]]:
+    """By (workload, setting), how many trials have the doubt, and of how many."""
+    counts: dict[tuple[str, str], tuple[int, int]] = {}
+    for workload, setting, found in run.doubts:
+        some, of = counts.get((workload, setting), (0, 0))
+        counts[workload, setting] = (some + (code in found), of + 1)
+    return counts
+
+
 def lines(run: MeasuredRun) -> list[str]:
     """A line for each doubt about any of the run's trials: what, where, and what would help."""
     sentences = []
@@ -177,16 +227,39 @@ def _of_phase(phase: Phase, done: PhaseRecord, *, accounted: bool) -> Iterator[t
     yield from _of_machine(done)
     yield from _of_replay(done)
     yield from _of_counts(done)
+    if any(note.startswith(NOT_POLLED) for group in done["groups"] for note in group["notes"]):
+        yield "not_polled", 1.0
     if isinstance(phase, LoadPhase):
+        if (unserved := max(_unserved(phase.load, done), default=0.0)) >= UNSERVED_FROM:
+            yield "unserved", unserved
         groups = {group["name"]: group for group in phase.load["groups"]}
         if any(group["engine"] == "null" for group in groups.values()):
             yield "no_io", 1.0
             return
         yield from _of_reads(phase.load, done, accounted=accounted)
+        yield from _of_writes(phase.load, done, accounted=accounted)
         busiest = max((_cpu_share(group, done) for group in done["groups"]), default=0.0)
         # If instructions are counted nothing waits for a device: the processor is what is asked.
         if busiest >= GENERATOR_CPU_FROM and "instructions" not in probes_of(done):
             yield "generator_cpu", busiest
+
+
+def _unserved(load: native.Phase, done: PhaseRecord) -> Iterator[float]:
+    """Of each open loop, the share of its arrivals in the measured part that were not served in it, if that is more
+    than chance leaves."""
+    jobs = jobs_of(done)
+    for job in (job for group in load["groups"] for job in group["jobs"] if job["name"] in jobs):
+        arrival, record = job["arrival"], jobs[job["name"]]
+        if arrival["kind"] != "open":
+            continue
+        # A job that ends by an amount is done before the phase may be, and one may begin late.
+        until_ns = done["measured_to_ns"] if "duration_ns" in job["until"] else record["finished_ns"]
+        span_ns = until_ns - max(done["measured_from_ns"], job.get("start_ns") or 0)
+        asked = arrival["rate_per_s"] * span_ns / 1e9
+        served = sum(op["count"] for name, op in ops_of(record).items() if name in ARRIVING)
+        by_chance = UNSERVED_DEVIATIONS * math.sqrt(max(asked, 0)) if arrival["spacing"] == "poisson" else 2
+        if asked - served > by_chance:
+            yield 1 - served / asked
 
 
 def _of_replay(done: PhaseRecord) -> Iterator[tuple[str, float]]:
@@ -245,6 +318,26 @@ def _of_reads(load: native.Phase, done: PhaseRecord, *, accounted: bool) -> Iter
             yield "page_cache", min(1.0, cached)
     if passes >= WRAPPED_FROM:
         yield "wrapped", passes
+
+
+def _of_writes(load: native.Phase, done: PhaseRecord, *, accounted: bool) -> Iterator[tuple[str, float]]:
+    """What buffered writes left in memory: what the kernel wrote back meanwhile is of all processes, so that this is
+    the least."""
+    written_back = done.get("conditions", {}).get("written_back_bytes")
+    jobs = jobs_of(done)
+    written_bytes = sum(
+        jobs[job["name"]].get("write", {}).get("bytes", 0)
+        for group in load["groups"]
+        if not group["direct"]
+        for job in group["jobs"]
+        if job["name"] in jobs
+    )
+    span_ns = done["measured_to_ns"] - done["measured_from_ns"]
+    if written_back is None or not accounted or not written_bytes or not span_ns:
+        return
+    kept = 1 - written_back * span_ns / done["elapsed_ns"] / written_bytes
+    if kept >= CACHED_FROM:
+        yield "written_to_memory", min(1.0, kept)
 
 
 def _cpu_share(group: GroupRecord, done: PhaseRecord) -> float:

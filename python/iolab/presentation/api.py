@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from iolab.base.errors import InputError, from_os_error, unknown
-from iolab.domain.comparison import Comparison, compare_table, first_setting
+from iolab.domain.comparison import Comparison
 from iolab.domain.explain import Cause, Explanation, causes
 from iolab.domain.explain import explain as explained
 from iolab.domain.explain.inputs import of_run, of_two_runs
@@ -25,6 +25,7 @@ from iolab.files.experiment import loads
 from iolab.files.experiment.parse import find, read_text
 from iolab.files.importer.run_import import open_files, open_run
 from iolab.files.store import RunData, read
+from iolab.presentation.frame import FrameColumns, compare_frame
 from iolab.presentation.notebook import html
 from iolab.presentation.progress import display
 from iolab.presentation.progress.plain import PlainDisplay
@@ -395,15 +396,15 @@ def compare(
             command line does: `old-1`, `old-2`, `new-1` are rounds of the settings old and new.
         metrics: keys; default: what the experiment compares. For a frame, columns; default: all others with numbers.
         baseline: the setting to compare with; default: the experiment's. With several runs, the run, and in a frame
-            the setting; default: the first.
+            the setting; default: as the command line chooses it, mostly the first.
         same_within: the margin of the verdict `same`, 0.02 for 2 %; default: the experiment's, else 0.02.
         group_by: for paths, a regular expression: what in DIRECTORY/NAME is the setting.
         by_job: compares each job of a workload too.
         job: compares only this job of each workload.
-        setting_column: for a frame, which needs it, and `round_column` too.
-        round_column: for a frame; rows of one round are paired.
+        setting_column: for a frame. Columns that are not named are found by their usual names, as in a CSV file.
+        round_column: for a frame; rows of one round are paired. Without one, rows are rounds in their order.
         workload_column: for a frame, if it has several workloads.
-        better: for a frame: by column `higher` or `lower`, if its name does not show it.
+        better: by metric or column `higher` or `lower`, if its name does not show it.
 
     Raises:
         InputError: a name that is not there, an argument that does not fit, numbers that can't be compared.
@@ -417,34 +418,20 @@ def compare(
         "setting_column": setting_column,
         "round_column": round_column,
         "workload_column": workload_column,
-        "better": better,
     }
     if hasattr(data, "columns") and hasattr(data, "to_dict"):
-        needed = {"setting_column": setting_column, "round_column": round_column}
-        if missing := [name for name, given in needed.items() if given is None]:
-            raise InputError(f"a frame needs {', '.join(missing)}", where="compare")
         if others:
             raise InputError("further runs go with a run, not with a frame", where="others")
         if group_by is not None or by_job or job is not None:
             raise InputError("group_by, by_job and job are for runs", where="compare", remedy="leave them out")
         with _own_errors():
-            frame = _as_polars(data)
-            found = compare_table(
-                frame,
-                str(setting_column),
-                str(round_column),
-                first_setting(frame, str(setting_column), "frame") if baseline is None else baseline,
-                list(metrics) or None,
-                same_within=0.02 if same_within is None else same_within,
-                workload_column=workload_column,
-                better=better,
-                name="frame",
-            )
-        return Comparisons(ComparisonResult(found))
+            given_columns = FrameColumns(setting_column, round_column, workload_column, better)
+            wanted = ComparisonRequest(metrics, baseline, same_within, on_command_line=False)
+            return Comparisons(compare_frame(_as_polars(data), given_columns, wanted))
     for name, given in columns.items():
         if given is not None:
             raise InputError("is for frames", where=name, remedy="load(PATH).wide() is one")
-    wanted = ComparisonRequest(metrics, baseline, same_within, by_job, job, on_command_line=False)
+    wanted = ComparisonRequest(metrics, baseline, same_within, by_job, job, better or {}, on_command_line=False)
     with _own_errors():
         if not any(isinstance(one, Run) for one in (data, *others)):
             paths = [Path(_source(one)) for one in (data, *others)]

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from iolab.base.errors import InputError, unknown
+from iolab.base.plain_text import listed
 from iolab.base.strict_json import JsonObject
-from iolab.domain.arms import Arm, arm_names, compare_arms, levels_of
+from iolab.domain.arms import Arm, arm_names, compare_arms, levels_of, not_shared
+from iolab.domain.baseline import how_chosen
 from iolab.domain.comparison import Comparison
 from iolab.domain.conditions import Conditions, conditions_of, conditions_within
-from iolab.domain.summary import Jobs, judged_together, left_out_of, summarise
+from iolab.domain.definition import Better
+from iolab.domain.experiment import IMPORTED
+from iolab.domain.measured_run import MeasuredRun
+from iolab.domain.summary import Jobs, chosen_keys, has_key, judged_together, left_out_of, summarise
 from iolab.domain.validity import lines
 from iolab.files.importer.groups import Group, groups_of
+from iolab.files.importer.metric_names import plain_name
 from iolab.files.importer.run_import import open_files, open_run
 from iolab.files.store import RunData
 from iolab.presentation.table import axis
-from iolab.presentation.table.words import assumed, lacking, without_values
+from iolab.presentation.table.words import lacking, undirected, without_values
+
+NAMED_MAX = 4
+"""Workloads in a line."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +39,7 @@ class ComparisonResult:
     conditions: Conditions | None = None
     """The conditions of the arms, if they may differ in more than the setting."""
     read_as: str | None = None
-    """How names were read as settings and rounds, if they were."""
+    """How names were read as settings and rounds, if they were, or how the baseline was chosen of rows in any order."""
     title: str = "Comparison"
     trials_not_ok: int = 0
     problems: Sequence[str] = ()
@@ -68,6 +77,8 @@ class ComparisonRequest:
     by_job: bool = False
     job: str | None = None
     """This one of each workload only."""
+    better: Mapping[str, Better] = field(default_factory=dict)
+    """Which way is better of a metric or a file's column, where its name does not decide."""
     on_command_line: bool = True
     """Messages name options as they are given there, else as arguments."""
 
@@ -90,7 +101,7 @@ def compare_paths(
     are_settings = len(groups.groups) > 1
     arms = [Arm(one.name, _opened(one, from_, is_setting=one.named or are_settings)) for one in groups.groups]
     found = compare_several(arms, wanted)
-    return replace(found, read_as=groups.read_as, problems=[*groups.problems, *found.problems])
+    return replace(found, read_as=groups.read_as or found.read_as, problems=[*groups.problems, *found.problems])
 
 
 def compare_runs(runs: Sequence[RunData], wanted: ComparisonRequest) -> ComparisonResult:
@@ -109,21 +120,39 @@ def compare_several(arms: list[Arm], wanted: ComparisonRequest) -> ComparisonRes
 def _within(arm: Arm, wanted: ComparisonRequest, jobs: Jobs) -> ComparisonResult:
     """The settings of one run with each other."""
     (run,) = arm.runs
+    better = _better([run], wanted)
     summary = summarise(
-        run, metrics=wanted.metrics, baseline=wanted.baseline, same_within=wanted.same_within, jobs=jobs
+        run, metrics=wanted.metrics, baseline=wanted.baseline, same_within=wanted.same_within, jobs=jobs, better=better
     )
     return ComparisonResult(
         summary.comparisons,
         axis.as_dicts(summary),
         conditions_within(run),
+        _how_chosen(run, summary.baseline) if wanted.baseline is None else None,
         title=summary.title,
         trials_not_ok=summary.trials_not_ok,
         problems=run.problems,
-        doubts=[*lines(run), *judged_together(run, jobs), *assumed(summary.comparisons)],
+        doubts=[*lines(run), *judged_together(run, jobs), *undirected(summary.comparisons), *_of_one_setting(run)],
         left_out=summary.left_out,
         without_values=without_values(run, summary),
         lacking=lacking(summary),
     )
+
+
+def _of_one_setting(run: MeasuredRun) -> list[str]:
+    """Of an imported text that names no settings, though its workloads may be what somebody compares."""
+    if run.machine_name != IMPORTED or len(run.settings) > 1 or len(run.workloads) < 2:
+        return []
+    names = listed([repr(name) for name in run.workloads], NAMED_MAX)
+    return [f"nothing names settings of the same work: {names} are taken as {len(run.workloads)} workloads"]
+
+
+def _how_chosen(run: MeasuredRun, baseline: str) -> str | None:
+    """Of an imported run, whose rows may be in any order: how the baseline was chosen."""
+    if run.machine_name != IMPORTED:
+        return None
+    first = run.trials.sort("trial").unique(["workload", "round"], keep="first", maintain_order=True)["setting"]
+    return how_chosen(run.settings, baseline, in_any_order=first.n_unique() > 1)
 
 
 def _across(arms: list[Arm], wanted: ComparisonRequest, jobs: Jobs) -> ComparisonResult:
@@ -135,7 +164,9 @@ def _across(arms: list[Arm], wanted: ComparisonRequest, jobs: Jobs) -> Compariso
         for run in arm.runs
         for doubt in (*lines(run), *judged_together(run, jobs))
     ]
-    judged = compare_arms(arms, metrics=wanted.metrics, same_within=wanted.same_within, jobs=jobs)
+    judged = compare_arms(
+        arms, metrics=wanted.metrics, same_within=wanted.same_within, jobs=jobs, better=_better(runs, wanted)
+    )
     return ComparisonResult(
         judged,
         axis.as_dicts(levels_of(arms, wanted.metrics, jobs)),
@@ -143,9 +174,20 @@ def _across(arms: list[Arm], wanted: ComparisonRequest, jobs: Jobs) -> Compariso
         title=f"{', '.join(arm.name for arm in arms[1:])} against {arms[0].name}",
         trials_not_ok=sum(int((~run.trials["status"].is_in(["ok", "impossible"])).sum()) for run in runs),
         problems=[f"{arm.name}: {problem}" for arm in arms for run in arm.runs for problem in run.problems],
-        doubts=[*dict.fromkeys(doubts), *assumed(judged)],
+        doubts=[*dict.fromkeys(doubts), *([] if wanted.metrics else not_shared(arms)), *undirected(judged)],
         left_out=() if wanted.metrics else left_out_of(runs, judged),
     )
+
+
+def _better(runs: Sequence[MeasuredRun], wanted: ComparisonRequest) -> dict[str, Better]:
+    """By key, which way is better as the user says. InputError for a name that no run has."""
+    found: dict[str, Better] = {}
+    for name, way in wanted.better.items():
+        called = [text for text in dict.fromkeys((name, plain_name(name))) if any(text in run.keys for run in runs)]
+        for text in called or [name]:
+            having = [run for run in runs if has_key(run, text)] or runs[:1]
+            found |= dict.fromkeys((key for run in having for key in chosen_keys(run, [text])), way)
+    return found
 
 
 def _opened(group: Group, from_: str | None, *, is_setting: bool) -> list[RunData]:

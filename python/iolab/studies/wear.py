@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from pydantic import ValidationError
 
+from iolab.base import data
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, is_file, read_bounded
 from iolab.base.errors import InputError, MachineError, unknown
 from iolab.base.quantity import format_bytes, parse_bytes
@@ -423,14 +424,9 @@ def _named(phase: Phase, number: int) -> Phase:
 
 def _device(name: str) -> Document:
     known = machine_file.devices()
-    if name in known:
-        return parse(known[name], f"{name}.toml")
-    if not name.endswith(".toml"):
+    if name not in known and not name.endswith(".toml"):
         raise InputError(unknown("drive", name, known), where=name, remedy="iolab list devices; or name a file, X.toml")
-    try:
-        return parse(read_bounded(Path(name), EXPERIMENT_BYTES_MAX, "a device's file").decode(), name)
-    except UnicodeDecodeError as error:
-        raise InputError(f"not UTF-8 text at byte {error.start}", where=name) from None
+    return machine_file.device_at(data.MACHINES / "devices" / f"{name}.toml" if name in known else Path(name))
 
 
 def _set(device: TomlTable, change: str) -> None:

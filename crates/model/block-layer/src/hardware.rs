@@ -3,7 +3,8 @@
 
 use std::collections::VecDeque;
 
-use crate::{QueueMap, RequestId};
+use crate::{QueueMap, RequestId, tick_timer};
+use events::time::{MILLISECOND, Time};
 use kernels::hardware_queue::Runs;
 
 /// A device's queues as the block layer sees them.
@@ -17,6 +18,8 @@ pub struct HardwareRules {
     pub shared_tags: bool,
     /// When they are run.
     pub runs: Runs,
+    /// Between two of the kernel's clock ticks.
+    pub tick_ns: Time,
 }
 
 impl HardwareRules {
@@ -36,8 +39,10 @@ impl HardwareRules {
         runs: Runs {
             after_completions: true,
             again_after_ns: None,
+            by_thread: false,
             pulls_ahead: false,
         },
+        tick_ns: 4 * MILLISECOND,
     };
 }
 
@@ -48,6 +53,8 @@ pub(super) struct HardwareQueues {
     in_use: Vec<u32>,
     /// By queue: a request that the scheduler gave out and that found no tag goes first when there is one.
     held: Vec<VecDeque<RequestId>>,
+    /// By queue: the next completion runs it (`SCHED_RESTART`).
+    restarts: Vec<bool>,
     turn: usize,
 }
 
@@ -58,12 +65,19 @@ impl HardwareQueues {
             in_use: vec![0; rules.tag_sets()],
             rules,
             held: vec![VecDeque::new(); queues],
+            restarts: vec![false; queues],
             turn: 0,
         }
     }
 
     pub(super) fn runs(&self) -> Runs {
         self.rules.runs
+    }
+
+    /// When they are run again after the scheduler has kept what it has, whose timer is set now; None: not for that.
+    pub(super) fn runs_again_at(&self, now: Time) -> Option<Time> {
+        let after_ns = self.rules.runs.again_after_ns?;
+        Some(tick_timer::expiry(now, after_ns, self.rules.tick_ns))
     }
 
     /// Whether any queue holds no request back and has a tag, or asks for one that it holds back
@@ -74,13 +88,15 @@ impl HardwareQueues {
             .any(|queue| self.held[queue].is_empty() && (pulls || self.has_tag(queue)))
     }
 
-    /// A request that was held back and now has a tag; queues take turns.
+    /// A request that was held back and now has a tag; queues take turns. A queue that has held one back when it is run
+    /// is run by the next completion, too (`__blk_mq_sched_dispatch_requests`).
     pub(super) fn take_held(&mut self) -> Option<RequestId> {
         let count = self.held.len();
         let queue = (0..count)
             .map(|after| (self.turn + after) % count)
             .find(|&queue| !self.held[queue].is_empty() && self.has_tag(queue))?;
         self.turn = queue + 1;
+        self.restarts[queue] = true;
         let set = self.set_of(queue);
         self.in_use[set] += 1;
         self.held[queue].pop_front()
@@ -91,6 +107,7 @@ impl HardwareQueues {
         let queue = self.rules.map.queue_of(cpu);
         if !self.has_tag(queue) || !self.held[queue].is_empty() {
             self.held[queue].push_back(id);
+            self.restarts[queue] = true;
             return false;
         }
         let set = self.set_of(queue);
@@ -107,7 +124,10 @@ impl HardwareQueues {
                 let set = self.set_of(queue);
                 self.in_use[set] += 1;
             }
-            false => self.held[queue].push_front(id),
+            false => {
+                self.held[queue].push_front(id);
+                self.restarts[queue] = true;
+            }
         }
         has_tag
     }
@@ -121,9 +141,12 @@ impl HardwareQueues {
         self.set_of(self.rules.map.queue_of(cpu))
     }
 
-    pub(super) fn give_back(&mut self, cpu: u16) {
-        let set = self.set_of(self.rules.map.queue_of(cpu));
+    /// A request of that CPU is completed: whether that runs its queue (`blk_mq_sched_restart`).
+    pub(super) fn give_back(&mut self, cpu: u16) -> bool {
+        let queue = self.rules.map.queue_of(cpu);
+        let set = self.set_of(queue);
         self.in_use[set] -= 1;
+        std::mem::take(&mut self.restarts[queue])
     }
 
     fn has_tag(&self, queue: usize) -> bool {

@@ -12,7 +12,7 @@ mod weights;
 use std::collections::VecDeque;
 
 use crate::qos::{Granted, Policy, Waiter, waiter};
-use crate::{Bio, QosTicket, Request, Sector};
+use crate::{Bio, QosTicket, Request, Sector, tick_timer};
 use events::station::Violation;
 use events::time::{MICROSECOND, SECOND, Time};
 pub use params::{CostModel, CostQos};
@@ -162,8 +162,8 @@ impl IoCost {
     fn start_period(&mut self, now: Now) {
         self.period_at_us = now.us;
         self.period_at_vtime = now.vtime;
-        let ticks = (self.params.period_us * MICROSECOND).div_ceil(self.tick_ns);
-        self.timer = Some(expiry(now.ns / self.tick_ns, ticks) * self.tick_ns);
+        let period_ns = self.params.period_us * MICROSECOND;
+        self.timer = Some(tick_timer::expiry(now.ns, period_ns, self.tick_ns));
     }
 
     /// `iocg_activate`.
@@ -620,16 +620,6 @@ impl Group {
             is_active: false,
         }
     }
-}
-
-/// The tick with which a timer of so many ticks comes: far ones come with every eighth tick, or every 64th
-/// (`calc_index` of kernel/time/timer.c, 6.1).
-fn expiry(now: u64, ticks: u64) -> u64 {
-    let mut shift = 0;
-    while ticks >= 63 << shift {
-        shift += 3;
-    }
-    (((now + ticks) >> shift) + 1) << shift
 }
 
 /// For a group with that share (`abs_cost_to_cost`).

@@ -21,6 +21,7 @@ mod tag_bits;
 mod tag_waiters;
 mod task_plug;
 mod throttle;
+mod tick_timer;
 mod wbt;
 
 pub use base::SECTOR_BYTES;

@@ -24,13 +24,16 @@ fn device(name: &str) -> Box<dyn Device> {
         .unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
+/// Those that are whole by themselves: Python completes what is `like` others, and tests that every file gives a device.
 #[test]
-fn every_file_names_its_source_and_gives_a_device() {
+fn every_whole_file_gives_a_device() {
     let mut count = 0;
     for entry in std::fs::read_dir(folder()).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(text.contains("# source = "), "{}", path.display());
+        if text.lines().any(|line| line.starts_with("like = ")) {
+            continue;
+        }
         let name = path.file_stem().unwrap().to_str().unwrap();
         let device = device(name);
         assert!(device.sectors() >= 1 << 20, "{name}");

@@ -51,6 +51,9 @@ pub struct Runs {
     pub after_completions: bool,
     /// So long after the scheduler had requests and gave none; None: not for that.
     pub again_after_ns: Option<Time>,
+    /// A kernel thread runs them for a bio of a task without a plug, and at no other time that was set before
+    /// (`blk_mq_submit_bio`); else the task does.
+    pub by_thread: bool,
     /// They take one more request from their scheduler than the device takes commands, and hold it back until there is
     /// a tag (`__blk_mq_do_dispatch_sched`). SCSI's driver has a budget, without which nothing is asked for
     /// (`scsi_mq_get_budget`).
@@ -79,11 +82,12 @@ impl Kernel {
 
     /// When its hardware queues are run. SCSI's driver stopped running them after each completion in 5.10; those that keep
     /// what they have are asked again after 3 ms from 5.8 on (`BLK_MQ_BUDGET_DELAY`; both are patches of 2020, the releases
-    /// inferred).
+    /// inferred). `__submit_bio` of 6.12 has a plug for each bio, that of 6.1 none: from 6.10 on is inferred.
     pub fn queue_runs(&self, is_scsi: bool) -> Runs {
         Runs {
             after_completions: is_scsi && self.version < [5, 10, 0],
             again_after_ns: (self.version >= [5, 8, 0]).then_some(3 * MILLISECOND),
+            by_thread: self.version < [6, 10, 0],
             pulls_ahead: !is_scsi,
         }
     }

@@ -110,6 +110,8 @@ impl KeyReader {
                     "cpus.count",
                     "cpus.time_slice_ns",
                     "cpus.start_ns",
+                    "cpus.wake_ns",
+                    "cpus.queue_run_ns",
                     "cpus.clock_hz",
                     "cpus.topology",
                     "cpus.transfer_cycles",
@@ -147,6 +149,7 @@ impl KeyReader {
             KeyReader::Copies => (
                 &[
                     "cpus.copy_call_ns",
+                    "cpus.sync_call_ns",
                     "cpus.page_copy_ns",
                     "cpus.page_copy_cycles",
                 ],
@@ -215,7 +218,7 @@ impl KeyReader {
             ),
             KeyReader::Ticks => (
                 &["hz"],
-                "I/O goes to a drive whose scheduler is cfq or anticipatory",
+                "I/O goes to a drive whose scheduler is cfq, anticipatory, bfq or mq-deadline",
             ),
             KeyReader::Drive(_) => (
                 &[
@@ -292,6 +295,7 @@ impl KeyReader {
             KeyReader::Allocation(_) => (
                 &[
                     "drives.#.metadata.allocate_ns",
+                    "drives.#.metadata.commit_ns",
                     "drives.#.metadata.fast_commit",
                 ],
                 "a load syncs what it writes to files on that drive, whose filesystem is ext3 or ext4",

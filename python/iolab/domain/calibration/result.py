@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from iolab.base.quantity import plain
 from iolab.base.strict_json import JsonObject
 from iolab.base.toml import TomlTable
 from iolab.domain.calibration.cell import Cell, factor
@@ -67,7 +68,7 @@ class Errors:
     within: float
 
     def __str__(self) -> str:
-        return f"typically x{self.typical:.3g}, at worst x{self.worst:.3g}, {self.within:.0%} within 25 %"
+        return f"typically x{plain(self.typical, 3)}, at worst x{plain(self.worst, 3)}, {self.within:.0%} within 25 %"
 
 
 def errors(factors: Sequence[float]) -> Errors | None:

@@ -118,9 +118,9 @@ def strength(arms: Arms, floor: float = 0.0) -> float:
 def judge_setting(arms: Arms, same_within: float) -> Judgement:
     """What the setting does to the metric, on its own: `with_setting` adjusts it for how many are looked at."""
     judgement = judge(list(arms.baseline), list(arms.candidate), nature="neutral", same_within=same_within)
-    if judgement.p_value is None and judgement.n >= 2:
+    if judgement.ratio is None and judgement.n >= 2:
         x, y = arms.baseline[arms.present], arms.candidate[arms.present]
-        return replace(judgement, p_value=float(p_value_of_differences(x, y)))
+        return replace(judgement, verdict="undecided", p_value=float(p_value_of_differences(x, y)))
     return judgement
 
 

@@ -100,8 +100,10 @@ def of_csv(
     named = {WORKLOAD: workload_column, SETTING: setting_column, ROUND: round_column}
     keys = {name: column for name, column in named.items() if column}
     frame, columns = csv_table.read(path, list(keys.values()), None, text)
+    by_place = round_column is None
     if round_column is None:
         frame, round_column = csv_table.with_rounds(frame, list(keys.values()))
+        by_place = round_column not in columns
         keys[ROUND] = round_column
         columns = [column for column in columns if column != round_column]
     for metric in metrics:
@@ -115,6 +117,7 @@ def of_csv(
         metrics or columns[:1],
         workload_column=workload_column,
         better=better,
+        by_place=by_place,
         name=str(path),
     )
     renamed_keys = [frame[column].alias(name) for name, column in keys.items()]

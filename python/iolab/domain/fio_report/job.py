@@ -7,6 +7,7 @@ in KiB (stat.c of each: 2.x shifts io_bytes right by 10; 3.0 has io_kbytes besid
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -49,8 +50,9 @@ class Side:
     bytes: float
     runtime_ms: float
     latency: Latency | None
-    submission: Latency | None
-    """The part of it until the operation was submitted, where fio measures it."""
+    parts: Mapping[str, Latency]
+    """Of it, where fio measures them: `submission`, until the operation was submitted, and `completion`, from then
+    on."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def _side(raw: JsonObject) -> Side:
     counted = number(raw, "total_ios") or number(raw, "iops") * runtime_ms / 1000
     latency = _latency(raw, counted)
     ops = counted or number(table(raw, "lat_ns"), "N") or number(table(raw, "clat_ns"), "N")
-    return Side(ops, size, runtime_ms, latency, _submission(raw, counted))
+    return Side(ops, size, runtime_ms, latency, _parts(raw, counted))
 
 
 def _latency(raw: JsonObject, ops: float) -> Latency | None:
@@ -152,9 +154,16 @@ def _latency(raw: JsonObject, ops: float) -> Latency | None:
     )
 
 
-def _submission(raw: JsonObject, ops: float) -> Latency | None:
-    found, scale = (table(raw, "slat_ns"), 1.0) if "slat_ns" in raw else (table(raw, "slat"), US)
-    return _summary(found, ops, scale) if number(found, "max") else None
+def _parts(raw: JsonObject, ops: float) -> dict[str, Latency]:
+    """Without a total, the completion is the latency itself."""
+    has_total = number(table(raw, "lat_ns"), "max") or number(table(raw, "lat"), "max")
+    names = {"submission": "slat", "completion": "clat"} if has_total else {"submission": "slat"}
+    found = {}
+    for name, short in names.items():
+        part, scale = (table(raw, f"{short}_ns"), 1.0) if f"{short}_ns" in raw else (table(raw, short), US)
+        if number(part, "max"):
+            found[name] = _summary(part, ops, scale)
+    return found
 
 
 def _summary(raw: JsonObject, ops: float, scale: float) -> Latency:

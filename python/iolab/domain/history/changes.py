@@ -4,10 +4,12 @@ Values far from their neighbours count as if they were less far, so that outlier
 between two steps, is tested by a likelihood ratio of regressions, whose noise is white or drifts (an autoregression
 beside white noise, of several sizes; the likeliest one each, with and without the step). What drift explains is no
 step. The p-value is Student's, never below what the number of orders allows, nor below that of normal scores of the
-ranks if few values lie on one side of the step. The tests of all places are combined by weighted Cauchy variates
-(Liu and Xie, J. Am. Stat. Assoc. 115, 2020), which need not be independent: neighbours of a step's place show it too,
-so that places that agree cost less than a multiplication by their number. Half of the false alarms that are allowed
-fall to steps in the newest values, for which the user waits; the rest to all others.
+ranks if few values lie on one side of the step. If many values equal the next, they count by their ranks, and the
+p-value is never below that of the exact test whether as many lie above their level, or below it, on both sides: of
+counts that are mostly 0, the noise of one level says nothing of another's. The tests of all places are combined by
+weighted Cauchy variates (Liu and Xie, J. Am. Stat. Assoc. 115, 2020), which need not be independent: neighbours of a
+step's place show it too, so that places that agree cost less than a multiplication by their number. Half of the false
+alarms that are allowed fall to steps in the newest values, for which the user waits; the rest to all others.
 
 What is found is taken out and the search goes on (forward selection). If no single step says more than drift does,
 several are tried together, their number of tests multiplied. Then each place is looked for again beside the others. The
@@ -66,6 +68,13 @@ SURE = 0.95
 """The confidence of the interval of a change's size, and of that of its place."""
 SMALL_SIDE = 8
 """A side with one in so many values or fewer is also tested by ranks."""
+TIED_NEIGHBOURS = 1 / 3
+"""The share of values equal to the next from which on a series is one of counts or steps, whose noise has no one size.
+Chosen: below it Student's test errs no more often than allowed, as Poisson counts of a mean of 0.8 show."""
+SPREADS_APART = 2.5
+"""Levels whose spreads differ by this factor are scaled to one. Chosen: those of 20 values of one noise seldom do."""
+SPREAD_OF = 8
+"""Values that it takes to tell the spread of a level by itself."""
 OUTLIERS_MAX = 0.05
 """The largest share of values that count as outliers."""
 NEIGHBOURS = 9
@@ -88,7 +97,7 @@ class Change:
     """A step. `at`: the place of the first value at the new level; `earliest`, `latest`: where it lies with a
     probability of 95 %; `before`, `after`: levels, in the metric's unit; `low`, `high`: a 95 % interval of `after` less
     `before`; `p`: the p-value of a step between its neighbours, by the number of series; `may_be_drift`: drift explains
-    it as well, if it is not doubted."""
+    it as well, if it is not doubted; `from_zero`: most values before it are 0, so that there is no ratio to them."""
 
     at: int
     earliest: int
@@ -99,11 +108,14 @@ class Change:
     high: float
     p: float
     may_be_drift: bool
+    from_zero: bool = False
 
 
-def changes_in(values: Sequence[float], *, series: int = 1, looks: int = 1, false_alarms: float = 0.05) -> list[Change]:
-    """The changes of a series, oldest first. `false_alarms`: the probability that any of `series` such series shows
-    one, in any of `looks` looks, if there is none."""
+def changes_in(
+    values: Sequence[float], *, series: float = 1, looks: int = 1, false_alarms: float = 0.05
+) -> list[Change]:
+    """The changes of a series, oldest first. `false_alarms`: the probability that any of `series` such series, which
+    are independent, shows one, in any of `looks` looks, if there is none."""
     import numpy as np
 
     skipped = max(0, len(values) - MOST)
@@ -123,7 +135,7 @@ def changes_in(values: Sequence[float], *, series: int = 1, looks: int = 1, fals
     return _located_changes(y, tests, _settled(y, tests, found), skipped, false_alarms)
 
 
-def detection_limit(values: Sequence[float], *, series: int = 1, looks: int = 1, false_alarms: float = 0.05) -> float:
+def detection_limit(values: Sequence[float], *, series: float = 1, looks: int = 1, false_alarms: float = 0.05) -> float:
     """The step, in the values' unit, that nine of ten times would have been found in the middle of a series in which
     none was: smaller ones may well hide there. Infinite for too few values."""
     import numpy as np
@@ -149,7 +161,7 @@ def detection_limit(values: Sequence[float], *, series: int = 1, looks: int = 1,
 
 
 @lru_cache(maxsize=8)
-def newest_unseen(count: int, *, series: int = 1, looks: int = 1, false_alarms: float = 0.05) -> int:
+def newest_unseen(count: int, *, series: float = 1, looks: int = 1, false_alarms: float = 0.05) -> int:
     """In how many of the newest of `count` values a step may hide that is 16 standard deviations of white noise: so few
     orders of the values are as uneven that more have to follow it, whatever its size."""
     import numpy as np
@@ -217,7 +229,7 @@ class _CandidateTests:
 class _Tests:
     """All tests of a series of `count` values. Candidates: a step at `begin`, to `end` (`count`: for good)."""
 
-    def __init__(self, count: int, series: int) -> None:
+    def __init__(self, count: int, series: float) -> None:
         import numpy as np
 
         self.count = count
@@ -257,10 +269,9 @@ class _Tests:
         """The p-value of normal scores of the ranks, if one side of a candidate is so small that outliers could make it
         what it is; else 0."""
         import numpy as np
-        from scipy.special import ndtr, ndtri
+        from scipy.special import ndtr
 
-        _, which, counts = np.unique(scores, return_inverse=True, return_counts=True)
-        ranked = ndtri((counts.cumsum() - counts / 2)[which] / self.count)
+        ranked = _normal_scores(scores)
         after = np.append((ranked - ranked.mean())[::-1].cumsum()[::-1], 0.0)
         inside = self.end - self.begin
         size = inside * (self.count - inside) / self.count
@@ -270,10 +281,13 @@ class _Tests:
 
     def together(self, scores: Array, known: Sequence[int]) -> tuple[float, list[int]]:
         """Candidates one after the other, each the best in white noise, and then all of them against any drift: the
-        smallest p-value, multiplied by the number of such sets, and the set's places."""
+        smallest p-value, multiplied by the number of such sets, and the set's places. No such set is tested exactly, so
+        that nothing is found if many values are equal."""
         import numpy as np
         from scipy.special import fdtrc
 
+        if _are_tied(scores):
+            return 1.0, []
         freedom = self.count - 1 - len(known)
         alone = self._likelihood(scores, known, freedom)
         best: tuple[float, list[int]] = (1.0, [])
@@ -348,7 +362,36 @@ class _Tests:
             with_.append(-self.cost(noise) - 0.5 * freedom * np.log(np.maximum(left - explained, floor)))
         gain = np.maximum(0.0, np.max(with_, axis=0) - max(without))
         t = np.sqrt((freedom - 1) * np.expm1(np.minimum(2 * gain / freedom, 600.0)))
-        return _CandidateTests(gain, np.maximum(2 * stdtr(freedom - 1, -t), self.least(end - begin)))
+        p = np.maximum(2 * stdtr(freedom - 1, -t), self.least(end - begin))
+        return _CandidateTests(
+            gain, np.maximum(p, self._by_sides(scores, known, begin, end)) if _are_tied(scores) else p
+        )
+
+    def _by_sides(self, scores: Array, known: Sequence[int], begin: Places, end: Places) -> Array:
+        """The exact p-value of how many values lie above their level inside a candidate, or below it, among those
+        between the known steps around it."""
+        import numpy as np
+
+        ends = np.asarray([0, *known, self.count])
+        first = np.searchsorted(ends, begin, side="right") - 1
+        last = np.where(end < self.count, np.searchsorted(ends, end, side="left") - 1, first)
+        apart = last > first
+        aligned = _aligned(scores, known)
+
+        def inside(sums: Places) -> tuple[Places, Places]:
+            """Of what is summed up: how much lies inside each candidate, and between the steps around it."""
+            of_first, of_last = sums[ends[first + 1]] - sums[ends[first]], sums[ends[last + 1]] - sums[ends[last]]
+            stop = np.where(end < self.count, end, ends[first + 1])
+            within = sums[stop] - sums[begin] - np.where(apart, sums[ends[last]] - sums[ends[first + 1]], 0)
+            return within, of_first + np.where(apart, of_last, 0)
+
+        if not aligned.any():
+            return np.ones(len(begin))
+        size, total = inside(np.arange(self.count + 1))
+        # What lies above is all that does not lie below, unless values equal their level.
+        sides = [side for side in (aligned > 0, aligned < 0) if side.any()][: 2 if (aligned == 0).any() else 1]
+        p = [_hypergeometric(*inside(np.append(0, side.cumsum())), size, total) for side in sides]
+        return np.asarray(np.minimum(1.0, len(sides) * np.min(p, axis=0)), dtype=np.float64)
 
     def least(self, inside: Places) -> Array:
         """The smallest p-value that the number of orders allows a candidate of so many values."""
@@ -372,6 +415,45 @@ class _Tests:
     def of_steps(self, p: Array, places: Places) -> float:
         """The p-value of steps at these places together, from the p-value of each."""
         return self.series * _combined(p, 1 / self.times[places - SHORTEST])
+
+
+def _are_tied(values: Array) -> bool:
+    import numpy as np
+
+    return bool(np.mean(values[1:] == values[:-1]) > TIED_NEIGHBOURS)
+
+
+def _normal_scores(values: Array) -> Array:
+    """Normal scores of the ranks; values that are equal share one."""
+    import numpy as np
+    from scipy.special import ndtri
+
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray(ndtri((counts.cumsum() - counts / 2)[which] / len(values)), dtype=np.float64)
+
+
+def _hypergeometric(hits: Places, all_hits: Places, drawn: Places, count: Places) -> Array:
+    """Two-sided p-values of so many hits among the drawn."""
+    import numpy as np
+    from scipy.special import gammaln
+
+    log_factorials = gammaln(np.arange(int(count.max()) + 1) + 1.0)
+
+    def log_choices(of: Places, chosen: Places) -> Array:
+        possible = (chosen >= 0) & (chosen <= of)
+        some = np.where(possible, chosen, 0)
+        return np.where(possible, log_factorials[of] - log_factorials[some] - log_factorials[of - some], -np.inf)
+
+    number = np.arange(int(all_hits.max()) + 1)[:, None]
+    chances = np.exp(
+        log_choices(
+            np.broadcast_to(drawn, (len(number), len(drawn))), np.broadcast_to(number, (len(number), len(drawn)))
+        )
+        + log_choices(np.broadcast_to(count - drawn, (len(number), len(drawn))), all_hits - number)
+        - log_choices(count, all_hits)
+    )
+    fewer, more = (chances * (number <= hits)).sum(axis=0), (chances * (number >= hits)).sum(axis=0)
+    return np.asarray(np.minimum(1.0, 2 * np.minimum(fewer, more)), dtype=np.float64)
 
 
 def _combined(p: Array, weights: Array) -> float:
@@ -413,10 +495,15 @@ def _aligned(y: Array, places: Sequence[int]) -> Array:
 
 def _scores(y: Array, known: Sequence[int]) -> Array:
     """What the known steps leave, with a standard deviation of 1; a value far from the median of its neighbours counts
-    as if it were less far, unless most values are equal."""
+    as if it were less far. Values of which many are equal count by their ranks."""
     import numpy as np
 
     aligned = _aligned(y, known) if known else y - y.mean()
+    if _are_tied(aligned):
+        ranked = _normal_scores(aligned)
+        ranked -= ranked.mean()
+        return np.asarray(ranked / (ranked.std() or 1.0), dtype=np.float64)
+    aligned = _of_one_spread(aligned, known)
     inside = np.lib.stride_tricks.sliding_window_view(aligned, NEIGHBOURS)
     edge = NEIGHBOURS // 2
     around = np.pad(np.median(inside, axis=1), edge, mode="edge")
@@ -427,6 +514,21 @@ def _scores(y: Array, known: Sequence[int]) -> Array:
         aligned = around + np.clip(aligned - around, -far, far)
     aligned = aligned - aligned.mean()
     return np.asarray(aligned / (aligned.std() or 1.0), dtype=np.float64)
+
+
+def _of_one_spread(aligned: Array, known: Sequence[int]) -> Array:
+    """Each level's noise with the spread of the widest, if they differ: noise that is little in one level makes none
+    of another's steps any surer."""
+    import numpy as np
+
+    long = [one for one in _segments(len(aligned), known) if one.stop - one.start >= SPREAD_OF]
+    spreads = [float(np.median(np.abs(aligned[one]))) for one in long]
+    if not spreads or not 0 < SPREADS_APART * min(spreads) < max(spreads):
+        return aligned
+    scaled = aligned.copy()
+    for one, spread in zip(long, spreads, strict=True):
+        scaled[one] *= max(spreads) / spread
+    return scaled
 
 
 def _settled(y: Array, tests: _Tests, found: list[int]) -> list[int]:
@@ -464,11 +566,16 @@ def _located_changes(y: Array, tests: _Tests, found: list[int], skipped: int, fa
     spread = 1.4826 * float(np.median(np.abs(aligned)))
     clipped = y - aligned + np.clip(aligned, -CLIPPED_AT_SD * spread, CLIPPED_AT_SD * spread) if spread else y
     centre = float(clipped.mean())
-    fits = [_fit(noise, tests.cost(noise), clipped - centre, found) for noise in _noises(len(y))]
+    # Drift would give a level of counts that are all 0 another value.
+    noises = _noises(len(y))[: 1 if _are_tied(aligned) else None]
+    fits = [_fit(noise, tests.cost(noise), clipped - centre, found) for noise in noises]
     _, sizes, errors = max(fits, key=lambda one: one[0])
     levels = np.concatenate([[0.0], sizes.cumsum()])
     weights = np.asarray([one.stop - one.start for one in _segments(len(y), found)]) / len(y)
     levels += centre - levels @ weights
+    if len(noises) == 1:
+        # The same, without rounding: no level of what is all 0.
+        levels = np.asarray([clipped[one].mean() for one in _segments(len(y), found)])
     wide = float(stdtrit(len(y) - 1 - len(found), 1 - (1 - SURE) / 2))
     found_steps = []
     for index, place in enumerate(found):
@@ -491,6 +598,7 @@ def _located_changes(y: Array, tests: _Tests, found: list[int], skipped: int, fa
                 size + error,
                 min(1.0, tests.of_steps(looked.p, places)),
                 may_be_drift=undoubted.of_steps(undoubted.again(y, others, place)[1].p, places) > false_alarms,
+                from_zero=float(np.median(y[_segments(len(y), found)[index]])) == 0,
             )
         )
     return found_steps

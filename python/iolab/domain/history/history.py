@@ -11,6 +11,7 @@ from iolab.base.strict_json import JsonObject
 from iolab.domain.conditions import differences
 from iolab.domain.definition import DIFFERENCES, LOSSES, Verdict
 from iolab.domain.history.changes import FEWEST, Change, changes_in, detection_limit, newest_unseen
+from iolab.domain.history.moving_as_one import independent_count
 from iolab.domain.metric import describe
 
 APART = 0.5
@@ -114,7 +115,8 @@ class HistoryFinding:
 class UnchangedSeries:
     """A series without a change. `below`: a smaller step in its middle would not be seen, in the metric's unit;
     `newest`: none would be seen in so many of its newest runs; `runs`: its values; `level`: their median; `apart`: how
-    many of the newest lie far beyond all before them, at which level."""
+    many of the newest lie far beyond all before them, at which level; `alone`: the largest change that it would show if
+    it were the only series."""
 
     series: Series
     below: float
@@ -123,8 +125,9 @@ class UnchangedSeries:
     level: float
     apart: int
     newest_level: float
+    alone: HistoryFinding | None
 
-    def as_dict(self) -> JsonObject:
+    def as_dict(self, moments: Sequence[Moment]) -> JsonObject:
         """One JSON object: the schema stands in docs/history.md."""
         return {
             "workload": self.series.workload,
@@ -136,27 +139,35 @@ class UnchangedSeries:
             "unseen_newest": self.newest,
             "newest_apart": self.apart,
             "newest_level": self.newest_level,
+            "alone_since": self.alone and moments[self.alone.change.at].name,
         }
 
 
 def unchanged_series(
     history: History, found: Sequence[HistoryFinding], *, false_alarms: float, looks: int
 ) -> list[UnchangedSeries]:
-    """Every series in which no change was found, and how small a step could hide there; what hides most comes first."""
+    """Every series in which no change was found, and how small a step could hide there: first those that show one by
+    themselves, then what hides most."""
     varying = _varying(history)
+    count = independent_count([one.values for one in varying], false_alarms, looks=looks)
     changed = [one.series for one in found]
     hidden = []
     for series in varying:
         values = [value for value in series.values if value is not None]
         if len(values) < FEWEST or any(series is one for one in changed):
             continue
-        below = detection_limit(values, series=len(varying), looks=looks, false_alarms=false_alarms)
-        newest = newest_unseen(len(values), series=len(varying), looks=looks, false_alarms=false_alarms)
+        below = detection_limit(values, series=count, looks=looks, false_alarms=false_alarms)
+        newest = newest_unseen(len(values), series=count, looks=looks, false_alarms=false_alarms)
         apart = _apart(values, newest)
         level = median(values[: len(values) - apart])
         newest_level = median(values[-max(1, apart) :])
-        hidden.append(UnchangedSeries(series, below, newest, len(values), level, apart, newest_level))
-    return sorted(hidden, key=lambda one: -one.below / (abs(one.level) or 1.0))
+        alone = max(
+            _changes(history, series, 1, looks, false_alarms) if count > 1 else [],
+            key=lambda one: abs(one.change.after - one.change.before),
+            default=None,
+        )
+        hidden.append(UnchangedSeries(series, below, newest, len(values), level, apart, newest_level, alone))
+    return sorted(hidden, key=lambda one: (one.alone is None, -one.below / (abs(one.level) or 1.0)))
 
 
 def _apart(values: Sequence[float], most: int) -> int:
@@ -178,16 +189,17 @@ def found_in(history: History, *, false_alarms: float, looks: int, same_within: 
 
     `false_alarms`: the probability that a history without a change shows one in any of `looks` looks."""
     varying = _varying(history)
+    count = independent_count([one.values for one in varying], false_alarms, looks=looks)
     found = [
         one
         for series in varying
-        for one in _changes(history, series, max(1, len(varying)), looks, false_alarms)
+        for one in _changes(history, series, count, looks, false_alarms)
         if abs(one.change.after - one.change.before) > same_within * abs(one.change.before)
     ]
     return sorted(found, key=lambda one: -one.change.at)
 
 
-def _changes(history: History, series: Series, count: int, looks: int, false_alarms: float) -> list[HistoryFinding]:
+def _changes(history: History, series: Series, count: float, looks: int, false_alarms: float) -> list[HistoryFinding]:
     places = [place for place, value in enumerate(series.values) if value is not None]
     values = [value for value in series.values if value is not None]
     changes = [

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from iolab.base.errors import InputError, unknown
-from iolab.domain.definition import SCORE, TOOL_METRICS, Metric, MetricDescription, describe_by_name
+from iolab.domain.definition import TOOL_METRICS, Metric, MetricDescription, describe_by_name
 from iolab.domain.metric import latency, measure, phase, rate, usage
 from iolab.domain.metric.aliases import unknown_metric
 from iolab.domain.probe import PROBES
@@ -51,9 +51,9 @@ def describe(key: str) -> MetricDescription:
 
 
 def is_unknown(key: str) -> bool:
-    """Whether neither iolab nor the words of the name know a unit or a direction of the metric."""
-    found = describe(key)
-    return type(found) is MetricDescription and not found.unit and found == describe_by_name(key) and SCORE not in key
+    """Whether neither iolab nor the words of the name know which way of the metric is better."""
+    name = key.rpartition("/")[2].rpartition(".")[2]
+    return name not in METRICS.keys() | TOOL_METRICS.keys() and describe_by_name(key).better is None
 
 
 def ops_of(metric: Metric) -> tuple[str, ...]:

@@ -1,12 +1,14 @@
-"""Why a comparison is undecided: what the rounds show, in a few words."""
+"""Why a comparison is undecided: what the rounds show, in a few words; and two modes, which a typical value hides."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from iolab.base.quantity import plain
 from iolab.domain.verdict.looks import FIRST_LOOK
 
 Array = NDArray[np.float64]
@@ -21,7 +23,60 @@ DRIFT_RANKS = 0.9
 SHARED_MAX = 0.5
 """Of the variance of a setting's values: if changes vary by less, most of it cancels within rounds."""
 PERCENT_MAX = 100_000
+NO_STEP_P = 0.05
+"""Of the test for a step between two sides that a line goes through: above it, there is none."""
 NOISE = "noise"
+
+
+@dataclass(frozen=True)
+class TwoModes:
+    """Two clusters, `factor` apart, and how many rounds of each side are in the upper one."""
+
+    factor: float
+    baseline_upper: int
+    candidate_upper: int
+
+
+def modes_of_both(baseline: Array, candidate: Array) -> TwoModes | None:
+    """None without, or if either side is in one of them alone: that is a difference like others."""
+    both = np.log(np.concatenate([baseline, candidate]))
+    if min(len(baseline), len(candidate)) < MODES_FROM or not (modes := _modes(both)):
+        return None
+    lowest_of_upper = np.sort(both)[modes[0]]
+    upper = [int((np.log(side) >= lowest_of_upper).sum()) for side in (baseline, candidate)]
+    if all(count in (0, len(side)) for count, side in zip(upper, (baseline, candidate), strict=True)):
+        return None
+    return TwoModes(math.exp(modes[2]), *upper)
+
+
+def drift_through(baseline: Array, candidate: Array) -> str | None:
+    """Why a difference of rounds that are not paired may be drift: both sides, in the order in which they ran, move
+    the same way, and one line goes through them, whichever ran first."""
+    if min(len(baseline), len(candidate)) < DRIFT_FROM:
+        return None
+    ways = [_rank_correlation(side) for side in (baseline, candidate)]
+    if min(map(abs, ways)) < DRIFT_RANKS or ways[0] * ways[1] < 0:
+        return None
+    for first, second in ((baseline, candidate), (candidate, baseline)):
+        slope, p = _line_and_step(np.log(first), np.log(second))
+        if p > NO_STEP_P and slope * ways[0] > 0:
+            way = "rise" if slope > 0 else "fall"
+            return f"drift: both settings {way} by {_percent(abs(slope))} a round, with no step between them"
+    return None
+
+
+def _line_and_step(first: Array, second: Array) -> tuple[float, float]:
+    """The slope of the line through both, and the p-value of the step between them, by least squares."""
+    from scipy.stats import t
+
+    n = len(first) + len(second)
+    after = np.repeat([0.0, 1.0], [len(first), len(second)])
+    columns = np.column_stack([np.ones(n), np.arange(n), after])
+    values = np.concatenate([first, second])
+    found, *_ = np.linalg.lstsq(columns, values, rcond=None)
+    residual = values - columns @ found
+    error = math.sqrt(residual @ residual / (n - 3) * np.linalg.inv(columns.T @ columns)[2, 2])
+    return float(found[1]), float(2 * t.sf(abs(found[2]) / error, n - 3)) if error > 0 else float(found[2] == 0)
 
 
 def why_undecided(baseline: Array, candidate: Array, spread: float) -> str:
@@ -68,7 +123,7 @@ def _percent(log: float) -> str:
     percent = 100 * math.expm1(min(log, 100.0))
     if percent >= PERCENT_MAX:
         return f"more than {PERCENT_MAX:,} %"
-    return f"{percent:.2g} %" if percent < 100 else f"{percent:,.0f} %"
+    return f"{plain(percent, 2)} %"
 
 
 def _modes(values: Array) -> tuple[int, int, float] | None:

@@ -34,6 +34,8 @@ def rounds_to_decide(
         mean: of the logarithms of the rounds' ratios. spread: their standard deviation. n: rounds there are.
         alpha_difference: the level that a difference needs, if it is finer than the interval's.
     """
+    # As little as these rounds decide, whatever the values that the ends of their interval fall on.
+    spread = max(spread, abs(mean) * math.sqrt(n) / _quantile(n, alpha_difference or alpha))
     if spread == 0:
         return 1
     draws = _draws(n)
@@ -51,12 +53,21 @@ def rounds_to_decide(
 
 
 def spread_of(ratio: float, low: float, high: float, n: int, alpha: float) -> float:
-    """Standard deviation of the logarithm of one round's ratio, from the interval's half that lies towards 1: the other
-    half is as long as the worst rounds make it."""
+    """Standard deviation of the logarithm of one round's ratio, from the harmonic mean of the interval's halves: an
+    outlier makes one of them long, and less so among more rounds."""
     from scipy.special import stdtrit
 
-    end = high if ratio < 1 else low
-    return abs(math.log(end / ratio)) / float(stdtrit(n - 1, 1 - alpha / 2)) * math.sqrt(n)
+    halves = [abs(math.log(end / ratio)) for end in (low, high)]
+    half = 2 / sum(1 / one for one in halves) if all(halves) else 0.0
+    return half / float(stdtrit(n - 1, 1 - alpha / 2)) * math.sqrt(n)
+
+
+def spread_with_ties(spread: float, *arms: Array) -> float:
+    """The spread, or that of the values themselves where several are equal, as of figures that were rounded: ends of an
+    interval that fall on equal values make it too short. `arms`: the ratios, or the values of two arms."""
+    if all(len(np.unique(one)) == len(one) for one in arms):
+        return spread
+    return max(spread, math.sqrt(sum(float(np.log(one).var(ddof=1)) for one in arms)))
 
 
 def _decided(

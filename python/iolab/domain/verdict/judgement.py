@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
 from iolab.domain.definition import DIFFERENCES, NO_DIFFERENCE, Nature, Verdict
-from iolab.domain.verdict.doubt import why_undecided
-from iolab.domain.verdict.forecast import rounds_to_decide, spread_of
+from iolab.domain.verdict.doubt import TwoModes, modes_of_both, why_undecided
+from iolab.domain.verdict.forecast import rounds_to_decide, spread_of, spread_with_ties
 from iolab.domain.verdict.interval import FEWEST_FOR_RANKS, LARGE, estimate, interval, p_value, typical
 from iolab.domain.verdict.looks import level_of_final
 
@@ -23,9 +23,9 @@ POWER = 0.8
 EXPONENTS_MAX = 1000
 """Binary orders of magnitude between the smallest value and the largest: a ratio of sums has to be a number too."""
 BEYOND = "the ratio or its interval is beyond what numbers can hold"
-
-
-AMONG = "by itself decided, among {:,} not yet"
+ZEROS = "a value is zero, a ratio needs positive numbers"
+BY_ITSELF = "by itself decided"
+AMONG = f"{BY_ITSELF}, among {{:,}} not yet"
 """Why a difference is not claimed that a single comparison would claim."""
 
 
@@ -40,7 +40,7 @@ class Judgement:
     n: int
     """Rounds used."""
     ratio: float | None
-    """Candidate / baseline; None, like the interval and p, if it is undefined."""
+    """Candidate / baseline; None, like the interval, if it is undefined; p is then of the difference, of counts."""
     ci_low: float | None
     ci_high: float | None
     p_value: float | None
@@ -61,6 +61,8 @@ class Judgement:
     """Why it is undecided."""
     median_ratio: float | None = None
     """Median of the rounds' own ratios; None if the rounds are not paired, or are too few to have another one."""
+    modes: TwoModes | None = None
+    """Of a difference: between the modes, a typical value may be one that never occurs."""
     spread: float | None = None
     """Standard deviation of the logarithm of one round's ratio, as far as forecasts need it."""
     n_baseline: int | None = None
@@ -76,6 +78,16 @@ class Judgement:
     def has_both(self) -> bool:
         """Whether both arms have values to compare."""
         return self.n > 0 and self.n_baseline != 0
+
+    @property
+    def is_decided_by_itself(self) -> bool:
+        """Whether the number of comparisons alone leaves it undecided."""
+        return (self.why or "").startswith(BY_ITSELF)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether both arms have the same value in each round."""
+        return self.ratio == self.ci_low == self.ci_high == 1
 
     @property
     def differs(self) -> bool:
@@ -118,16 +130,19 @@ def judge_at(
     x, y = _paired(baseline, candidate)
     few = f"{len(x)} of the rounds has both settings, a verdict needs at least 2"
     reason = few if len(x) < 2 else why_no_ratio(np.concatenate([x, y]))
-    if reason:
-        # Without a common round, each setting still has a level of its own.
-        ours, theirs = (x, y) if len(x) else map(_known, (baseline, candidate))
-        return replace(undefined(ours, theirs, reason, same_within, alpha), n=len(x))
-    if (x == y).all():
+    if reason in (None, ZEROS) and (x == y).all():
         # A drift between the trials of a round would have made some of them differ, whatever it is.
-        level = float(typical(x / 2)) * 2 if x.any() else 0.0
+        level = float(typical(x / 2)) * 2 if x.all() else float(np.median(x))
         return Judgement(
             level, level, len(x), 1.0, 1.0, 1.0, 1.0, None, "same", 0, same_within, alpha, median_ratio=1.0
         )
+    if reason:
+        # Without a common round, each setting still has a level of its own.
+        ours, theirs = (x, y) if len(x) else map(_known, (baseline, candidate))
+        without = replace(undefined(ours, theirs, reason, same_within, alpha), n=len(x))
+        if reason != ZEROS:
+            return without
+        return by_difference(without, _p_of_signs(y - x), np.sign(y - x).sum() > 0, (x, y), nature)
     scale = math.ldexp(1.0, math.frexp(float(x.max()))[1] - 1)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scaled = x / scale, y / scale
@@ -138,7 +153,9 @@ def judge_at(
     x, y = scaled
     verdict = decide(low, high, nature, same_within)
     few_rounds = len(x) < FEWEST_FOR_RANKS
-    spread = float(np.log(y / x).std(ddof=1)) if few_rounds else spread_of(ratio, low, high, len(x), alpha)
+    changes = y / x
+    of_interval = 0.0 if few_rounds else spread_with_ties(spread_of(ratio, low, high, len(x), alpha), changes)
+    spread = float(np.log(changes).std(ddof=1)) if few_rounds else of_interval
     return Judgement(
         baseline=float(typical(x)) * scale,
         candidate=float(typical(y)) * scale,
@@ -157,6 +174,7 @@ def judge_at(
         final=is_look or _is_final(scaled, verdict, nature, same_within, alpha),
         why=why_undecided(*scaled, spread) if verdict == "undecided" else None,
         median_ratio=float(np.median(y / x)),
+        modes=modes_of_both(*scaled) if verdict not in NO_DIFFERENCE else None,
         spread=spread,
     )
 
@@ -234,10 +252,42 @@ def why_no_ratio(both: NDArray[np.float64]) -> str | None:
     if (both < 0).any():
         return "a value is negative, a ratio needs positive numbers"
     if (both == 0).any() and both.any():
-        return "a value is zero, a ratio needs positive numbers"
+        return ZEROS
     if both.any() and math.frexp(float(both.max()))[1] - math.frexp(float(both.min()))[1] > EXPONENTS_MAX:
         return BEYOND
     return None
+
+
+def by_difference(
+    without: Judgement,
+    p: float,
+    is_higher: bool | np.bool_,
+    arms: tuple[NDArray[np.float64], NDArray[np.float64]],
+    nature: Nature,
+) -> Judgement:
+    """Of counts that are zero at times, such as errors: whether one side has more, though not how many times as many.
+    Their levels are medians, or means if these are alike, as they are if most rounds have none.
+
+    Args:
+        p: of a test of which side has more.
+        is_higher: what that test saw. Means may say otherwise, by one round.
+    """
+    levels = replace(without, p_value=p)
+    if without.baseline == without.candidate:
+        before, after = (float(one.mean()) for one in arms)
+        levels = replace(levels, baseline=before, candidate=after)
+    if p > without.alpha:
+        return levels
+    if_higher, if_lower = DIFFERENCES[nature]
+    return replace(levels, verdict=if_higher if is_higher else if_lower, rounds_to_decide=0)
+
+
+def _p_of_signs(differences: NDArray[np.float64]) -> float:
+    """The sign test's, two-sided: of the rounds that differ, as many are higher as lower."""
+    from scipy.stats import binomtest
+
+    differing = differences[differences != 0]
+    return float(binomtest(int((differing > 0).sum()), len(differing)).pvalue)
 
 
 def undefined(
@@ -306,7 +356,9 @@ def with_q_value(judgement: Judgement, q: float, *, among: int) -> Judgement:
     if not judgement.differs or q <= judgement.alpha:
         return held
     ratio, low, high, p = judgement.ratio, judgement.ci_low, judgement.ci_high, judgement.p_value
-    assert ratio is not None and low is not None and high is not None and p is not None, "claimed without an interval"
+    if ratio is None:
+        return replace(held, verdict="undecided", rounds_to_decide=None, final=True, why=AMONG.format(among))
+    assert low is not None and high is not None and p is not None, "claimed without an interval"
     spread = judgement.spread
     if spread is None:
         spread = spread_of(ratio, low, high, judgement.n, judgement.alpha)

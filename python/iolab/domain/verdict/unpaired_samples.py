@@ -7,6 +7,7 @@ baseline's value x and a candidate's y (Ann. Math. Stat. 34, 1963).
 - 5 rounds of each and more: Brunner and Munzel's studentised ranks (Biometrical J. 42, 2000), which unlike Mann and
   Whitney's hold with arms of unequal noise, against their permutation distribution (Neubert and Brunner, Comput. Stat.
   Data Anal. 51, 2007): exact for arms that don't differ. The interval holds every ratio that this test does not reject.
+  Of arms that do not overlap, ranks see no more than that, however far apart they are: there Welch's p goes on.
 - fewer in either: Welch's t (Biometrika 34, 1947) on the logarithms, never narrower than the ratios of single rounds.
 """
 
@@ -21,13 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolab.base.errors import InputError
-from iolab.domain.definition import Nature
-from iolab.domain.verdict.doubt import why_undecided_of
-from iolab.domain.verdict.forecast import rounds_to_decide, spread_of
+from iolab.domain.definition import NO_DIFFERENCE, Nature
+from iolab.domain.verdict.doubt import drift_through, modes_of_both, why_undecided_of
+from iolab.domain.verdict.forecast import rounds_to_decide, spread_of, spread_with_ties
 from iolab.domain.verdict.interval import Array, typical
 from iolab.domain.verdict.judgement import (
     BEYOND,
+    ZEROS,
     Judgement,
+    by_difference,
     decide,
     undefined,
     why_no_ratio,
@@ -63,7 +66,11 @@ def judge_unpaired(
     few = f"{len(x)} and {len(y)} rounds, a verdict on rounds that are not interleaved needs at least 2 of each"
     reason = few if min(len(x), len(y)) < 2 else why_no_ratio(np.concatenate([x, y]))
     if reason:
-        return undefined(x, y, reason, same_within, alpha, len(x))
+        without = undefined(x, y, reason, same_within, alpha, len(x))
+        if reason != ZEROS:
+            return without
+        is_higher = np.sign(y - x[:, None]).sum() > 0
+        return by_difference(without, _p_of_ranks(x, y), is_higher, (x, y), nature)
     if not x.any() and not y.any():
         return Judgement(0.0, 0.0, len(y), 1.0, 1.0, 1.0, 1.0, None, "same", 0, same_within, alpha, n_baseline=len(x))
     scale = math.ldexp(1.0, math.frexp(float(x.max()))[1] - 1)
@@ -73,8 +80,11 @@ def judge_unpaired(
     if not (0 < low <= ratio <= high < math.inf):
         return undefined(x, y, BEYOND, same_within, alpha, len(x))
     verdict = decide(low, high, nature, same_within)
+    drift = drift_through(*scaled) if verdict not in NO_DIFFERENCE else None
+    if drift:
+        verdict = "undecided"
     each = _rounds_of_each(len(x), len(y))
-    spread = spread_of(ratio, low, high, each, alpha)
+    spread = spread_with_ties(spread_of(ratio, low, high, each, alpha), *scaled)
     more = rounds_to_decide(math.log(ratio), spread, each, same_within, alpha) if verdict == "undecided" else 0
     return Judgement(
         baseline=float(typical(scaled[0])) * scale,
@@ -86,10 +96,12 @@ def judge_unpaired(
         p_value=p_value(*scaled),
         q_value=None,
         verdict=verdict,
-        rounds_to_decide=more,
+        rounds_to_decide=None if drift else more,
         same_within=same_within,
         alpha=alpha,
-        why=why_undecided_of(len(x), len(y), spread) if verdict == "undecided" else None,
+        reason=drift,
+        why=(drift or why_undecided_of(len(x), len(y), spread)) if verdict == "undecided" else None,
+        modes=modes_of_both(*scaled) if verdict not in NO_DIFFERENCE else None,
         spread=spread,
         n_baseline=len(x),
     )
@@ -114,11 +126,19 @@ def p_value(baseline: Array, candidate: Array) -> float:
     x, y = _averaged(baseline), _averaged(candidate)
     tried = (_studentised(y / x[:, None], 1.0, ties) for ties in (0.0, 0.5, 1.0))
     by_ranks = max(float(_p_of(statistic, len(x), len(y))) for statistic in tried)
-    if min(len(baseline), len(candidate)) >= FEWEST_FOR_RANKS:
-        return by_ranks
-    student = _welch_p(baseline, candidate)
-    apart = baseline.max() < candidate.min() or candidate.max() < baseline.min()
-    return student if apart else max(student, by_ranks)
+    are_few = min(len(baseline), len(candidate)) < FEWEST_FOR_RANKS
+    if baseline.max() < candidate.min() or candidate.max() < baseline.min():
+        student = _welch_p(baseline, candidate)
+        return student if are_few else min(student, by_ranks)
+    return max(_welch_p(baseline, candidate), by_ranks) if are_few else by_ranks
+
+
+def _p_of_ranks(x: Array, y: Array) -> float:
+    """Mann and Whitney's against its permutations, of numbers that have no ratio (Ann. Math. Stat. 18, 1947)."""
+    from scipy.stats import PermutationMethod, mannwhitneyu
+
+    dealt = PermutationMethod(n_resamples=PERMUTATIONS_MAX, rng=np.random.default_rng(0))
+    return float(mannwhitneyu(x, y, method=dealt).pvalue)
 
 
 def _rank_interval(x: Array, y: Array, alpha: float) -> tuple[float, float]:

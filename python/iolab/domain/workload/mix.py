@@ -14,7 +14,7 @@ from iolab.domain.trial import LoadPhase, Phase
 from iolab.domain.workload.conflict import is_bounded, job_conflicts, phase_conflicts
 from iolab.domain.workload.group import CostOptions, GroupOptions, group_conflicts, in_groups, kept
 from iolab.domain.workload.job import JobOptions
-from iolab.domain.workload.kind import Conflict, Kind
+from iolab.domain.workload.kind import Conflict, Kind, laid_over
 from iolab.domain.workload.load import copies_of, jobs_phases
 
 
@@ -116,21 +116,14 @@ def _phases(options: MixOptions, seed: int, devices: int = 1) -> list[Phase]:
 
 
 def _override(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:
-    """Options of the mix go to the mix, keys of a group to that group; an option of a job goes to each of its jobs."""
-    groups = table.get("groups", {})
-    if isinstance(given := changes.get("groups"), dict) and isinstance(groups, dict):
-        changes = {
-            **changes,
-            "groups": {**groups, **{name: _laid_over(groups.get(name), own) for name, own in given.items()}},
-        }
-    of_mix = {key: value for key, value in changes.items() if key not in JobOptions.model_fields or key == "jobs"}
-    of_jobs = {key: value for key, value in changes.items() if key not in of_mix}
-    jobs = table.get("jobs", {})
-    return {**table, "jobs": {name: {**job, **of_jobs} for name, job in jobs.items()}, **of_mix}
-
-
-def _laid_over(table: Any, changes: Any) -> Any:
-    return {**table, **changes} if isinstance(table, dict) and isinstance(changes, dict) else changes
+    """Options of the mix go to the mix, keys of a group or a job to that one; an option of a job to each of its jobs,
+    before those of its own."""
+    of_jobs = {key: value for key, value in changes.items() if key in JobOptions.model_fields and key != "jobs"}
+    named = {"jobs": {name: {**job, **of_jobs} for name, job in table.get("jobs", {}).items()}}
+    if "groups" in table:
+        named["groups"] = table["groups"]
+    of_mix = {key: value for key, value in changes.items() if key not in of_jobs}
+    return {**table, **of_mix, **{key: laid_over(key, by_name, changes.get(key, {})) for key, by_name in named.items()}}
 
 
 KIND = Kind(

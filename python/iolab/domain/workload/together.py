@@ -16,7 +16,7 @@ from iolab.domain.trial.phase import PhaseOverlap
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload import fs_mark, io, mix, qsbench
 from iolab.domain.workload.job import JobOptions
-from iolab.domain.workload.kind import Conflict, Kind
+from iolab.domain.workload.kind import Conflict, Kind, refuse_unknown
 
 PARTS: dict[str, Kind] = {kind.name: kind for kind in (io.KIND, mix.KIND, fs_mark.KIND, qsbench.KIND)}
 """What runs beside others: kinds that can be one measured phase."""
@@ -111,6 +111,7 @@ def _override(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:
     own = TogetherOptions.model_fields
     of_parts = changes.get("parts", {})
     parts = {}
+    refuse_unknown("parts", table.get("parts", {}), of_parts)
     for name, part in table.get("parts", {}).items():
         kind = PARTS.get(part.get("kind", "io"), io.KIND)
         rest = {key: value for key, value in part.items() if key != "kind"}
@@ -119,7 +120,7 @@ def _override(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:
         parts[name] = {**({"kind": part["kind"]} if "kind" in part else {}), **changed}
     taken = {key for key in changes for part in parts.values() if key not in own and key in _keys(part)}
     others = {key: value for key, value in changes.items() if key != "parts" and key not in taken}
-    return {**table, "parts": {**of_parts, **parts}, **others}
+    return {**table, "parts": parts, **others}
 
 
 def _takes(kind: Kind, key: str) -> bool:

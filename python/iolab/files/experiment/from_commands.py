@@ -12,7 +12,7 @@ from iolab.base.toml import write
 ROUNDS = 10
 NAME_LETTERS_MAX = 40
 BEGINNING_LETTERS = 14
-DIFFERENCE_LETTERS = 22
+DIFFERENCE_LETTERS = 24
 NOT_IN_A_NAME = re.compile(r"[\[\]]|[^ -~]")
 
 
@@ -38,11 +38,24 @@ def text_of(commands: Sequence[str], prepare: str | None, directory: Path) -> st
 
 
 def _names(commands: Sequence[str]) -> list[str]:
-    """The commands, short enough for a table: their beginnings, or if these are the same, what differs behind one."""
-    begun = [command[:NAME_LETTERS_MAX].strip() for command in commands]
+    """The commands, if they are short enough for a table; else how each begins and what it has that not all have, in
+    whole words where there is room for one; else their numbers and beginnings."""
     words = [command.split(" ") for command in commands]
-    same = next((place for place, alike in enumerate(zip(*words, strict=False)) if len(set(alike)) > 1), 0)
-    ends = [" ".join(one[same:])[:DIFFERENCE_LETTERS] for one in words]
-    parted = [f"{command[:BEGINNING_LETTERS].strip()} ... {end}" for command, end in zip(commands, ends, strict=True)]
-    numbered = [f"command {number}" for number in range(1, len(commands) + 1)]
-    return next(names for names in (begun, parted, numbered) if len(set(names)) == len(commands))
+    shared = set.intersection(*map(set, words)) if len(commands) > 1 else set()
+    ends = [" ".join(word for word in one[1:] if word not in shared) for one in words]
+    parted = [
+        f"{_cut(command, BEGINNING_LETTERS)} ... {_cut(end, DIFFERENCE_LETTERS)}" if end else _cut(command)
+        for command, end in zip(commands, ends, strict=True)
+    ]
+    begun = [_cut(command) for command in commands]
+    are_whole = begun == list(commands) or len(commands) == 1
+    numbered = [f"{number}: {one}" for number, one in enumerate(begun, 1)]
+    return next(names for names in ([begun] if are_whole else [parted, numbered]) if len(set(names)) == len(commands))
+
+
+def _cut(text: str, most: int = NAME_LETTERS_MAX) -> str:
+    """Its beginning, up to the end of a word if one ends in its second half."""
+    if len(text) <= most:
+        return text
+    end = text.rfind(" ", 0, most + 1)
+    return text[: end if end > most // 2 else most].rstrip()

@@ -10,6 +10,7 @@ from iolab.base.problem import Path, Problems, dotted
 from iolab.base.toml import TomlTable
 from iolab.domain.experiment import CompiledWorkload
 from iolab.domain.workload import KINDS, Kind
+from iolab.domain.workload.kind import UnknownName
 from iolab.files.experiment.setting import Setting
 
 
@@ -59,7 +60,11 @@ def variants(
         for workload in workloads if setting.changes else ():
             kind = KINDS[workload.compiled.kind]
             aside = problems.aside()
-            options = _checked(kind, kind.override(workload.table, setting.changes), (), aside)
+            try:
+                options = _checked(kind, kind.override(workload.table, setting.changes), (), aside)
+            except UnknownName as error:
+                options = None
+                aside.add(error.key, str(error))
             for problem in aside.found():
                 found.setdefault(problem, []).append(workload.name)
             if options is not None:
@@ -69,6 +74,8 @@ def variants(
             # Blame the key that the setting gives; a conflict on another key is blamed on the setting as a whole.
             if given := setting.change_paths.get(str(key[-1])):
                 problems.add(given, f"{about}: {what}")
+            elif key and (given := setting.change_paths.get(str(key[0]))):
+                problems.add(given, f"{about}: {dotted(key)}: {what}")
             else:
                 problems.add(("settings", setting.written_as), f"{about}: {dotted(key)}: {what}")
     return result

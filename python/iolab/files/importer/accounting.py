@@ -19,6 +19,7 @@ from iolab.files.importer.source import Line, Source
 from iolab.files.importer.unread import BESIDE, IF_ROUNDS, lone_figures
 from iolab.files.importer.unread_figures import SEEN_MAX, is_header, is_row
 
+WARNINGS_MAX = 3
 NAMED_MAX = 8
 """Of the ranges of lines that the note names."""
 ALIKE = 0.011
@@ -26,6 +27,25 @@ ALIKE = 0.011
 _AS_BINARY = (1.0, 1.024, 1.048576, 1.073741824)
 """`MB` of tools that count 2^20 bytes."""
 _FIGURE = re.compile(rf"(?<![\w.])(?P<figure>\d[\d.,]*+(?<=\d)(?P<unit>{MEASURED.pattern[2:]}))")
+
+
+_WARNS = re.compile(
+    r"\W{0,20}(?:warnings?|caution)\b\W"
+    r"|.{0,100}\b(?:(?:measurement|result|number)s? (?:are|is|may be|might be) "
+    r"(?:invalid|not (?:valid|reliable|accurate))|note: both iodepth >= 1 and synchronous I/O engine)",
+    re.IGNORECASE,
+)
+"""What tools print about figures of their own that are none."""
+_BELOW_ZERO = re.compile(r"\s*+(?i:min|max|average|mean|avg)\b[^:=\d]{0,30}[:=]\s*+-\d")
+
+
+def state_warnings(source: Source, results: Results) -> None:
+    """Adds the warnings that the text has of its figures, and names figures below zero that cannot be."""
+    warnings = list(dict.fromkeys(text.strip() for text in source.text_lines if _WARNS.match(text)))
+    for text in warnings[:WARNINGS_MAX]:
+        results.problem(f"the text warns: {text[:SEEN_MAX]!r}")
+    if below := [text.strip() for text in source.text_lines if _BELOW_ZERO.match(text)]:
+        results.problem(f"{below[0][:SEEN_MAX]!r} is below zero: a counter of the tool ran over, maybe its maximum too")
 
 
 def state_unread(source: Source, formats: Sequence[Format], results: Results) -> None:

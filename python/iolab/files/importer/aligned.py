@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from iolab.domain import parameter
 from iolab.files.importer.columns import (
+    CHANGES,
     MEASURED,
     OF_RESULT,
     RATIO,
@@ -30,6 +32,7 @@ from iolab.files.importer.quantity_cell import (
     quantities,
     quantity,
     several,
+    unit_of,
     without_spread,
 )
 from iolab.files.importer.results import Results
@@ -43,20 +46,28 @@ HEADING_LINES_MAX = 2
 """From the first line of a heading to the second, with a rule between."""
 ROWS_MIN = 2
 COLUMNS_MIN = 2
-_GAP = re.compile(r"\s{2,}+|\t+")
+_GAP = re.compile(r"\s{2,}+|\t+|(?<=B/s) (?=~?\d)|(?<=IOPS) (?=~?\d)")
+"""A figure with its unit ends a cell, too."""
 _RULE = re.compile(r"[-=+\s]+$")
-_CHANGE = re.compile(r"(?<=\S)\s++(?:[(\[]\s{0,3})?[-+~]?\d[\d.]*+ ?%[)\]]?$")
+_CHANGE = re.compile(r"(?<=\S)\s++(?:[(\[]\s{0,3})?[-+~]?\d[\d.]*+ ?[%x\u00d7][)\]]?$")
 """Behind a row's figures, below no name: computed anew."""
+_CHANGED = re.compile(CHANGES, re.IGNORECASE)
 _MARKED = re.compile(r"(?<=[\d%])\s+\*{1,3}$")
 """A row's last figure, marked as significant."""
 _SPREAD = re.compile(r"(?<=[\d%]) \([\d.]++ ?%?\)(?=\s|$)")
 """`1021.3 (12.1)`, where the text says what stands in brackets."""
+_CLOCK = ("min:sec", "h:m:s", "mm:ss", "m:s")
+"""How durations such as `6:29` are said to be written, behind a row."""
+_BEGINS_AS_FIGURE = re.compile(r"~?\d[\d.,]*+ ?[A-Za-z/]{1,8}$")
 _ENTRY = re.compile(r"\s*[-*\u2022] ")
 """Of a list: no line of names."""
 _GOES_ON = re.compile(r"(?:and|or|of|to|with|the) \S")
 """A sentence that has two spaces somewhere."""
 _KERNEL = re.compile(r"[2-7]\.\d{1,2}(?:\.\d{1,3})?(?:-\w+)?")
 """A version that is called like a figure, in a line of nothing else."""
+_ABOVE_TESTS = re.compile(r"tests?|benchmarks?|workloads?|kernels?|versions?|cases?|jobs?", re.IGNORECASE)
+_SHARE = re.compile(r"\d{1,3}(?:\.\d+)? ?%")
+"""Of the load, as the name of a row."""
 _PERCENTILE = re.compile(r"p?\d\d(?:\.\d{1,4})?(?:%|th)?|min|avg|mean|max|median", re.IGNORECASE)
 _WORD = re.compile(r"(?<!\S)[-+~]?\d[\d.,]*+ (?:[kKMGT]?i?B/s(?:ec)?|[nmuµ]?s|[kM]?IOPS|ops/s(?:ec)?)(?!\S)|\S+")
 """A figure with its unit is one."""
@@ -103,16 +114,17 @@ class _Found:
         is_sure = are_words and not below and not self.are_words and self.names_joined is None
         return len(self.rows) >= (1 if is_sure else ROWS_MIN)
 
-    def takes(self, text: str) -> bool:
+    def takes(self, line: Line) -> bool:
         """Whether the line is a row: as many columns as the heading has, parted by two spaces or more, or as many
         words. The first row decides."""
-        text = _MARKED.sub("", text.rstrip())
+        text = _MARKED.sub("", line.text.strip())
         if len(set(self.header)) < len(self.header):
             return False
         if self.has_spreads and _SPREAD.search(text):
             self.left_out["spreads in brackets are left out: they are no rounds"] = None
             text = _SPREAD.sub("", text)
-        if (change := _CHANGE.search(text)) and len(_cells(text)) > len(self.header):
+        begins_below = not self.rows and not self.header[0] and _end(line.text) > _indent(self.text)
+        if (change := _CHANGE.search(text)) and len(_cells(text)) > len(self.header) - begins_below:
             self.left_out["changes behind rows are left out: they are computed anew"] = None
             text = text[: change.start()]
         cells, words, heading = _cells(text), _WORD.findall(text), self.text.split()
@@ -120,8 +132,11 @@ class _Found:
             cells = [" ".join(named["name"].split()), *figures]
         if not self.rows and not self.header[0] and len(cells) == len(self.header) - 1:
             self.header = self.header[1:]
-        if len(cells) == len(self.header) + 1 and _is_unit(cells[-1]):
-            cells = [cells[0], *(f"{cell} {cells[-1]}" for cell in cells[1:-1])]
+        if len(cells) == len(self.header) + 1 and _is_unit(unit := cells[-1].strip("()[]")):
+            cells = [cells[0], *(f"{cell} {'min' if unit in _CLOCK else unit}" for cell in cells[1:-1])]
+        more = len(cells) - len(self.header)
+        if more > 0 and _figures(cells[more + 1 :]) and not any(_figures([cell]) for cell in cells[1 : more + 1]):
+            cells = [" ".join(cells[: more + 1]), *cells[more + 1 :]]  # Spaces within a name.
         if len(cells) == len(self.header) - 1 > COLUMNS_MIN and is_change(self.header[-1]):
             cells.append("-")  # Of the row that the others are compared with.
         if not self.rows and not COLUMNS_MIN <= len(cells) == len(self.header):
@@ -133,9 +148,16 @@ class _Found:
         names = next((place for place, cell in enumerate(cells) if _figures([cell])), 0)
         is_version = self.header[0].lower() in SETTING and bool(cells and _KERNEL.fullmatch(cells[0]))
         is_version |= self.header[0].lower() in ROUND and bool(cells) and cells[0].isdecimal()
+        is_version |= (
+            not self.header[0]
+            and bool(cells)
+            and bool(_SHARE.fullmatch(cells[0]) or parameter.SIZE.fullmatch(cells[0]))
+        )
         if not names and cells and (is_version or is_amount(self.header[0], cells[:1]) or self._counts(cells[0])):
-            names = 1
-        if not COLUMNS_MIN <= len(cells) == len(self.header) or not names or not _figures(cells[names:]):
+            names = 1 + next((place for place, cell in enumerate(cells[1:]) if _figures([cell])), 0)
+        if not COLUMNS_MIN <= len(cells) == len(self.header) or not names:
+            return False
+        if not _figures(cells[names:]) and not (self.rows and not self.are_words and _is_almost(cells[names:])):
             return False
         self.names = self.names if self.rows or self.are_words else names
         if names != self.names:
@@ -145,18 +167,36 @@ class _Found:
         return True
 
     def _counts(self, cell: str) -> bool:
-        """Whether a whole number that begins a row is what was set, left of columns that are called by results."""
+        """Whether a whole number that begins a row is what was set, left of columns that are called by results, or by
+        what was changed."""
         first, *others = self.header
-        return cell.isdecimal() and bool(first) and not OF_RESULT.search(first) and any(map(OF_RESULT.search, others))
+        is_first = cell.isdecimal() and bool(first) and not (OF_RESULT.search(first) or _CHANGED.fullmatch(first))
+        return is_first and (any(map(OF_RESULT.search, others)) or all(map(_CHANGED.fullmatch, others)))
 
 
 def _cells(text: str) -> list[str]:
     return [cell for cell in _GAP.split(text.strip()) if cell]
 
 
+def _indent(text: str) -> int:
+    expanded = text.expandtabs()
+    return len(expanded) - len(expanded.lstrip())
+
+
+def _end(text: str) -> int:
+    """Where the first cell of a line ends."""
+    return _indent(text) + len(next(iter(_cells(text)), ""))
+
+
 def _is_unit(cell: str) -> bool:
     one = None if cell[:1].isdigit() else quantity(f"1 {cell}")
-    return one is not None and one.metric is not None
+    return cell in _CLOCK or (one is not None and one.metric is not None)
+
+
+def _is_almost(cells: list[str]) -> bool:
+    """Whether all begin as figures, of which one has a unit of its own."""
+    others = [cell for cell in cells if not _figures([cell])]
+    return len(others) == 1 < len(cells) and bool(_BEGINS_AS_FIGURE.match(others[0]))
 
 
 def _figures(cells: list[str]) -> bool:
@@ -183,18 +223,24 @@ def _parted(lines: Iterable[Line]) -> Iterator[_Found]:
     above: list[str] = []
     last = 0
     found: _Found | None = None
+    is_apart = False
+    """Whether a line without text is below its rows."""
     for line in lines:
         text = line.text.strip()
         if text and _RULE.fullmatch(text):
             continue
-        if found is not None and found.takes(text):
-            found.last = line.number
+        if found is not None and found.rows and not text:
+            is_apart = True
             continue
-        if found is not None and found.rows and text and _figures(_MARKED.sub("", text).split()[-1:]):
+        if found is not None and found.takes(line):
+            found.last, is_apart = line.number, False
+            continue
+        if found is not None and found.rows and not is_apart and _figures(_MARKED.sub("", text).split()[-1:]):
             found.beside.append(line)
             continue
-        if found is not None and found.is_whole(text):
+        if found is not None and found.is_whole("" if is_apart else text):
             yield found
+        is_apart = False
         own = _header(line)
         joined = _joined(found, line, own)
         context = above[: -CONTEXT_LINES - 1 : -1]
@@ -232,6 +278,11 @@ def _header(line: Line) -> list[str]:
         or are_sizes(cells)
         or all(_PERCENTILE.fullmatch(cell) for cell in cells)
         or (line.text[:1].isspace() and all(map(_KERNEL.fullmatch, cells)))
+        or (
+            len(cells) > COLUMNS_MIN
+            and bool(_ABOVE_TESTS.fullmatch(cells[0]) or parameter.plain(cells[0]) in parameter.AMOUNTS)
+            and all(map(_KERNEL.fullmatch, cells[1:]))
+        )
     )
     is_entry = bool(_ENTRY.match(line.text)) or any(cell.count("[") != cell.count("]") for cell in cells)
     goes_on = any(map(_GOES_ON.match, cells[1:]))
@@ -244,10 +295,15 @@ def _header(line: Line) -> list[str]:
 def _of_results(found: _Found) -> bool:
     cells = [cell for row in found.rows for cell in row[found.names :]]
     have_units = any(MEASURED.search(cell) or seconds(cell, is_duration=True) for cell in cells)
+    have_units |= any(len(row) - found.names > 1 and all(map(_has_metric, row[found.names :])) for row in found.rows)
     is_stated = any(OF_RESULT.search(line) or stated_in(line) for line in found.context)
-    are_metrics = any(OF_RESULT.search(row[0].replace("_", " ")) for row in found.rows)
-    have_units |= any(map(unit_in, found.header))
+    are_metrics = any(OF_RESULT.search(row[0].replace("_", " ")) or unit_in(row[0]) for row in found.rows)
+    have_units |= any(unit_in(name) or unit_of(name) for name in found.header)
     return bool(have_units or any(map(OF_RESULT.search, found.header)) or is_stated or are_metrics)
+
+
+def _has_metric(cell: str) -> bool:
+    return any(one.metric for one in quantities(cell))
 
 
 def _parse(source: Source, results: Results) -> None:

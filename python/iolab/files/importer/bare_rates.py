@@ -15,6 +15,13 @@ _BESIDE = re.compile(
     re.IGNORECASE,
 )
 """`lookups (M/s)`, `lookups: 1.2 M/s`, `1.2 M/s lookups`."""
+_SPELLED = re.compile(
+    rf"\b(?P<thing>{_COUNTED}|op|file|message|request|transaction|event|object|record|operation)(?<!s)s?/second\b",
+    re.IGNORECASE,
+)
+"""`messages/second`."""
+_PER_SECOND = re.compile(r"(?<=[(\[])(?P<unit>[kKMG]i?B)ps(?=[)\]])")
+"""`(KBps)`, where it is a unit alone."""
 _LEGEND = re.compile(
     r"(?<![\w/])[kKMG]/s\b[\"'`]?\s*(?:=|:|is|are|means?|stands for)\s*(?P<what>[^.;,]{1,40})", re.IGNORECASE
 )
@@ -37,8 +44,9 @@ def _thing_in(text: str) -> str:
 
 
 def spelled_out(text: str, thing: str) -> str:
-    """The line with what its bare rates count."""
-    if "/s" not in text:
+    """The line with what its bare rates count, and with `/s` for a second in units."""
+    if "/s" not in text and "Bps" not in text:
         return text
+    text = _SPELLED.sub(r"\g<thing>s/s", _PER_SECOND.sub(r"\g<unit>/s", text))
     text = _BESIDE.sub(lambda one: f"{one['before'] or one['figure']}{one['prefix'] or one['other']}ops/s", text)
     return _ANY.sub(rf"\g<prefix>{thing}/s", text) if thing and not _LEGEND.search(text) else text

@@ -9,8 +9,8 @@ from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results
 from iolab.files.importer.shell_commands import command_of
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import number
 from iolab.files.importer.titles import may_name
+from iolab.files.importer.written_number import number
 
 WORKLOAD = "biotop"
 KIB, MS = 1024.0, 1e6

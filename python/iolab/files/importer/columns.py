@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 
 from iolab.domain import parameter
 from iolab.files.importer.quantity_cell import LATENCY, THINGS, WAY, quantity, unit_of, without_unit
 
+Grid = tuple[list[str], list[list[str]]]
+"""A table of a text: the names of its columns, and the cells below them."""
+Problem = Callable[[str], None]
+"""Called with what is left out of a table."""
 OF_RESULT = re.compile(
     r"\b[km]?iops\b|bandwidth|\bbw\b|throughput|\b[kmg]i?b(?:ytes|its?)?/s|\blatency\b|\bc?lat\b|\bp9\d|\b[km]?(?:ops|req|tx|obj|files)/s"
     r"|\b[tqr]ps\b|\b(?:transactions|queries|requests|operations) per second\b",
@@ -29,6 +33,8 @@ OF_TEST = re.compile(
 _UNIT = re.compile(
     rf"\(?\[?\b(?P<unit>[kKMGT]?i?(?:B|bits?)/s(?:ec)?|[kKM]?IOPS|[kM]?{THINGS}s?/s(?:ec)?|[mnuµ]s(?:ec)?)\b\)?\]?"
 )
+_IN_UNIT = re.compile(r"\bin (?P<unit>[kM](?:IOPS|ops/s))\b")
+"""`IOPS in kIOPS`."""
 _THOUSANDS = re.compile(
     r"\b(?P<unit>IOPS|ops/s|[TQ]PS)\b,? ?[(\[]?(?:in )?"
     r"(?:(?P<prefix>(?<=[(\[])[kM])|thousands?|[x\u00d7] ?1,?000|1,?000s)\b[)\]]?"
@@ -42,6 +48,10 @@ _CHANGE = re.compile(
     r"|.*[ (](?:diff|delta|change|%)\)?\W*|%.*|Δ.*|.*\bvs\b.*)",
     re.IGNORECASE,
 )
+_QUOTIENT = re.compile(
+    r"speed-?ups?|ratio|relative(?: performance| speed)?|improvement|gain|overhead|% of .*", re.IGNORECASE
+)
+"""Behind a single column, as a share or a multiple of one of its figures."""
 CHANGES = r"before|after|base(?:line)?|(?:un)?patched|vanilla|mainline"
 """What was changed is called so, and never what was done. Chosen, as the names below are."""
 SETTINGS = r"noop|(?:mq-)?deadline|cfq|bfq|kyber|ext[234]|xfs|btrfs|zfs|f2fs|bcachefs"
@@ -88,7 +98,7 @@ _WORD_OF_METRIC = re.compile(r"p\d\d(?:\.\d+)?|avg|mean|max|min|\([^()]*\)|\[[^\
 _WORD = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|[^\s()\[\]]+")
 
 
-_GERMAN = {
+_FOREIGN = {
     "lesen": "read",
     "schreiben": "write",
     "durchsatz": "throughput",
@@ -100,13 +110,34 @@ _GERMAN = {
     "mittel": "mean",
     "mittelwert": "mean",
     "dauer": "time",
+    "lecture": "read",
+    "\u00e9criture": "write",
+    "d\u00e9bit": "throughput",
+    "bande passante": "bandwidth",
+    "latence": "latency",
+    "s\u00e9quentiel": "sequential",
+    "s\u00e9quentiell": "sequential",
+    "al\u00e9atoir": "random",
+    "moyenne": "mean",
+    "lesend": "read",
+    "schreibend": "write",
+    "lectura": "read",
+    "escritura": "write",
+    "lettura": "read",
+    "scrittura": "write",
+    "leitura": "read",
+    "escrita": "write",
+    "odczyt": "read",
+    "zapis": "write",
+    "\u0447\u0442\u0435\u043d\u0438\u0435": "read",
+    "\u0437\u0430\u043f\u0438\u0441\u044c": "write",
 }
-_WORD_OF_GERMAN = re.compile(rf"(?<!\w)(?:{'|'.join(_GERMAN)})(?:es|e|er)?(?!\w)", re.IGNORECASE)
+_FOREIGN_WORD = re.compile(rf"(?<!\w)(?P<stem>{'|'.join(_FOREIGN)})(?:es|er|e|s)?(?!\w)", re.IGNORECASE)
 
 
 def in_english(name: str) -> str:
-    """The name with German words of it in English: `Lesen (MB/s)`."""
-    return _WORD_OF_GERMAN.sub(lambda found: _GERMAN[re.sub(r"(?<=ll|ig)(?:es|er|e)$", "", found[0].lower())], name)
+    """The name with words of it in English: `Lesen (MB/s)`, `lettura`."""
+    return _FOREIGN_WORD.sub(lambda found: _FOREIGN[found["stem"].lower()], name)
 
 
 def is_change(name: str) -> bool:
@@ -114,7 +145,7 @@ def is_change(name: str) -> bool:
     return bool(_CHANGE.fullmatch(name))
 
 
-def without_changes(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+def without_changes(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
     """The table less its columns of changes, if two columns of figures or more are left beside them."""
     columns = [[row[place] for row in rows if row[place]] for place in range(len(header))]
     bare = [without_unit(name) for name in header]
@@ -124,9 +155,10 @@ def without_changes(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tup
         for place, name in enumerate(header)
         # What was computed of columns stands behind them.
         if not (place > 2 and (is_change(name) or name in quotients))
+        and not (place > 1 and _QUOTIENT.fullmatch(name))
         and not (place and columns[place] and all(map(_CHANGED.match, columns[place])))
     ]
-    if len(kept) < 3:
+    if len(kept) < (2 if _QUOTIENT.fullmatch(header[-1]) else 3):
         kept = list(range(len(header)))
     units = {header[place][len(bare[place]) :].strip() for place in kept[1:]}
     if quotients and len(kept) == 3 and len(units) == 1 and _TIME.fullmatch(f"time {(unit := units.pop())}"):
@@ -135,7 +167,7 @@ def without_changes(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tup
     return [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 
-def with_amounts(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+def with_amounts(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
     """The table with the columns right of the first that state how much was done in the names of its rows:
     `4 KiB[QD=32]`."""
     end = 1
@@ -146,9 +178,7 @@ def with_amounts(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[
     return in_names(header, rows, range(1, end))
 
 
-def in_names(
-    header: Sequence[str], rows: Sequence[Sequence[str]], places: Collection[int]
-) -> tuple[list[str], list[list[str]]]:
+def in_names(header: Sequence[str], rows: Sequence[Sequence[str]], places: Collection[int]) -> Grid:
     """The table with these columns, right of the first, in the names of its rows: `4 KiB[QD=32,Jobs=4]`."""
     rest = [place for place in range(1, len(header)) if place not in places]
     named = [
@@ -186,14 +216,14 @@ def are_sizes(names: Sequence[str]) -> bool:
 
 
 def by_count(
-    header: Sequence[str], rows: Sequence[Sequence[str]], name: str, *, are_settings: bool
-) -> tuple[list[str], list[list[str]]]:
+    header: Sequence[str], rows: Sequence[Sequence[str]], name: str, *, are_settings: bool, above: str
+) -> Grid:
     """The table with a column for each row, where columns are called by counts or sizes and rows by what was changed.
     `name`: what rows are called without one. `are_settings`: whether the first column says that rows are; then columns
-    may be called by amounts, such as `QD1`. Any other table as it is."""
+    may be called by amounts, such as `QD1`. `above`: the lines above. Any other table as it is."""
     units = {unit_in(one) for one in header[1:]}
     counts = [one.replace(unit_in(one), "").strip() for one in header[1:]]
-    labels = [row[0] for row in rows]
+    labels, of_labels = _with_metric_of_all([row[0] for row in rows], above)
     are_changes = bool(labels) and all(labels) and len(set(labels)) == len(labels) and not is_amount(header[0], labels)
     are_amounts = are_settings and all(map(parameter.named_amount, counts))
     if (
@@ -202,18 +232,34 @@ def by_count(
         or any(OF_TEST.search(one) or _is_of_metric(one) for one in labels)
     ):
         return list(header), [list(row) for row in rows]
-    unit = units.pop() if len(units) == 1 else ""
+    unit = of_labels or (units.pop() if len(units) == 1 else "")
     cells = zip(*(row[1:] for row in rows), strict=True)
     return ["", *(f"{label} {unit}".strip() for label in labels)], [
         [f"{name}[{count}]", *column] for count, column in zip(counts, cells, strict=True)
     ]
 
 
+def _with_metric_of_all(labels: list[str], above: str) -> tuple[list[str], str]:
+    """The names of rows without the metric that all of them have, and the metric: `AIO IOPS`, `SPDK IOPS`, or
+    `AIO (us)`, `SPDK (us)` below a line that says what takes so long."""
+    if split := settings_of(["", *labels]):
+        return split
+    units = {unit_in(label) for label in labels}
+    if len(units) != 1 or "" in units:
+        return labels, ""
+    unit = units.pop()
+    is_latency = bool(LATENCY.search(above)) and unit.rstrip(")").endswith(("s", "sec")) and "/" not in unit
+    bare = [
+        " ".join(re.sub(r"[(\[]?" + re.escape(unit.strip("()")) + r"[)\]]?", " ", label).split()) for label in labels
+    ]
+    return bare, f"latency {unit}" if is_latency else unit
+
+
 def _is_size(entry: str) -> bool:
     return entry.isdecimal() or bool(_SIZE.fullmatch(entry))
 
 
-def by_case(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+def by_case(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
     """The table with a row for each case, where columns are called by settings and cases: `old QD1`, `old QD32`,
     `new QD1`, `new QD32`. Cases are amounts or tests. Any other table as it is."""
     names = [_WORD.findall(name) for name in header[1:]]
@@ -261,7 +307,7 @@ def is_case(name: str) -> bool:
 
 def _parted(
     header: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[tuple[str, str]], metric: str
-) -> tuple[list[str], list[list[str]]]:
+) -> Grid:
     settings, cases = (list(dict.fromkeys(one[place] for one in columns)) for place in (0, 1))
     place = {one: number for number, one in enumerate(columns, 1)}
     amounts = is_amount(header[0], [row[0] for row in rows])
@@ -314,7 +360,7 @@ def _by_metric(columns: Sequence[tuple[list[str], list[str]]]) -> dict[str, dict
     """By the words of each column's setting and metric; None if they are no such table."""
     found: dict[str, dict[int, str]] = {}
     for place, (setting, of_metric) in enumerate(columns, 1):
-        if not setting or not of_metric or _says_what(" ".join(setting)):
+        if not setting or not of_metric or _says_what(" ".join(setting)) or all(map(_is_of_metric, setting)):
             return None
         found.setdefault(" ".join(of_metric), {})[place] = " ".join(setting)
     settings = [set(places.values()) for places in found.values()]
@@ -373,5 +419,5 @@ def in_thousands(text: str) -> str:
 
 def unit_in(text: str) -> str:
     """The unit that a text states of its figures, as a header has it: `(IOPS)`; empty without one."""
-    found = _UNIT.search(in_thousands(text))
+    found = _IN_UNIT.search(text) or _UNIT.search(in_thousands(text))
     return f"({found['unit']})" if found and quantity(f"1 {found['unit']}") else ""

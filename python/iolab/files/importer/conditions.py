@@ -46,13 +46,23 @@ _ENDS = (
     r"|around|roughly)\b|\s+~?\d[\d.,]* ?" + _UNIT + r"|\s+~?\d{2,}+(?=\s*(?:[,;!?)]|\.(?!\d)|$|and\b)))"
 )
 _NAME = r"[\w+/=-]+(?:\.[\w+/=-]+)*"
+_ATTAINS = (
+    r"gets?|got|reach(?:es|ed)|does|did|manages?d?|hits?|deliver(?:s|ed)|achieves?d?"
+    r"|yields?|gives|gave|(?:peaks|runs|reads?|writes?) at"
+)
+_OF_SUBJECT = rf"(?!(?:with(?:out)?|using|under|on|in|for|via|over|i|we|it|you|they|get|gets|got)\b){_NAME}"
 _CONDITION = re.compile(
     r"\b(?P<how>with(?:out)?|w/o|w/|using|under|on|in|for|via|over)\s+(?:(?:the|an?|my|our|this|same|linux)\s+)*"
     rf"(?P<name>{_NAME}(?: {_NAME}){{0,3}}?){_ENDS}"
     rf"|(?P<alone>\b(?:{CHANGES}|{SETTINGS})\b)(?!-)"
-    r"|(?<=[\w)] )\((?P<inside>[^()\d][^()]{1,30})\)",
+    r"|(?<=[\w)] )\((?P<inside>[^()\d][^()]{1,30})\)"
+    r"|(?:(?<=^)|(?<=[,;] )|(?<=\band )|(?<=\bbut )|(?<=\bwhile ))"
+    r"(?:(?:so|well|now|here|and|but|while|whereas),? )?(?:(?:the|an?|my|our|old|new) )?"
+    rf"(?P<subject>{_OF_SUBJECT}(?: {_OF_SUBJECT}){{0,3}}?)"
+    rf"(?= (?:(?:only|just|still) )?(?:{_ATTAINS}) (?:(?:only|about|around|just|up to|roughly) )?~?\d)",
     re.IGNORECASE,
 )
+_NO_SUBJECT = re.compile(r"(?:.* )?(?:i|we|it|you|they|he|she|that|this|which|fio|dd|test|drive|disk)", re.IGNORECASE)
 _OF_WAY = re.compile(
     r"(?:(?:random|sequential|seq|rand) )?(?:reads?|writes?|reading|writing|both|average|comparison|total|example)",
     re.I,
@@ -86,6 +96,7 @@ _KINDS = (
     ("via", "over"),
     ("()",),
     ("on", "in"),
+    ("subject",),
 )
 """How conditions of one sentence stand in it."""
 
@@ -219,12 +230,17 @@ def _tokens(text: str) -> list[_Token]:
     ]
     tokens = list(figures)
     for found in _CONDITION.finditer(text):
-        name = found["name"] or (found["alone"] or "").lower() or found["inside"]
+        subject = found["subject"] if found["subject"] and not _NO_SUBJECT.fullmatch(found["subject"]) else None
+        name = found["name"] or (found["alone"] or "").lower() or found["inside"] or subject
+        if name is None:
+            continue
         is_over = any(found.start() < one.end and one.start < found.end() for one in figures)
         if is_over or _OF_WAY.fullmatch(name) or name.isdecimal() or _FIGURE.match(name):
             continue
         how = {"w/o": "without", "w/": "with"}.get((found["how"] or "").lower(), (found["how"] or "").lower())
-        tokens.append(_Token(found.start(), found.end(), name.strip(), "()" if found["inside"] else how))
+        tokens.append(
+            _Token(found.start(), found.end(), name.strip(), "()" if found["inside"] else "subject" if subject else how)
+        )
     tokens.sort()
     return _with_bare(text, tokens)
 

@@ -9,6 +9,7 @@ import bz2
 import codecs
 import gzip
 import lzma
+import re
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -66,6 +67,17 @@ def name_unpacked(name: str) -> str:
     """A file's name without the ending of its packing."""
     bare = Path(name)
     return bare.stem if bare.suffix in SUFFIXES and bare.stem else name
+
+
+_OF_FIO = re.compile(r"(?P<stem>.+)_(?:bw|iops|[cs]?lat)(?:_hist)?(?:\.\d{1,9})?\.log")
+"""What fio adds to the name of a log: what it is of, and the job's number."""
+
+
+def stem_of(name: str) -> str:
+    """A file's name without the endings of its packing and its kind."""
+    bare = name_unpacked(name)
+    found = _OF_FIO.fullmatch(bare)
+    return found["stem"] if found else Path(bare).stem
 
 
 @lru_cache(maxsize=KEPT)

@@ -7,7 +7,7 @@ import re
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 WORKLOAD = "context switches"
 _RATE = re.compile(r"\scontext switch(?:es)? rate[\s:=]++(?P<rate>\d[\d,]*+(?:\.\d++)?)\s*+$", re.IGNORECASE)

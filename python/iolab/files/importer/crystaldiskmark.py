@@ -12,7 +12,7 @@ from iolab.files.importer.format import Format
 from iolab.files.importer.listed import entries
 from iolab.files.importer.results import Results, Row, Table
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 MB, US = 1e6, 1e3
 OPS = {"read": "read", "write": "write", "mix": "all"}
@@ -24,6 +24,8 @@ _TEST = re.compile(
     r"(?P<rate>\d[\d.,]*+) MB/s(?P<rest>.*)$"
 )
 _REST = re.compile(r"\s*+(?:\[\s*+(?P<iops>\d[\d.,]*+)\s*+IOPS\]\s*+)?+(?:<\s*+(?P<us>\d[\d.,]*+)\s*+[uµμ]s>\s*+)?+$")
+_AMOUNT = re.compile(r"\s*+Test\s*+:\s*+(?P<amount>\d++(?:\.\d++)?\s*+[KMG]i?B)\b")
+"""Below its tests, the size of the file."""
 _SIZE = re.compile(r"(?P<n>\d++)\s*+(?P<unit>KB|MB|KiB|MiB)")
 
 
@@ -43,6 +45,9 @@ class _Reader:
                 self.op = OPS[section["op"].lower()]
             elif _BANNER.match(line.text):
                 self.table, self.op, self.waiting = None, None, line.number
+            elif amount := _AMOUNT.match(line.text):
+                for row in self.rows.values():
+                    row.amount = amount["amount"]
             elif test := _TEST.match(line.text):
                 self.waiting = 0
                 self.results.lines_read.add(line.number)
@@ -85,7 +90,8 @@ def _name(pattern: str, words: str, depths: str) -> str:
 def _recognises(source: Source) -> bool:
     """Other figures among the tests, and no sign of the program, make it somebody's list."""
     is_known = source.has_line(_BANNER) or source.has_line(_SECTION)
-    return source.has_line(_TEST) and (
+    tests = [found for line in source.text_lines if (found := _TEST.match(line))]
+    return any(is_known or _REST.match(found["rest"]) for found in tests) and (
         is_known or not any(entries(line) for line in source.text_lines if not _TEST.match(line))
     )
 

@@ -11,7 +11,8 @@ from iolab.base.errors import InputError
 from iolab.domain import parameter
 from iolab.files.importer.quantity_cell import Quantity, quantity
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import QUOTED_MAX, is_number
+from iolab.files.importer.text import QUOTED_MAX
+from iolab.files.importer.written_number import is_number
 
 PARAMETERS = parameter.AMOUNTS | {
     *(
@@ -121,6 +122,31 @@ def are_whole(entries: Sequence[str]) -> bool:
 def is_parameter(name: str) -> bool:
     """Whether a column of this name states what was measured: `Queue Depth`, `bs (KiB)`."""
     return parameter.plain(name) in PARAMETERS
+
+
+IDS = frozenset(
+    (
+        *("node", "host", "machine", "server", "socket", "numa", "numanode", "vm", "guest", "container", "client"),
+        *("instance", "worker", "rank", "slot", "lun", "osd", "brick", "replica", "shard", "partition", "channel"),
+        *("drive", "ssd", "namespace", "port", "core", "cpu", "thread", "site", "rack", "pool"),
+    )
+)
+"""How columns are called, with or without `id`, whose numbers are names, if these come again."""
+_ID = re.compile(r"(?P<of>.*?)(?:id|no|nr|number|index)?")
+
+
+def is_id(name: str, entries: Sequence[str]) -> bool:
+    """Whether the numbers of such a column tell things apart, such as machines: whole and few. Those of CPUs, cores
+    and threads count from 0 or 1, since a column of that name may hold their use."""
+    found = _ID.fullmatch(parameter.plain(name))
+    present = [entry.strip() for entry in _present(entries)]
+    numbers = {int(entry) for entry in present if entry.isdecimal()}
+    if found is None or found["of"] not in IDS or not are_whole(entries) or 2 * len(numbers) > len(present):
+        return False
+    return found["of"] not in ("cpu", "core", "thread") or sorted(numbers) in (
+        list(range(len(numbers))),
+        list(range(1, len(numbers) + 1)),
+    )
 
 
 def is_access(name: str) -> bool:

@@ -3,7 +3,7 @@
 Columns are known by their names (`csv_layout.py`); without a setting's column the first column of text is taken,
 without any the file is one setting, of the workload `csv`. Columns that state what was measured, such as queue depths
 and operations, distinguish workloads. Other columns of numbers are metrics, under their own names.
-Rows of one round are averaged. Without a column of rounds each row is one; where that would be more than 20,000, rows
+Rows of one round are averaged. Without a column of rounds each row is one; where that would be more than 2,000, rows
 that follow each other are averaged in about 100 batches.
 """
 
@@ -13,23 +13,27 @@ import csv
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
-from iolab.domain.metric import METRICS, OPS, Key
-from iolab.files.importer import pieces
+from iolab.domain.comparison import in_turns
+from iolab.domain.metric import Key
+from iolab.files.importer import pieces, text_table
+from iolab.files.importer.columns import Grid, without_changes
 from iolab.files.importer.csv_entries import PLAIN, number
 from iolab.files.importer.csv_layout import Layout, is_table, layout_of
 from iolab.files.importer.csv_rows import BATCHES, Group, batched, groups, with_unit
 from iolab.files.importer.format import Format
 from iolab.files.importer.iostat import COLUMNS as IOSTAT
+from iolab.files.importer.metric_names import metric_of, plain_name
 from iolab.files.importer.quantity_cell import Quantity, quantity, unit_of, ways_in
 from iolab.files.importer.results import MAIN, Results, Row
 from iolab.files.importer.source import Source
+from iolab.files.importer.table_units import with_unit_of_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,20 +41,17 @@ if TYPE_CHECKING:
 WORKLOAD = "csv"
 """The workload of a table that names none, if the file's name is its setting's."""
 SECOND_NS = 1e9
+ENDLESS_NAMED_MAX = 4
 _ENDS = re.compile(r"(?P<bare>.+)[ _](?P<unit>us|usec|ms|msec)")
-_OF_OPERATIONS = re.compile(
-    r"(?:(?P<before>read|write)[ _-])?iops"
-    r"(?: ?[(\[]?(?:(?P<after>read|write)|avg|mean)[)\]]?)?",
-    re.IGNORECASE,
-)
-"""`IOPS`, `Read IOPS`, `IOPS (write)`, `IOPS(avg)`."""
-TRIAL_COLUMNS = frozenset(
-    ("trial", "round", "position", "workload", "setting", "status", "seed", "attempt", "started_unix_ns", "duration_ns")
-)
+TYPED_ROWS_MAX = 100
+"""Of a table that a person typed. Chosen."""
 
 
 def _parse(source: Source, results: Results) -> None:
     layout = layout_of(source)
+    if settings := _settings_in_columns(layout, source):
+        text_table.add(results.table(source.first_line), *settings, source, results)
+        return
     if layout.left_out:
         results.problem(f"columns of text are left out: {', '.join(layout.left_out)}")
     if layout.notation.decimal == ",":
@@ -60,15 +61,38 @@ def _parse(source: Source, results: Results) -> None:
         results.problem(f"{name} in numbers are taken as separators of thousands")
     content = source.content
     end = pieces.end_of_whole_lines(content.path, len(layout.columns), layout.separator, results)
-    found = groups(content.path, layout, end)
+    found, endless = groups(content.path, layout, end)
+    for one in endless[:ENDLESS_NAMED_MAX]:
+        results.problem(f"column {one.column}: '{one.entry}' is no finite number, left out", one.line)
+    if (more := len(endless) - ENDLESS_NAMED_MAX) > 0:
+        results.problem(f"{counted(more, 'more entry', 'more entries')} left out that are no finite numbers")
     most = max((group.rows for group in found), default=0)
     if batched(layout):
         results.problem(f"many rows and no column of rounds: they are averaged in {BATCHES} batches, as rounds")
     elif most > 1:
         results.problem(f"up to {counted(most, 'row')} share their setting and round; they are averaged, as one round")
+    if not _take_turns(found, layout):
+        results.problem(
+            "no column numbers rounds, and the settings do not take turns in the rows: rows are not paired; a column "
+            "called round pairs those of one round"
+        )
     if any("\ufffd" in entry for group in found for entry in group.key):
         results.problem("names are not UTF-8: what could not be read in them stands as \ufffd")
     _add(found, layout, source, results)
+
+
+def _settings_in_columns(layout: Layout, source: Source) -> Grid | None:
+    """The names and the rows of a short table whose columns are settings: one unit in all of their names."""
+    have_units = any(one.metric for one in layout.units.values())
+    if layout.setting or layout.round or layout.cases or have_units or layout.rows_about > TYPED_ROWS_MAX:
+        return None
+    kept = [layout.columns.index(name) for name in (layout.workload, *layout.metrics) if name]
+    lines = csv.reader(source.head_lines, delimiter=layout.separator)
+    written = [[row[place].strip() for place in kept] for row in lines if len(row) == len(layout.columns)]
+    names, rows = without_changes(written[0], written[1:])
+    if layout.notation.decimal == ",":
+        rows = [[row[0], *(cell.replace(".", "").replace(",", ".") for cell in row[1:])] for row in rows]
+    return (names, rows) if layout.workload and with_unit_of_names(names, rows) != (names, rows) else None
 
 
 @dataclass(frozen=True)
@@ -133,6 +157,7 @@ def _add(found: Sequence[Group], layout: Layout, source: Source, results: Result
     # A file that is one setting among several measured the same as the others, whatever it is called.
     unnamed = WORKLOAD if source.label or layout.setting is None else source.stem_without_round
     number_of = _rounds_shared(found, layout)
+    table.numbers_rounds = bool(number_of)
     for group in _by_round(found, layout) if layout.round else found:
         entries = dict(zip(keys, group.key, strict=False))
         setting = entries.get(layout.setting or "") or source.stem_without_round
@@ -145,6 +170,23 @@ def _add(found: Sequence[Group], layout: Layout, source: Source, results: Result
             row.round = number_of.get(entries.get(layout.round or "", ""), 0)
             mean = group.mean(place)
             row.add(metric, None if mean is None else mean * scale, op=op, absent="empty in the file")
+
+
+def _take_turns(found: Sequence[Group], layout: Layout) -> bool:
+    """Whether the rows pair: by a column of rounds, or as each workload's settings take turns."""
+    if not layout.setting or _rounds_shared(found, layout):
+        return True
+    of_setting = layout.keys.index(layout.setting)
+    others = [place for place, name in enumerate(layout.keys) if name not in (layout.setting, layout.round)]
+    places: dict[tuple[str, ...], dict[str, list[int]]] = {}
+    for place, group in enumerate(_by_round(found, layout) if layout.round else found):
+        by_setting = places.setdefault(tuple(group.key[one] for one in others), {})
+        by_setting.setdefault(group.key[of_setting], []).append(place)
+    return all(in_turns(*by_setting.values()) for by_setting in places.values() if _repeats(by_setting.values()))
+
+
+def _repeats(places: Collection[Sequence[int]]) -> bool:
+    return sum(len(one) > 1 for one in places) > 1
 
 
 def _rounds_shared(found: Sequence[Group], layout: Layout) -> dict[str, int]:
@@ -197,7 +239,7 @@ def _meanings(layout: Layout) -> list[tuple[str, str, str, float]]:
         if meaning is None or meaning[:3] in taken:
             meaning = (*metric_of(column), 1.0)
         if meaning[:3] in taken:
-            meaning = ("main", "all", _plain(column), 1.0)
+            meaning = ("main", "all", plain_name(column), 1.0)
         found.append(meaning)
         taken.add(meaning[:3])
     return found
@@ -226,24 +268,6 @@ def _measured(name: str, one: Quantity) -> tuple[str, str, str]:
     phase, op, plain = metric_of(name.strip())
     op = next(iter(ways_in(name)), op)
     return phase, op, one.metric_called(name) or (f"{plain}_ns" if one.metric == "ns" else plain)
-
-
-def metric_of(column: str) -> tuple[str, str, str]:
-    """`random_read/read.iops`, as iolab writes it -> phase, operation, metric. Other names stay as they are, less the
-    signs that a metric's key is made of: `MB/s` becomes `MB_per_s`. A run's column about each trial has such a name
-    already: `status` becomes `status_`."""
-    phase, _, rest = column.rpartition("/")
-    op, _, name = rest.rpartition(".")
-    if name in METRICS and (op or "all") in OPS and re.fullmatch(r"[a-z0-9_]*", phase):
-        return phase or "main", op or "all", name
-    if found := _OF_OPERATIONS.fullmatch(column):
-        return "main", (found["before"] or found["after"] or "all").lower(), "iops"
-    return "main", "all", _plain(column)
-
-
-def _plain(column: str) -> str:
-    plain = column.rstrip(": ").replace("/", "_per_").replace(".", "_")
-    return f"{plain}_" if plain in TRIAL_COLUMNS else plain
 
 
 OF_TRACE = frozenset(("COMM", "PID", "DISK", "SECTOR", "BYTES"))

@@ -4,20 +4,17 @@ file of its own would be, if a name states what figures are."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice, takewhile
+from itertools import takewhile
 
-from iolab.files.importer.columns import OF_RESULT
 from iolab.files.importer.csv_file import FORMAT as CSV_FILE
-from iolab.files.importer.csv_layout import NAME_WORDS_MAX, SEPARATORS
 from iolab.files.importer.csv_metrics import FORMAT as CSV_METRICS
 from iolab.files.importer.csv_rounds import FORMAT as CSV_ROUNDS
 from iolab.files.importer.format import Format
-from iolab.files.importer.quantity_cell import LATENCY, unit_of
+from iolab.files.importer.quantity_cell import quantity
 from iolab.files.importer.results import Results
+from iolab.files.importer.separated_rows import NAME_WORDS_MAX, ROWS_MIN, SEPARATORS, states_metric
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.text import is_number
-
-ROWS_MIN = 2
+from iolab.files.importer.written_number import is_number
 
 
 def tables(source: Source) -> Iterator[list[Line]]:
@@ -48,7 +45,8 @@ def _table(lines: Sequence[Line], place: int, separator: str) -> list[Line]:
     are_names = not any(_is_figure(name) or len(name.split()) > NAME_WORDS_MAX for name in names)
     if len(names) < 2 or not all(names) or not are_names:
         return []
-    rows = takewhile(lambda line: _is_row(_entries(line.text, separator), len(names)), islice(lines, place + 1, None))
+    below = (lines[at] for at in range(place + 1, len(lines)))
+    rows = takewhile(lambda line: _is_row(_entries(line.text, separator), len(names)), below)
     return [lines[place], *rows]
 
 
@@ -61,7 +59,7 @@ def _entries(text: str, separator: str) -> list[str]:
 
 
 def _is_figure(entry: str) -> bool:
-    return is_number(entry) or is_number(entry.replace(",", "."))
+    return quantity(entry) is not None or is_number(entry.replace(",", "."))
 
 
 def _read(source: Source) -> Iterator[tuple[list[Line], Source, Format]]:
@@ -75,13 +73,8 @@ def _read(source: Source) -> Iterator[tuple[list[Line], Source, Format]]:
             first_line=found[0].number,
         )
         known = (one for one in (CSV_ROUNDS, CSV_METRICS, CSV_FILE) if one.recognises(part))
-        if any(map(_states_metric, names)) and (one := next(known, None)):
+        if any(map(states_metric, names)) and (one := next(known, None)):
             yield found, part, one
-
-
-def _states_metric(name: str) -> bool:
-    plain = name.strip().replace("_", " ")
-    return bool(OF_RESULT.search(plain) or LATENCY.search(plain) or unit_of(plain))
 
 
 def _parse(source: Source, results: Results) -> None:

@@ -15,15 +15,31 @@ from iolab.base.plain_text import counted
 from iolab.domain import parameter
 from iolab.files.importer import csv_entries
 from iolab.files.importer.quantity_cell import Quantity, quantity
+from iolab.files.importer.separated_rows import NAME_WORDS_MAX, SEPARATORS
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import QUOTED_MAX, is_number
+from iolab.files.importer.text import QUOTED_MAX
 from iolab.files.importer.unread_figures import has_unit
+from iolab.files.importer.written_number import is_number
 
 SETTING = (
-    *("setting", "kernel", "variant", "config", "configuration", "scheduler", "identifier", "version", "label"),
+    *(
+        "setting",
+        "kernel",
+        "variant",
+        "setup",
+        "config",
+        "configuration",
+        "scheduler",
+        "identifier",
+        "version",
+        "label",
+    ),
     *("command", "algorithm", "codec", "compressor", "filesystem", "file system", "fs"),
 )
-WORKLOAD = ("workload", "benchmark", "test", "job", "case", "stage", "item", "operation", "function", "query")
+WORKLOAD = (
+    *("workload", "benchmark", "test", "job", "case", "stage", "item", "operation", "function", "query"),
+    *("pattern", "access pattern"),
+)
 ROUND = (
     *("round", "run", "iteration", "iter", "repeat", "rep", "trial", "attempt", "pass", "loop"),
     *("lauf", "durchlauf", "durchgang", "messung", "essai"),
@@ -34,15 +50,12 @@ IGNORED = ("trial", "status", "seed", "position", "attempt")
 NO_SETTING = ("status", "detailed status", "state", "result", "error", "comment", "note", "notes", "remark")
 """Columns of text that state how it went, not what was set."""
 
-METRIC_COLUMN = ("metric", "metrics", "measure", "measurement", "statistic", "counter")
+METRIC_COLUMN = ("metric", "metrics", "measure", "measurement", "quantity", "statistic", "counter")
 UNNAMED = "\0"
 """How columns without a name are called here; they are passed over."""
 
 COLUMNS_MAX = 10_000
-SEPARATORS = ",;\t"
 ROWS_LOOKED_AT = 1000
-NAME_WORDS_MAX = 6
-"""Of a column; more make a clause of a sentence. Chosen."""
 
 _PREFACE = re.compile(r"\s*+(?:#.*|sep=.)?$")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -154,6 +167,7 @@ def layout_of(source: Source) -> Layout:
     special = {layout.setting, layout.workload, layout.round}
     ignored = {lower[name] for name in IGNORED if layout.round and name in lower}
     parameters = {name for name in numeric if csv_entries.is_parameter(name) and csv_entries.are_whole(values[name])}
+    parameters |= {name for name in numeric if csv_entries.is_id(name, values[name])}
     parameters |= {name for name in others if kinds[name] == "names"}
     layout.cases = [name for name in names if name in parameters - special - ignored]
     layout.metrics = [

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from iolab.base.errors import InputError
 from iolab.domain.metric import METRICS
 from iolab.files.importer.columns import OF_RESULT, OF_TEST, unit_in
-from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import METRIC_COLUMN, ROUND, SETTING, WORKLOAD, head_rows
 from iolab.files.importer.format import Format
+from iolab.files.importer.metric_names import metric_of
 from iolab.files.importer.quantity_cell import LATENCY, quantities_below, ways_in, without_unit
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Source

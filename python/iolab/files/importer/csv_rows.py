@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from iolab import _native
 from iolab.base.csv_table import ABSENT
@@ -18,7 +18,8 @@ from iolab.files.importer.csv_layout import Layout
 from iolab.files.importer.quantity_cell import quantity
 from iolab.files.importer.text import QUOTED_MAX
 
-ROUNDS_MAX = 20_000
+ROUNDS_MAX = 2000
+"""Of a file; more rows are single operations rather than rounds. Chosen."""
 BATCHES = 100
 
 
@@ -40,22 +41,33 @@ class Group:
         return self.sums[metric] / self.counts[metric] if self.counts[metric] else None
 
 
-def groups(path: Path, layout: Layout, end: int) -> list[Group]:
-    """In the order in which they first appear; `end` is where the last row ends, in bytes.
+class Endless(NamedTuple):
+    """An entry that is no finite number, such as `1e400`: left out."""
+
+    line: int
+    column: str
+    entry: str
+
+
+def groups(path: Path, layout: Layout, end: int) -> tuple[list[Group], list[Endless]]:
+    """In the order in which they first appear; `end` is where the last row ends, in bytes. And what is left out.
 
     InputError for the first line that has more or fewer fields than the header, or text where numbers belong.
     """
+    left_out: list[Endless] = []
     if layout.units or layout.notation.grouping or (layout.round is None and not batched(layout)):
-        return list(_read_by_row(path, layout, end))
+        return list(_read_by_row(path, layout, end, left_out)), left_out
     try:
-        return _read_in_pieces(path, layout, end)
+        found = _read_in_pieces(path, layout, end)
+        if all(math.isfinite(value) for group in found for value in group.sums):
+            return found, left_out
     except ValueError as error:
         # The line may be wrong, or part of a quoted text that spans lines.
         if error.args and isinstance(error.args[0], int):
             line, text = pieces.line_at(path, error.args[0])
             if '"' not in text:
-                list(_numbered_rows([text], layout, line))
-        return list(_read_by_row(path, layout, end))
+                list(_numbered_rows([text], layout, line, []))
+    return list(_read_by_row(path, layout, end, left_out)), left_out
 
 
 def batched(layout: Layout) -> bool:
@@ -77,8 +89,8 @@ def _read_in_pieces(path: Path, layout: Layout, end: int) -> list[Group]:
     return [Group(*group) for group in pieces.added_up(path, layout.begin, end, new).groups()]
 
 
-def _read_by_row(path: Path, layout: Layout, end: int) -> Iterable[Group]:
-    """The slow way, which takes whatever csv does, and names the place of what is wrong."""
+def _read_by_row(path: Path, layout: Layout, end: int, left_out: list[Endless]) -> Iterable[Group]:
+    """The slow way, which takes whatever csv does, and names the place of what is wrong and of what is `left_out`."""
     length = -(-layout.rows_about // BATCHES) if batched(layout) else 1
     places = {name: place for place, name in enumerate(layout.columns)}
     keys = [places[name] for name in layout.keys]
@@ -86,7 +98,7 @@ def _read_by_row(path: Path, layout: Layout, end: int) -> Iterable[Group]:
     with path.open("rb") as file:
         first_line = file.read(layout.begin).count(b"\n") + 1
         lines = _texts(file, end, layout.name)
-        for row, (fields, numbers) in enumerate(_numbered_rows(lines, layout, first_line)):
+        for row, (fields, numbers) in enumerate(_numbered_rows(lines, layout, first_line, left_out)):
             key = [fields[place].strip() for place in keys]
             if layout.round is None:
                 key.append(str(row // length))
@@ -109,8 +121,11 @@ def _texts(file: BinaryIO, end: int, name: str) -> Iterator[str]:
         yield line.decode(errors="replace")
 
 
-def _numbered_rows(lines: Iterable[str], layout: Layout, first_line: int) -> Iterator[tuple[list[str], list[float]]]:
-    """Fields and numbers of each row. InputError for a row that does not fit the header."""
+def _numbered_rows(
+    lines: Iterable[str], layout: Layout, first_line: int, left_out: list[Endless]
+) -> Iterator[tuple[list[str], list[float]]]:
+    """Fields and numbers of each row, NaN for one that is missing or `left_out`. InputError for a row that does not fit
+    the header."""
     place_of = {name: place for place, name in enumerate(layout.columns)}
     places = [(name, place_of[name]) for name in layout.metrics]
     reader = csv.reader(lines, delimiter=layout.separator)
@@ -118,7 +133,8 @@ def _numbered_rows(lines: Iterable[str], layout: Layout, first_line: int) -> Ite
     try:
         for fields in reader:
             line = first_line + reader.line_num - 1
-            if not fields or [field.strip() for field in fields] == layout.columns:
+            is_remark = len(fields) < len(layout.columns) and "".join(fields).lstrip().startswith("#")
+            if not fields or is_remark or [field.strip() for field in fields] == layout.columns:
                 # Files that were put into one have their header again.
                 continue
             if len(fields) != len(layout.columns):
@@ -138,7 +154,12 @@ def _numbered_rows(lines: Iterable[str], layout: Layout, first_line: int) -> Ite
                     where=f"{layout.name}:{line}, column {name[:QUOTED_MAX]}",
                     remedy="leave a missing value empty",
                 )
-            yield fields, [value for value in numbers if value is not None]
+            left_out += [
+                Endless(line, name, fields[place].strip()[:QUOTED_MAX])
+                for (name, place), value in zip(places, numbers, strict=True)
+                if value is not None and math.isinf(value)
+            ]
+            yield fields, [math.nan if math.isinf(value) else value for value in numbers if value is not None]
     except csv.Error as error:
         raise InputError(f"not a table: {error}", where=f"{layout.name}:{line}") from None
 

@@ -12,7 +12,7 @@ from iolab.base.errors import InputError
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Row
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 MIB, MS = 2.0**20, 1e6
 WORKLOAD = "diskspd"
@@ -65,6 +65,8 @@ def _parse_text(source: Source, results: Results) -> None:
             op = OPS[found["what"]]
         elif found := _HEADER.match(line.text.strip()):
             columns = [name.strip() for name in found["columns"].split("|")]
+            # A table that somebody took out of a report has no line above it that says of what it is.
+            row, op = (row, op) if op else (None, OPS["Total"])
         elif op and (found := _TOTAL.match(line.text.strip())):
             if row is None:
                 row, has_percentiles = results.table(line.number).row(source.stem_without_round, WORKLOAD), False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 _NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
 _PARTS = re.compile(

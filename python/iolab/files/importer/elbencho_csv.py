@@ -14,7 +14,7 @@ from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Row
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.sysstat import Means, add_means, sample
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 WORKLOAD = "elbencho"
 _RESULTS = "ISO date,label,path type,"

@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from iolab.base.plain_text import counted
 from iolab.files.importer.durations import clock_s
 from iolab.files.importer.format import Format
 from iolab.files.importer.quantity_cell import quantity
 from iolab.files.importer.results import MAIN, Results, Row, Table
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 KB, MB, GB = 1e3, 1e6, 1e9
 KIB, MIB, GIB = 2.0**10, 2.0**20, 2.0**30
@@ -88,6 +89,8 @@ class Rule:
     """The workload that it names is that of all rows since the last such line."""
     names: bool = False
     """The workload that it names is that of the row begun, and of the lines after it."""
+    may_name: bool = False
+    """The workload that it names is that of the lines after it up to one that says more; perhaps it is no heading."""
     quotient: tuple[str, str, str] | None = None
     """A metric that is one group's number by another's."""
     decimal_comma: bool = False
@@ -115,7 +118,7 @@ class Rule:
 
 
 _OF_RULES = (
-    *("begins", "opens", "ends", "closes", "names", "quotient"),
+    *("begins", "opens", "ends", "closes", "names", "may_name", "quotient"),
     *("decimal_comma", "amount", "each", "absent", "after", "counts", "so_far", "left_out"),
 )
 
@@ -156,6 +159,10 @@ class _Reader:
         """The last line that a row has figures of."""
         self.counted_at = -1
         """The last line that counts."""
+        self.above: dict[str, int] = {}
+        """The headings above figures that have no other figures between them, by their lines."""
+        self.below: list[Table] = []
+        """The figures below them, each as printed at the end of a measurement."""
         self.in_progress: list[tuple[int, Table]] = []
         """Lines of figures, each right below the one before, and not right below one that counts."""
         machines = {found["machine"] for line in source.text_lines for found in self._naming(line)}
@@ -174,6 +181,7 @@ class _Reader:
                     self.results.lines_read.add(line.number)
                     self._take(one, found, line.number)
                     break
+        self._share_out()
         for what, line_number in self.left_out.items():
             self.results.problem(f"{what}: left out", line_number)
         if self.waiting:
@@ -216,13 +224,18 @@ class _Reader:
         if one.left_out:
             self.left_out.setdefault(one.left_out, line)
             return
-        heads = not one.figures and (one.begins or bool(groups.get("workload")))
+        heads = not one.figures and not one.may_name and (one.begins or bool(groups.get("workload")))
         self.waiting = line if heads else 0 if one.figures or one.ends else self.waiting
         self.ended = one.ends or (self.ended and not one.begins)
         if self.ended:
             return
+        if heads and not one.begins:
+            self._share_out(is_over=bool(self.below))
+            self.above.setdefault(" ".join((self.workload, *groups["workload"].split())), line)
         if one.begins or self.table is None:
             self.table, self.rows = self.results.table(line), {}
+        if one.begins and one.figures:
+            self.below.append(self.table)
         if one.begins:
             self.phase = MAIN
             self.begun.append((self.table, self.so_far))
@@ -269,6 +282,21 @@ class _Reader:
             for other in self.table.rows:
                 other.workload = workload
             self.table = None
+
+    def _share_out(self, *, is_over: bool = True) -> None:
+        """Gives each of several headings that stand together its figures, if below them are as many."""
+        if not is_over:
+            return
+        names, tables = list(self.above), [table for table in self.below if table.rows]
+        if len(names) == len(tables):
+            for name, table in zip(names, tables, strict=True):
+                self._name_rows(table, name)
+        elif len(names) > 1 and tables:
+            what = f"{counted(len(names), 'heading')} of {self.workload} above {counted(len(tables), 'result')}"
+            self.results.problem(
+                f"{what}: which is of which is not known, all are taken as of the last", tables[0].line
+            )
+        self.above, self.below = {}, []
 
     def _name_rows(self, table: Table, workload: str) -> None:
         for row in table.rows:

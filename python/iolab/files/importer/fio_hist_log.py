@@ -23,7 +23,7 @@ COARSENESS_MAX = 6
 DIRECTIONS = tuple(WAYS.values())
 BEFORE = 3
 """Columns before the counts."""
-_NAME = re.compile(r"(?P<stem>.*)_(?P<kind>clat|slat|lat)_hist(?:\.\d{1,9})?\.log$")
+_NAME = re.compile(r".*_(?P<kind>clat|slat|lat)_hist(?:\.\d{1,9})?\.log$")
 _LINE = re.compile(r"\s*+\d{1,20}+,\s*+[0-3],\s*+\d{1,20}+(?:,\s*+\d{1,15}+){19,}+,?\s*+$")
 
 
@@ -48,8 +48,8 @@ def _parse(source: Source, results: Results) -> None:
                 bins[place] += int(cell)
     if not counts:
         raise InputError("no line of a log of histograms", where=source.name, remedy="expected fio's write_hist_log")
-    setting, kind = (named["stem"], named["kind"]) if named else (source.stem_without_round, "clat")
-    row = results.table(1).row(setting, f"fio {kind} histogram log")
+    kind = named["kind"] if named else "clat"
+    row = results.table(1).row(source.stem_without_round, f"fio {kind} histogram log")
     for direction, bins in sorted(counts.items()):
         op = DIRECTIONS[direction]
         at = {place: _middle_ns(place, step, us) for place in bins}

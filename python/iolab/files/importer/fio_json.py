@@ -53,7 +53,11 @@ def _headings(text: str, documents: list[int]) -> dict[int, str | None]:
 
 
 def _recognises(source: Source) -> bool:
-    return '"fio version"' in source.head or ('"jobname"' in source.head and '"jobs"' in source.head)
+    head = source.head
+    return any(
+        f"{mark}fio version{mark}" in head or (f"{mark}jobname{mark}" in head and f"{mark}jobs{mark}" in head)
+        for mark in "\"'"
+    )
 
 
 FORMAT = Format(

@@ -34,7 +34,7 @@ TIME_DIGITS_MAX = 20
 LATENCIES = ("lat", "clat", "slat")
 
 _LINE = re.compile(r"\s*+\d{1,20}+,\s*+\d{1,20}+,\s*+[0-3],\s*+\d{1,20}+(?:,\s*+(?:0x)?[\da-f]++){0,3}+\s*+$", re.ASCII)
-_NAME = re.compile(r"(?P<stem>.*)_(?P<kind>bw|iops|lat|clat|slat)(?:\.(?P<job>\d+))?\.log$")
+_NAME = re.compile(r".*_(?P<kind>bw|iops|lat|clat|slat)(?:\.(?P<job>\d+))?\.log$")
 
 Kind = Literal["bw", "iops", "lat"]
 
@@ -55,8 +55,6 @@ def _parse(source: Source, results: Results, kind: Kind, value_ns: float = 1.0) 
     named = _NAME.match(source.file_name)
     scale = {"bw": float(KIB), "iops": 1.0, "lat": value_ns}[kind]
     log = _Log(kind, scale, source.stem_without_round, f"fio {named['kind']} log" if named else f"fio {kind} log")
-    if named:
-        log = _Log(kind, scale, named["stem"], log.workload)
     content = source.content
     end = pieces.end_of_whole_lines(content.path, fields, ",", results)
     origin_ms = _origin_ms(source)

@@ -20,7 +20,7 @@ from iolab.base.histogram import few, known_quantile
 from iolab.base.strict_json import JsonObject
 from iolab.domain.fio_report.document import job_list, started_unix_ns
 from iolab.domain.fio_report.job import MIXED, WAYS, Job, Latency, Side, number, table
-from iolab.files.importer.results import MAIN, Results, Row
+from iolab.files.importer.results import MAIN, NOT_STATED, Results, Row, Table
 from iolab.files.importer.source import Source
 
 NAMES_MAX = 3
@@ -34,7 +34,7 @@ SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p999
 AS_PRINTED = ("p95", "p9999")
 """Of these, what is taken where fio states it and not computed."""
 FEWER_THAN_PRINTED = "below one a second, and printed without decimals"
-NO_QUANTILE = "quantiles of jobs don't make one of all; run fio with --output-format=json+"
+NO_QUANTILE = "quantiles of jobs don't make one of all: --by-job shows each; run fio with --output-format=json+"
 OF_SOME = "latencies of a part of the I/Os alone are in the text"
 WRONG_DATA = "a block was not what had been written"
 """What fio means by EILSEQ."""
@@ -66,10 +66,14 @@ def add_runs(source: Source, results: Results, runs: Sequence[FioRun]) -> None:
     varying = {key: _varying(found) for key, found in alike.items()}
     for place, (run, jobs) in enumerate(with_jobs):
         setting = source.stem_without_round
-        if len(alike[None, names[place]]) > 1:
+        is_alike = len(alike[None, names[place]]) > 1
+        if is_alike:
             differences = _differences(facts[place], varying[run.heading or None, names[place]])
             setting = " ".join((run.heading or setting, *differences))
-        _add_run(results, run, jobs, setting, names[place])
+            is_alike = not differences
+        opened = results.table(run.line, heading=run.heading)
+        opened.is_alike = is_alike
+        _add_run(opened, run, jobs, setting, names[place])
         own = {"rw"} if names[place] != _workload(jobs) else set()
         results.add_setting_facts(setting, {name: text for name, text in facts[place].items() if name not in own})
 
@@ -97,8 +101,7 @@ def _differences(facts: dict[str, str], varying: set[str]) -> list[str]:
     return [f"{name}={value}"[:DIFFERENCE_MAX] for name, value in facts.items() if name in varying][:NAMES_MAX]
 
 
-def _add_run(results: Results, run: FioRun, jobs: list[Job], setting: str, workload: str) -> None:
-    opened = results.table(run.line, heading=run.heading)
+def _add_run(opened: Table, run: FioRun, jobs: list[Job], setting: str, workload: str) -> None:
     groups: dict[int, list[Job]] = {}
     for job in jobs:
         groups.setdefault(job.group, []).append(job)
@@ -207,7 +210,7 @@ def _add_sides(row: Row, jobs: list[Job]) -> None:
         if sides or (op == "all" and by_way.keys() != {"sync"}):
             _add_rates(row, sides, op)
             _add_latency(row, sides, op)
-            _add_submission(row, [side.submission for side in sides], op)
+            _add_parts(row, sides, op)
     for way, sides in by_way.items():
         row.histogram(_merged([side.latency for side in sides if side.latency]), op=_op(way))
     for job in jobs:
@@ -246,19 +249,21 @@ def _add_latency(row: Row, sides: list[Side], op: str, name: str = "all") -> Non
     bins = _merged(latencies) if all(latency.bins for latency in latencies) else []
     for short, share in SHARES.items():
         alone = latencies[0].percentiles_ns.get(short) if len(latencies) == 1 else None
-        if alone is None and short in AS_PRINTED:
+        if short in AS_PRINTED and not any(short in one.percentiles_ns for one in latencies):
             continue
         # fio's bins are wider than a nanosecond: what it calls p99.9 may lie above the largest that there was.
         own = min(alone, highest) if alone is not None else None
         value = own if own is not None else known_quantile([(at, at, n) for at, n in bins], share, highest)
-        row.add(f"latency_ns_{short}", value, op=op, job=name, absent=few(share) if bins else NO_QUANTILE)
+        why = few(share) if bins else NO_QUANTILE if len(latencies) > 1 else NOT_STATED
+        row.add(f"latency_ns_{short}", value, op=op, job=name, absent=why)
 
 
-def _add_submission(row: Row, of_sides: list[Latency | None], op: str) -> None:
-    latencies = [one for one in of_sides if one]
-    if latencies and len(latencies) == len(of_sides):
-        row.add("submission_latency_ns_mean", _mean(latencies), op=op)
-        row.add("submission_latency_ns_max", max(latency.max_ns for latency in latencies), op=op)
+def _add_parts(row: Row, sides: list[Side], op: str) -> None:
+    for part in ("submission", "completion"):
+        latencies = [side.parts[part] for side in sides if part in side.parts]
+        if latencies and len(latencies) == len(sides):
+            row.add(f"{part}_latency_ns_mean", _mean(latencies), op=op)
+            row.add(f"{part}_latency_ns_max", max(latency.max_ns for latency in latencies), op=op)
 
 
 def _add_processor(row: Row, jobs: list[Job]) -> None:

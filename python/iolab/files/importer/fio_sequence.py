@@ -20,6 +20,8 @@ _OF_FIO = re.compile(
     r"\s++\S.*[:=|]|\.\.\.\s*+$|fio[-:_ ]|Starting \d|Jobs: \d|.*: Laying out|\s*+(?:READ|WRITE|TRIM|MIXED):"
     r"|\|\s|(?:[sc]?lat|bw|iops|sync|IO depths|submit|complete|latency|cpu|issued|errors|Run|Disk|fsync)\b.*[:=(]"
     rf"|[\[\]{{}}$#]$|\$\s|(?!#\s+(?i:{OF_CHANGE})$)#\s(?=[a-z./])"
+    r"|IOPS=\d|BW=\d"
+    r"|\s*+(?:--[a-z][\w-]*+(?:[= ]|$)|-[a-z]\w*+=)"
     r"|\s*+[a-z]\w*=\s*+[\d.]++[kMG]?,?\s*+$|zone resets$|"
     r".*\bfio\b.*--|note: |hostname=|Client|Server|WARNING|Send |Accept|All clients|\S*@\S*[:~]"
 )
@@ -27,6 +29,10 @@ _OF_MAIL = re.compile(
     r"(?:From|To|Cc|Date|Subject|Author(?:Date)?|Commit(?:Date)?|Merge|Message-ID|Link|Fixes|[A-Z][\w-]{1,40}-by): "
 )
 """Headers of mails and commits, and trailers."""
+_SUMMED_UP = re.compile(
+    r"(?P<label>[^\W\d][^:=]{0,60}+):\s++~?[\d.,]{1,12}+\s?(?:[kKM]\s?)?(?:IOPS|[KMG]i?B/s(?:ec)?)\W*+", re.IGNORECASE
+)
+"""What a poster writes above an output: `qemu-9p: 14.1K IOPS`."""
 _DECORATION = "#=*-_~:[]() \t"
 
 
@@ -51,6 +57,8 @@ class Heading:
             or not re.search(r"\w", short)
         ):
             return
+        if found := _SUMMED_UP.fullmatch(short):
+            short = f"{found['label']}:"
         in_brackets = short[0] == "(" and short[-1] == ")"
         is_title = is_tagged or short.endswith(":") or short[0] in "#=*"
         if not is_title and not in_brackets and self._is_title:

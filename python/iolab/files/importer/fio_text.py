@@ -23,8 +23,9 @@ from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results
 from iolab.files.importer.shell_commands import command_of, sets
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.text import QUOTED_MAX, number
+from iolab.files.importer.text import QUOTED_MAX
 from iolab.files.importer.titles import DETAILS
+from iolab.files.importer.written_number import number
 
 NS = {"nsec": 1.0, "usec": 1e3, "msec": 1e6, "sec": 1e9}
 DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
@@ -111,6 +112,8 @@ _LATENCY_BEGUN = re.compile(r"\s*+(?:[cs]?lat|sync) \([num]?sec\)\s*+: min=(?!.*
 _LATENCY_ENDS = re.compile(r"\s*+(?:(?:max|avg|stdev)=\s*+[\d.]++[kKMG]?(?:,\s*+|\s*+$))++$")
 """The rest of a line that a mail wrapped."""
 _READS_AND_WRITES = re.compile(r"rw|readwrite|randrw")
+_ELISION = re.compile(r"\s*+[\[(<]\s?(?:\.{3,9}|…|snip\w*|cut|\.{3} ?\w+ ?\.{3})\s?[\])>]\s*+$", re.IGNORECASE)
+"""Where whoever posted it left lines out."""
 _DISK = re.compile(r"\s++(?P<name>[\w!/-]{1,64}+): ios=\d")
 
 
@@ -241,6 +244,10 @@ class _Reader:
         """Lines and names of jobs below which no rates stand."""
         self.headless = 0
         """The line of a summary above which no job stands."""
+        self.has_gap = False
+        """Whether lines were left out since the job's first."""
+        self.is_printing = False
+        """Whether what stands here was printed by a command right above: it is no title."""
         self.label = ""
         """What stood before the last rates on their line."""
         self.failure = ""
@@ -265,8 +272,15 @@ class _Reader:
                 is_named = label != labelled["label"] and self.heading.is_given
                 if not _OF_TEST.search(self.label) and not is_named:
                     self.heading.read(f"{self.label}:")
+        self.is_printing &= bool(text.strip())
         if found := JOB.match(text) or self._of_nameless(text):
+            if self.has_gap and self.job is not None and found.string.endswith(_NAMELESS):
+                what = "lines are left out above these rates, which are taken as those of another job"
+                self.cut.append((what, line.number))
+                self.finish_job()
+                self.runs.close(None)
             self.finish_job()
+            self.has_gap = self.is_printing = False
             self.job, self.line, self.title = _Job(found, host), line.number, self.heading.take()
             self.is_nameless = found.string.endswith(_NAMELESS)
             if self.is_nameless:
@@ -293,11 +307,14 @@ class _Reader:
                 self.heading.name(command)
             elif _RUNS_FIO.search(command):
                 self.banners[_NO_NAME] = {name: value for name, value in _OPTION.findall(command) if name != "name"}
+                self.is_printing = True
         elif found := _FAILED.match(text):
             self.failure = f"a job failed with error {found['error']} ({found['why'].strip()})"
         elif found := _DISK.match(text):
             self.runs.disk(found["name"])
-        elif self.job is None or not self.job.read(text):
+        elif _ELISION.match(text):
+            self.has_gap = True
+        elif (self.job is None or not self.job.read(text)) and not self.is_printing:
             self.heading.read(text)
 
     def _of_nameless(self, text: str) -> re.Match[str] | None:
@@ -305,9 +322,10 @@ class _Reader:
         found = _ALONE.match(text) or _OLD_ALONE.match(text)
         if self.job is None and _SYNC_ALONE.match(text):
             return JOB.match("fio" + _NAMELESS)
-        if found is None or (self.job is not None and not self.is_nameless):
+        if found is None or (self.job is not None and not self.is_nameless and not self.has_gap):
             return None
-        goes_on = self.job is not None and found["way"] not in self.job.raw and not self.heading.is_given
+        is_other = self.heading.is_given or self.has_gap
+        goes_on = self.job is not None and found["way"] not in self.job.raw and not is_other
         name = self.label if _OF_TEST.search(self.label) else _NO_NAME
         return None if goes_on else JOB.match(name.replace("(", "[") + _NAMELESS)
 

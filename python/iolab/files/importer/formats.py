@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from iolab.files.importer.affinity import FORMAT as AFFINITY
 from iolab.files.importer.aligned import FORMAT as ALIGNED
 from iolab.files.importer.aligned import without_metric
 from iolab.files.importer.backup_tools import FORMATS as BACKUP_TOOLS
+from iolab.files.importer.benchstat import FORMAT as BENCHSTAT
 from iolab.files.importer.biotop import FORMAT as BIOTOP
 from iolab.files.importer.columns import unit_in
 from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
@@ -128,6 +129,7 @@ FORMATS: dict[str, Format] = {
         *SERVER_TOOLS,
         *OLDER_TOOLS,
         *OWN_BENCHMARKS,
+        BENCHSTAT,
         *BACKUP_TOOLS,
         VDBENCH_FLAT,
         DSTAT,
@@ -155,7 +157,9 @@ LOOKS_LIKE = "looks like"
 OF_TEXT = (PROSE, LISTED, CSV_IN_TEXT, ALIGNED, BARS)
 """What people write themselves, the vaguest first: it gives way to whatever else stands in a text."""
 _OF_SHEET = re.compile(
-    r"\W*(?:(?:technical|performance|product) )?(?:specifications?|specs|data ?sheet)\b[^.]{0,40}", re.IGNORECASE
+    r"\W*(?:(?:technical|performance|product) )?(?:specifications?|specs|data ?sheet)\b[^.]{0,40}"
+    r"|[^.:]{1,60} (?:specifications?|specs?|data ?sheet):",
+    re.IGNORECASE,
 )
 _OF_TESTS = re.compile(r"\b(?:(?:I|we) (?:have )?measured|benchmarks?|results?|fio|dd|runs?)\b", re.IGNORECASE)
 """What a sheet of a maker's has as its heading, and what a text that was measured says somewhere. Chosen."""
@@ -174,6 +178,13 @@ UNREAD_LINES = 2000
 """Lines in which formats that are not read are looked for, each by each pattern."""
 
 
+def _of_tools() -> Iterator[Format]:
+    """The formats of tools that may stand among other text, of which figures are what they print."""
+    return (
+        one for one in FORMATS.values() if one.among_text and not one.is_written and one not in (MARKDOWN, *OF_TEXT)
+    )
+
+
 def formats_of(source: Source, name: str | None = None) -> list[Format]:
     """The formats that the file holds: one, or several kinds of tables in a mail. `name` overrides what is recognised.
 
@@ -186,12 +197,17 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
         return [FORMATS[name]]
     whole = next((one for one in FORMATS.values() if not one.among_text and one.recognises(source)), None)
     if whole is not None and whole is not CSV_FILE:
-        return [whole]
-    if whole is not None and ends_in_text(source) and CSV_IN_TEXT.recognises(source):
-        return [CSV_IN_TEXT]
+        is_json = text.lstrip()[:1] in ("{", "[")
+        return [whole, *(() if is_json else filter(lambda one: one.recognises(source), _of_tools()))]
+    if is_part := whole is not None and ends_in_text(source):
+        if CSV_IN_TEXT.recognises(source):
+            return [CSV_IN_TEXT]
+        whole = None
     # What is regular as a CSV file is one, unless it begins as a table whose columns and units are known.
     searched = replace(source, head_bytes=BEGINNING_BYTES) if whole else source
-    tables = [one for one in FORMATS.values() if one.among_text and one.recognises(searched)]
+    # What people write themselves is short; in a long log, looking for it takes ten seconds.
+    written = () if searched.is_short else OF_TEXT
+    tables = [one for one in FORMATS.values() if one.among_text and one not in written and one.recognises(searched)]
     # What stands beside the tables of tools and of Markdown is made of them.
     for made in OF_TEXT:
         if len(tables) > 1 and made in tables:
@@ -206,7 +222,7 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     # What sentences say may be part of what a table says.
     if tables == [PROSE]:
         _refuse_nameless(source)
-    if tables and not (tables[0] in (PROSE, ALIGNED) and CSV_FILE.resembles(source)):
+    if tables and (is_part or tables[0] not in (PROSE, ALIGNED) or not CSV_FILE.resembles(source)):
         return tables
     _refuse(PARTS, source)
     given = (line for line in source.text_lines if not command_of(line) and not OPTION.fullmatch(line))
@@ -216,6 +232,14 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
         raise InputError(f"unrecognised format: {shape.what}", where=source.name, remedy=shape.remedy)
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
         return meant
+    if not tables and not source.is_short:
+        near = ", ".join(_nearest(text))
+        raise InputError(
+            f"unrecognised format{f'; nearest: {near}' if near else ''}; it is long, and what people write themselves "
+            "is looked for in short texts alone",
+            where=source.name,
+            remedy="give the lines with its figures: sed -n 100,120p FILE > short.txt",
+        )
     _refuse_nameless(source)
     if all(map(_WISHED.search, filter(has_unit, source.text_lines))):
         _refuse_wished(source)

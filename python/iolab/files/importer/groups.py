@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
+from iolab.domain.baseline import earlier_of
 from iolab.files.collection.place import runs_below
-from iolab.files.importer.content import name_unpacked
+from iolab.files.importer.content import name_unpacked, stem_of
 from iolab.files.importer.formats import formats_of
 from iolab.files.importer.mmtests_log import is_log_directory
 from iolab.files.importer.source import Source
@@ -24,22 +26,6 @@ MEMBERS_MAX = 2000
 OWN_FILES = ("sweep.json", "tune.json", "experiment.toml", "origin", "search.jsonl", "labels.json")
 """What iolab itself writes beside runs."""
 NAMED_MAX = 6
-EARLIER = frozenset(
-    (
-        "old",
-        "before",
-        "base",
-        "baseline",
-        "stock",
-        "vanilla",
-        "unpatched",
-        "unmodified",
-        "original",
-        "without",
-        "previous",
-    )
-)
-"""Words in a name that say what others are compared with. A shell gives `after` before `before`."""
 _ROUND = re.compile(
     r"(?P<setting>.+?)[-_.](?:(?:round|run|r|iteration|iter|boot)[-_.]?)?(?P<round>\d+)$", re.IGNORECASE
 )
@@ -72,8 +58,9 @@ class Groups:
 def groups_of(paths: Sequence[Path], pattern: str | None = None) -> Groups:
     """The settings that the paths hold, in the order given; first the only one that is called the earlier.
 
-    A directory of files is a setting, or holds several if it is the only one. Names that end in 1, 2, 3 ... are rounds
-    of what comes before, if that makes two settings or more. `pattern`: a regular expression that is searched for in
+    A directory of files is a setting, or holds several if it is the only one, as files or as directories. Names that
+    end in 1, 2, 3 ... are rounds of what comes before, if that makes two settings or more; otherwise files in several
+    directories are by these, if each has several. `pattern`: a regular expression that is searched for in
     `DIRECTORY/NAME`; its group `setting`, else the first, names the setting. InputError names what can't be read.
     """
     found = _in_order_given(paths, pattern)
@@ -81,14 +68,10 @@ def groups_of(paths: Sequence[Path], pattern: str | None = None) -> Groups:
     return replace(found, groups=sorted(found.groups, key=lambda group: earlier is not None and group.name != earlier))
 
 
-def earlier_of(names: Sequence[str]) -> str | None:
-    """The only one that is called the earlier; None if none is, or several."""
-    found = [name for name in dict.fromkeys(names) if EARLIER & set(re.split(r"[\W_]+", name.lower()))]
-    return found[0] if len(found) == 1 else None
-
-
 def _in_order_given(paths: Sequence[Path], pattern: str | None) -> Groups:
     problems: list[str] = []
+    if pattern is None and len(paths) == 1:
+        paths = _directories_of_files(paths[0]) or paths
     of_paths: list[tuple[Path, list[Path]]] = [(path, members(path, problems)) for path in paths]
     every = [path for _, of_path in of_paths for path in of_path]
     if pattern is not None:
@@ -100,7 +83,46 @@ def _in_order_given(paths: Sequence[Path], pattern: str | None) -> Groups:
     if found := _natural(every):
         hint = "; --group-by REGEX reads them otherwise"
         return Groups(found, f"names read as setting and round: {_groups_in_words(found)}{hint}", problems)
+    if found := _by_directory(every):
+        hint = "; --group-by REGEX reads them otherwise"
+        return Groups(found, f"directories read as settings: {_groups_in_words(found)}{hint}", problems)
     return Groups([Group(name, [path], False) for name, path in zip(_names(every), every, strict=True)], None, problems)
+
+
+def _directories_of_files(path: Path) -> list[Path]:
+    """The directories in it, if it holds several with files and nothing else."""
+    if not is_directory_of_files(path):
+        return []
+    inside = sorted((one for one in _entries(path) if one.name not in OWN_FILES), key=_natural_order)
+    are_all = all(
+        is_directory_of_files(one) and any(below.is_file() for below in _entries(one)) and not runs_below(one)
+        for one in inside
+    )
+    return inside if are_all and len(inside) > 1 else []
+
+
+def _entries(path: Path) -> list[Path]:
+    """What is in a directory and not hidden; nothing if it can't be read, which whoever reads it says."""
+    try:
+        return [one for one in path.iterdir() if not one.name.startswith(".")]
+    except OSError:
+        return []
+
+
+def _by_directory(paths: Sequence[Path]) -> list[Group]:
+    """Files by the directories in which they are, as `res/*/*.txt` names them; none if one directory has one alone."""
+    if not all(path.is_file() for path in paths):
+        return []
+    parts = [path.resolve().parts[:-1] for path in paths]
+    common = len(Path(os.path.commonpath(["/".join(one) for one in parts])).parts)
+    by_name: dict[str, list[Path]] = {}
+    for path, directories in zip(paths, parts, strict=True):
+        if len(directories) == common:
+            return []
+        by_name.setdefault(directories[common], []).append(path)
+    if len(by_name) < 2 or min(map(len, by_name.values())) < 2:
+        return []
+    return [Group(name, sorted(of_it, key=_natural_order), True) for name, of_it in by_name.items()]
 
 
 def is_run(path: Path) -> bool:
@@ -178,7 +200,8 @@ def _natural(paths: Sequence[Path]) -> list[Group]:
     """Rounds by the numbers at the names' ends; none if a number may be something else: a depth, a version."""
     by_name: dict[str, dict[int, Path]] = {}
     for path in paths:
-        found = _ROUND.match(path.name if path.is_dir() else _stem(path))
+        names = (path.name,) if path.is_dir() else (stem_of(path.name), _stem(path))
+        found = next(filter(None, map(_ROUND.match, names)), None)
         if found is None or int(found["round"]) in by_name.setdefault(found["setting"], {}):
             return []
         by_name[found["setting"]][int(found["round"])] = path

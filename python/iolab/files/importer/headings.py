@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 _CELL = re.compile(r"\S+(?: \S+)*+")
+_NAME = re.compile(r"\S+")
 
 
 class _Cell(NamedTuple):
@@ -26,24 +27,29 @@ def of_lines(upper: str, lower: str) -> list[str] | None:
 
     The first column has no name where the lower line is indented and no name of the upper is over that place.
     """
-    above, below = (
-        [_Cell(found.start(), found.end(), found[0].strip("-=|* ")) for found in _CELL.finditer(line.expandtabs())]
-        for line in (upper, lower)
-    )
-    above = [cell for cell in above if cell.text]
+    above = [cell for cell in _cells_of(upper, _CELL) if cell.text]
+    below = _cells_of(lower, _CELL)
+    if not above or not below:
+        return None
+    groups = above
     first = []
     if lower[:1].isspace():
-        first = [above.pop(0).text] if above and above[0].end <= below[0].start else [""]
+        first = [above[0].text] if above[0].end <= below[0].start else [""]
+        above = above[1:] if first[0] else above
     over = [[place for place, one in enumerate(below) if cell.is_over(one)] for cell in above]
-    if not over or not all(over):
-        return None
-    if grouped := _of_groups(above, below, over, has_first=bool(first)):
+    if over and all(over) and (grouped := _of_groups(above, below, over, has_first=bool(first))):
         return [*first, *grouped]
-    if all(len(places) == 1 for places in over) and len({places[0] for places in over}) == len(over):
+    if same := _of_same(groups, _cells_of(lower, _NAME)):
+        return same
+    if over and all(len(places) == 1 for places in over) and len({places[0] for places in over}) == len(over):
         names = {places[0]: cell.text for places, cell in zip(over, above, strict=True)}
         joined = [_joined([names.get(place, ""), one.text]) for place, one in enumerate(below)]
         return [*first, *joined] if len(set(joined)) == len(joined) else None
     return None
+
+
+def _cells_of(line: str, part: re.Pattern[str]) -> list[_Cell]:
+    return [_Cell(one.start(), one.end(), one[0].strip("-=|* ")) for one in part.finditer(line.expandtabs())]
 
 
 def _of_groups(
@@ -66,6 +72,20 @@ def _of_groups(
         _joined([cell.text, below[place].text]) for cell, group in zip(above, groups, strict=True) for place in group
     ]
     return names
+
+
+def _of_same(above: Sequence[_Cell], below: Sequence[_Cell]) -> list[str] | None:
+    """Of groups whose columns are called the same, right of columns that no group is over: `bs IOPS BW IOPS BW`."""
+    apart = [cell for cell in below if cell.end <= above[0].start]
+    size, rest = divmod(len(below) - len(apart), len(above))
+    if rest or size < 2 or len(above) < 2 or not apart:
+        return None
+    groups = [below[at : at + size] for at in range(len(apart), len(below), size)]
+    are_over = all(any(cell.is_over(one) for one in group) for cell, group in zip(above, groups, strict=True))
+    if not are_over or len({tuple(one.text for one in group) for group in groups}) > 1:
+        return None
+    names = [f"{cell.text} {one.text}" for cell, group in zip(above, groups, strict=True) for one in group]
+    return [*(cell.text for cell in apart), *names]
 
 
 def of_cells(lines: Sequence[Sequence[str]]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from iolab.files.importer.posted import NumberedLine
 
 ROW_CHARS_MAX = 1 << 13
-BEGINS = re.compile(r"<t(?:able|r)\b", re.IGNORECASE)
+BEGINS = re.compile(r"[<\[]t(?:able|r)\b", re.IGNORECASE)
 _TABLE = re.compile(r"<table\b", re.IGNORECASE)
 _ROW = re.compile(r"<tr\b[^<>]*+>(?P<cells>.*?)(?:</tr\s*>|(?=<tr\b)|(?=</table))", re.IGNORECASE)
 _CELL = re.compile(r"<t[hd]\b(?P<more>[^<>]*+)>(?P<text>.*?)(?=<t[hd]\b|$)", re.IGNORECASE)
@@ -53,9 +53,10 @@ def wiki_with_bars(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
 
 def with_bars(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
     """The lines, with `| a | b |` in place of each row of a table, and a rule below the first, or below the rows of
-    names, which are made one."""
+    names, which are made one. What spans rows is in each of them."""
     text, begun, is_first = "", 0, True
     names: list[_Names] = []
+    spans: _Spans = {}
     for number, line in lines:
         if not text and not BEGINS.search(line):
             if not _TAGS_ALONE.match(line):
@@ -65,7 +66,8 @@ def with_bars(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
         text = f"{text} {line}".strip()
         end = 0
         for row in _ROW.finditer(text) if _ENDS.search(line) else ():
-            is_first = is_first or bool(_TABLE.search(text, end, row.start()))
+            if _TABLE.search(text, end, row.start()):
+                is_first, spans = True, {}
             end = row.end()
             found = list(_CELL.finditer(row["cells"]))
             if is_first and (names or any(_ROWSPAN.search(cell["more"]) for cell in found)) and not _of_data(row):
@@ -74,7 +76,7 @@ def with_bars(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
             if names:
                 yield from _with_rule(names[0].line, _joined(names))
                 names, is_first = [], False
-            cells = [cell for one in found for cell in _cells(one)]
+            cells = _with_spans(found, spans)
             yield from _with_rule(begun, cells) if is_first else [(begun, _in_bars(cells))]
             is_first = False
         text = text[end:]
@@ -86,6 +88,30 @@ def with_bars(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
             text, begun = "", 0
     if text:
         yield begun, text
+
+
+_Spans = dict[int, tuple[int, str]]
+"""By column: in how many rows more a cell is that spans them, and its text."""
+
+
+def _with_spans(found: Sequence[re.Match[str]], spans: _Spans) -> list[str]:
+    """The cells of a row with those above that span it."""
+    cells: list[str] = []
+
+    def spanned() -> None:
+        while (above := spans.pop(len(cells), None)) is not None:
+            rows, text = above
+            if rows > 1:
+                spans[len(cells)] = (rows - 1, text)
+            cells.append(text)
+
+    for one in found:
+        spanned()
+        if (down := _ROWSPAN.search(one["more"])) and int(down["rows"]) > 1:
+            spans[len(cells)] = (int(down["rows"]) - 1, _cells(one)[0])
+        cells += _cells(one)
+    spanned()
+    return cells
 
 
 class _Names(NamedTuple):

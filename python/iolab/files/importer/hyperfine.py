@@ -19,7 +19,8 @@ from iolab.base.strict_json import JsonObject
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Row, Table
 from iolab.files.importer.source import Source, json_text
-from iolab.files.importer.text import QUOTED_MAX, number
+from iolab.files.importer.text import QUOTED_MAX
+from iolab.files.importer.written_number import number
 
 WORKLOAD = "command"
 SUMMARIES = {

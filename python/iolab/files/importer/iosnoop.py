@@ -10,7 +10,7 @@ from iolab.files.importer.each_latency import add_latencies
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 WORKLOAD = "iosnoop"
 MS = 1e6

@@ -19,7 +19,8 @@ from iolab.files.importer.results import Results, Table
 from iolab.files.importer.shell_commands import command_of
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.sysstat import Means, OutputReader, add_means, cpu_metric, decimal_point, sample, state_peak
-from iolab.files.importer.text import is_number, numbers
+from iolab.files.importer.text import numbers
+from iolab.files.importer.written_number import is_number
 
 SECTOR, KIB, MIB, MS = 512.0, 1024.0, 1048576.0, 1e6
 WORKLOAD = "iostat"
@@ -131,6 +132,11 @@ class Reports:
         """Whether nothing was added."""
         return not self._seen
 
+    @property
+    def has_intervals(self) -> bool:
+        """Whether a report is of an interval."""
+        return bool(self._later)
+
     def finish(self, source: Source, results: Results) -> None:
         """Adds a row of means for each device, the busiest first, and for the CPUs: without the first report, if there
         are others."""
@@ -143,12 +149,8 @@ class Reports:
         if self._first and self._later:
             devices = [means.values() for name, means in self._first.items() if name != CPU]
             is_idle = bool(devices) and not any(series.mean for of_device in devices for series in of_device)
-            results.problem(
-                "the first report, without a request, is left out as the averages since the boot; it counts below a "
-                "line '$ iostat -y'"
-                if is_idle
-                else "the first report, averages since the boot, is left out"
-            )
+            which = "the first report, without a request," if is_idle else "the first report"
+            results.problem(f"{which} is left out as the averages since the boot; it counts below '$ iostat -y'")
 
 
 def idleness(means: Means) -> tuple[float, float]:
@@ -280,8 +282,15 @@ def _parse(source: Source, results: Results) -> None:
     reader = _Reader(source, results)
     reader.read()
     reader.end()
+    has_intervals = any(reports.has_intervals for reports in reader.outputs)
     for reports in reader.outputs:
         reports.finish(source, results)
+        if reader.has_boot and not has_intervals and not reports.is_empty:
+            what = "a report alone is, without -y and as the first, of the time since the boot and of no load alone"
+            results.problem(f"{what}; the second report of 'iostat 10 2' is of ten seconds", reports.line)
+        if has_intervals and not reports.has_intervals and not reports.is_empty:
+            what = "a report alone, as iostat prints of the time since the boot, stands beside others of intervals"
+            results.problem(f"{what}; if it is of an interval, write '$ iostat -y' above it", reports.line)
 
 
 FORMAT = Format(

@@ -13,7 +13,7 @@ from iolab.base.plain_text import whole_number
 from iolab.files.importer.format import Format, TableReader, parser
 from iolab.files.importer.results import Results, Row, Table
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.text import is_number, number
+from iolab.files.importer.written_number import is_number, number
 
 KIB = 1024
 COLUMNS = (

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Row, Table
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 WORKLOAD = "kbench"
 KIB = 1024.0

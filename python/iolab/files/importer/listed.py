@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from iolab.domain import parameter
-from iolab.files.importer.columns import CHANGES, OF_RESULT, OF_TEST, SETTINGS
-from iolab.files.importer.csv_file import metric_of
+from iolab.files.importer.columns import CHANGES, MEASURED, OF_RESULT, OF_TEST, SETTINGS
 from iolab.files.importer.csv_layout import SETTING as SETTINGS_OF_CSV
 from iolab.files.importer.dotted import dotted
 from iolab.files.importer.durations import in_seconds
+from iolab.files.importer.metric_names import metric_of
 from iolab.files.importer.quantity_cell import (
     LATENCY,
     REQUESTS_PER_S,
@@ -43,7 +43,7 @@ _LINE = re.compile(
 )
 _LEAD = re.compile(
     r"\s{0,12}(?:[-*•+] )?[*_`]{0,2}(?P<lead>\w(?:[^:=;,|*`]|(?<=\w)=(?=\w)){0,60}?)"
-    r"(?:[*_`]{0,2}\s*+(?:[:.]|--|[\u2013\u2014])[*_`]{0,2}\s+|\s{2,})"
+    r"(?:[*_`]{0,2}\s*+(?:[:.]|--|(?<=\s)-|[\u2013\u2014])[*_`]{0,2}\s+|\s{2,})"
     r"(?P<pairs>[*_`]{0,2}[A-Za-z][^:=;,]{0,40}(?:[:=]|\s~?\d).*)"
 )
 _LED = re.compile(r"\s{0,12}(?:[-*\u2022+] )?(?P<lead>\w[^:=;,|]{1,40}?):\s+(?P<rest>[A-Za-z][^:=|]{1,60}:\s+~?\d.*)")
@@ -77,7 +77,8 @@ _A_WAY = re.compile(
 )
 _NAME_BEHIND = re.compile(
     r"\s{0,12}(?:[-*\u2022+] |\d{1,2}[.)] )?(?:(?P<lead>\w[^:=;,|]{0,60}?):\s+)?"
-    r"(?P<figure>~?\d[\d.,]{0,20} ?(?:[kM] ?)?[A-Za-z\u00b5/]{2,12}) (?:for|on|of|in|during)(?: the)? "
+    r"(?P<figure>~?\d[\d.,]{0,20} ?(?:[kM] ?)?[A-Za-z\u00b5/]{2,12}) "
+    r"(?:(?:for|on|of|in|during)(?: the)? |(?=[a-zA-Z\d ]{0,20}(?:read|write)s?\.?\s*$))"
     r"(?P<name>\w[^:=;,|]{1,60}?)\.?\s*$"
 )
 """`1234 IOPS for randread`."""
@@ -89,9 +90,15 @@ _FIGURE_FIRST = re.compile(
 )
 """`12 minutes - host mounted volume`."""
 _SHORT = {"R": "read", "W": "write"}
-_EXTREME = re.compile(r"(?:min(?:imum)?|max(?:imum)?)\b\.? ?", re.IGNORECASE)
+_EXTREME = re.compile(r"(?:min(?:imum)?|max(?:imum)?|(?P<max>fastest)|(?P<min>slowest))\b\.? ?", re.I)
+_MEDIAN = re.compile(r"(?:50 ?% )?median\b|std[. _-]?dev\w*|standard deviation", re.IGNORECASE)
+"""Of a rate, it is none of what iolab has metrics of."""
 OF_EXTREMES = ("rate_bytes_per_s", "iops", "operations_per_s")
 """Rates whose least and greatest are figures of their own."""
+_STATISTIC_BEHIND = re.compile(r"(?P<what>\w[\w /]{0,40}?) ?[(\[](?P<statistic>min|max|avg|mean)[)\]]", re.IGNORECASE)
+"""`iops (min)`."""
+_ROUND_BEHIND = re.compile(r"(?<=\S)\s{1,20}\[\d{1,3}/\d{1,3}\](?=\s{0,9}[:=])")
+"""Which of how many rounds: `seq-write [2/5] = 1331 MB/s`."""
 _FIO_LATENCIES = re.compile(
     r"(?:,| and|;)\s{1,8}(?P<what>[sc]?lat) \((?P<unit>[mun])sec\)\s?: "
     r"min=\s?(?P<min>[\d.]+k?), max=\s?(?P<max>[\d.]+k?), avg=\s?(?P<mean>[\d.]+k?), stdev=\s?(?P<stddev>[\d.]+k?)"
@@ -111,6 +118,11 @@ _TEST_ALONE = re.compile(
     r"\s{0,12}(?:[-*•+] |[a-z\d]{1,2}[.)] )?(?P<label>[A-Za-z\d](?:[\w./,=+-]| (?! )|\([^()]*\)){1,40}?)(?P<gap>\s+)"
     r"(?P<figure>~?\d[\d.,]*+ ?(?:[kM] )?[A-Za-z\u00b5/]{1,8})\s*$"
 )
+_DEVICE = re.compile(
+    r"(?:/dev/)?(?:disk|drive|ssd|hdd|pool|host|node|server|vm|md|nvme|raid|tank)[\w-]{0,20}|(?:/dev/)?sd[a-z]{1,2}",
+    re.I,
+)
+"""What a figure may be of, right behind it. Chosen."""
 _COUNTS_OPERATIONS = re.compile(r"\biops\b|\bi/os? per second\b", re.IGNORECASE)
 _COUNTS_REQUESTS = re.compile(
     rf"(?:\b|(?<=[\dkM]))(?:(?:{'|'.join(REQUESTS_PER_S)})\b|{THINGS}s?/s(?:ec)?\b)", re.IGNORECASE
@@ -128,7 +140,8 @@ _OF_RATE = r"iops|rps|qps|tps|i/os? per second|bandwidth|bw|throughput|rate|spee
 _RATE_WORDS = re.compile(rf"\b(?:{_OF_RATE})\b|\b[kmg]?i?b/s(?:ec)?\b", re.IGNORECASE)
 """The least and the greatest rate are no rounds of the mean."""
 _METRIC_WORDS = re.compile(
-    rf"\b(?:{_OF_RATE}|(?:(?:completion|response|request) )?latency|lat|clat|max(?:imum)?|min(?:imum)?|median"
+    rf"\b(?:{_OF_RATE}|(?:(?:completion|response|request) )?latency|(?:access|response|resp|seek|service)[ _]?time"
+    r"|lat|clat|max(?:imum)?|min(?:imum)?|median"
     r"|p\d\d(?:\.\d+)?"
     r"|sd|stdev|std_?dev|(?:standard )?deviation|(?:average|avg|mean|min|max|\d\d(?:\.\d+)?thpercentile)latency"
     r"|\d\d(?:\.\d+)?(?:th)? percentile|[munµ]s)\b",
@@ -143,8 +156,8 @@ OF_SETTING = re.compile(
     re.IGNORECASE,
 )
 """Times that were asked for, and shares that took as long."""
-_OF_LINK = re.compile(r"^(?:(?:up|down)link|link|nic|ethernet|network card)(?: speed)?$", re.IGNORECASE)
-"""What a machine has, and no result."""
+_RATE_WITHIN = re.compile(r"(?<![\w.-])\d[\d.,]*+ ?[kKMGT]?i?B/s")
+"""In a label, it is a figure of its own: not all of the line is understood."""
 _OF_LINK = re.compile(r"^(?:(?:up|down)link|link|nic|ethernet|network card)(?: speed)?$", re.IGNORECASE)
 """What a machine has, and no result."""
 _IN_BRACKETS = re.compile(r"(\([^()]*\))")
@@ -164,6 +177,11 @@ _READS_AND_WRITES = re.compile(
     r"\s+\(?(?:reads?|r) ?/ ?(?:writes?|w)\)?[.,;]?\s*",
     re.IGNORECASE,
 )
+_WAYS_BEFORE = re.compile(
+    rf"[ ,]\(?(?:reads?|r) ?/ ?(?:writes?|w)\)?:\s++(?P<figures>{_EACH} ?/ ?{_EACH})\s*$", re.IGNORECASE
+)
+"""`RAID0 r/w: 1100/980 MB/s`."""
+_OF_TWO = re.compile(rf"{_LEADING}{_EACH} ?/ ?{_EACH}\s*+", re.IGNORECASE)
 _OVER_RUNS = re.compile(
     rf"{_LEADING}(?P<figures>{_EACH}(?:/{_EACH}){{1,9}})"
     r",?\s+\(?(?:over|in|of|for|across)? ?\w{1,8} (?:runs|rounds|times|tries|passes)\)?[.,;]?\s*",
@@ -173,6 +191,25 @@ _OF_STATISTICS = re.compile(
     rf"{_LEADING}(?P<figures>{_EACH}(?: ?/ ?{_EACH}){{1,5}})[.,;]?\s*",
     re.IGNORECASE,
 )
+_METRIC_BARE = re.compile(
+    r"(?P<lead>\s{0,12}(?:[-*\u2022+] )?)(?P<metric>iops|[tq]ps)\s++(?P<figure>~?\d[\d.,]*+[kM]?)\s*+", re.IGNORECASE
+)
+"""`iops 41000`."""
+_ARROWS = re.compile(r"[-=]+>|\u2192")
+_ARROW = re.compile(
+    r"(?P<lead>\s{0,12}(?:[-*\u2022+] )?\w[^:=;,|>\u2192]{0,60}?) ?(?:-{1,2}>|=+>|\u2192) ?(?P<rest>[~\w].*)$"
+)
+"""`6.12 -> Read 1234 MB/s, write 567 MB/s`."""
+_ENDS_IN_FIGURE = re.compile(r"(?<![\w.-])\d{1,12}(?:[.,]\d{1,9})?(?: ?[A-Za-z/]{1,8})?$")
+_FIGURE_AND_NAME = re.compile(
+    r"(?P<figure>~?\d[\d.,]{0,20} ?(?:[kM] ?)?[A-Za-z\u00b5/]{2,12})(?: (?P<name>[A-Za-z][A-Za-z ]{1,40}))?(?:, |$)"
+)
+_FIGURES_FIRST = re.compile(
+    r"(?P<lead>\s{0,12}(?:[-*\u2022+] )?\w[^:=;,|]{0,60}):\s++"
+    r"(?P<pairs>(?:~?\d[\d.,]{0,20}+ ?(?:[kM] )?[A-Za-z\u00b5/]{2,12}+(?: [A-Za-z]{1,20}+){0,5}(?:, |$)){2,9})",
+)
+"""`raid1: 83 seeks/second, 11.9 ms random access time`."""
+_A_WAY_FIRST = re.compile(rf"\d ?[A-Za-z/]{{2,8}} \(?(?:{_WAY})\)?(?:,|$)", re.IGNORECASE)
 _BULLET_WITHIN = re.compile(r"^(?:(?P<space>\s+)[o\u25e6\u25aa\u2023\u00b7\u2013]|(?P<stars>\*{2,5}))(?= +\S)")
 """Of a list within a list, as browsers copy it, and of org-mode."""
 _PERCENTILE = re.compile(r"p\d\d(?:\.\d+)?")
@@ -187,7 +224,7 @@ SETTING = re.compile(
 
 VERSION_OR_SETTING = re.compile(
     rf"\b(?:(?:[A-Z][\w-]{{1,30}} ){{0,2}}[A-Za-z][\w-]{{1,30}} v?\d+\.\d+[\w.-]*"
-    rf"(?! ?[kKMGT]i?B?\b)|{SETTINGS})(?=[\s,;()]|$)"
+    rf"(?! ?[kKMGT]i?B?\b)|{SETTINGS}|{CHANGES})(?=[\s,;()]|$)"
 )
 """Within a label: `restic 0.9.5 cold cache`, `sync on xfs`."""
 _WITH_SETTING = rf"(?:{SETTING.pattern})[ :=]{{1,3}}~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{{0,8}}(?=\W|$)"
@@ -207,6 +244,30 @@ _BEFORE_SETTINGS = re.compile(
     r"\s{0,12}(?:[-*\u2022+] )?(?P<name>\w[^=|;:]{1,60}?):\s+"
     rf"(?P<figures>(?:{re.sub(r'[?]P<[a-z]+>', '?:', _FIGURE_OF_SETTING)}(?:,? (?:vs\.?|and) |[,;] )?){{2,9}})\.?\s*$"
 )
+_FIGURE_OF_ONE = re.compile(
+    rf"(?P<figure>~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{{1,8}}) (?P<setting>{SETTING.pattern})"
+    r"(?P<end>,? (?:and |vs\.? )?|$)",
+    re.IGNORECASE,
+)
+_FIGURES_OF_SETTINGS = re.compile(
+    r"(?P<lead>\s{0,12}(?:[-*\u2022+] )?\w[^=|;:]{1,60}?):\s+"
+    rf"(?P<figures>(?:{re.sub(r'[?]P<[a-z]+>', '?:', _FIGURE_OF_ONE.pattern)}){{2,9}})\.?\s*",
+    re.IGNORECASE,
+)
+"""`kernel build: 41.2s before, 38.9s after`."""
+_PER_SECOND = re.compile(r":\s++\d[\d,]*+\s++\((?P<rate>\d[\d.,]*+) per sec(?:ond|\.)?\)\s*$")
+"""`transactions: 48741 (812.34 per sec.)`."""
+_AT = re.compile(
+    r"(?P<rate>\d[\d.,]{0,20} ?(?:[kM] ?)?(?:IOPS|[kMG]i?B/s)),? @ (?P<time>~?\d[\d.,]{0,20} ?[mnu\u00b5]s\b)",
+    re.IGNORECASE,
+)
+_WAY_FIRST = r"(?:reads?|writes?)[:=]? ?~?\d[\d.,]*+ ?(?:[kM] )?[A-Za-z/]{2,8}"
+_TWO_WAYS = re.compile(
+    rf"(?P<lead>\s{{0,12}}(?:[-*\u2022+] )?[A-Za-z\d][^:=;,|]{{0,40}}?)(?: -|[:,])? (?P<first>{_WAY_FIRST})[,;]? "
+    rf"(?P<second>{_WAY_FIRST})\s*+",
+    re.IGNORECASE,
+)
+"""`SEQ1M Q8T1 read 3493 MB/s write 3003 MB/s`."""
 _BEFORE_ASSIGNED = re.compile(r"\s{0,12}(?:[-*\u2022+] )?(?P<lead>[A-Za-z][\w.+-]*(?: [\w.+-]+)?):?\s+(?=[A-Za-z]\w*=)")
 ASSIGNED_MIN = 3
 """Of `kernel=6.8 p99=140us iops=11.9k`, the words that are enough. Chosen."""
@@ -236,13 +297,22 @@ def is_labelled(text: str) -> bool:
 
 def parts_of(text: str) -> list[Entry | None]:
     """Each figure of a line, None for one that means nothing beside its label."""
+    parts = _parts_of(text)
+    found = None if any(parts) or _A_WAY_FIRST.search(text) else _FIGURES_FIRST.fullmatch(text)
+    if found is None:
+        return parts
+    pairs = (f"{one['name'] or 'throughput'} {one['figure']}" for one in _FIGURE_AND_NAME.finditer(found["pairs"]))
+    return _parts_of(f"{found['lead']}: {', '.join(pairs)}")
+
+
+def _parts_of(text: str) -> list[Entry | None]:
     if _OPTION_OF_FIO.match(text):
         return []
     if (behind := _SETTING_BEHIND.search(text)) and not _SETTING_BEHIND.search(text[: behind.start()]):
         said = parts_of(text[: behind.start()])
         if all(one and one.setting is None for one in said):
             return [one and one._replace(setting=behind["setting"]) for one in said]
-    text = _SPREAD.sub(r"\g<figure>", _apart(with_bullet(in_seconds(text))))
+    text = _SPREAD.sub(r"\g<figure>", _apart(with_bullet(in_seconds(_ROUND_BEHIND.sub("", text)))))
     if (first := _FIGURE_FIRST.match(text)) and (known := quantity(first["figure"])) and known.metric:
         text = f"{first['name'].replace(':', '')}: {first['figure']}"
     if (behind := _NAME_BEHIND.match(text)) and OF_TEST.search(behind["name"]):
@@ -289,12 +359,32 @@ def parts_of(text: str) -> list[Entry | None]:
 def _apart(text: str) -> str:
     """The line with figures apart that have slashes between them: `612/540 MB/s (read/write)` as reads and writes,
     `41k/39k/40k IOPS over three runs` as runs."""
-    if (found := _READS_AND_WRITES.fullmatch(text)) is not None:
+    text = _PER_SECOND.sub(r" per second: \g<rate> ops/s", text)
+    text = _AT.sub(r"\g<rate>, latency \g<time>", text)
+    if (found := _ARROW.match(text)) is not None and _names_by_arrow(found["lead"], found["rest"]):
+        return _apart(f"{found['lead']}: {found['rest']}")
+    if (found := _TWO_WAYS.fullmatch(text)) is not None:
+        return f"{found['lead']}: {found['first']}, {found['second']}"
+    if (found := _FIGURES_OF_SETTINGS.fullmatch(text)) is not None:
+        return f"{found['lead']}: " + _FIGURE_OF_ONE.sub(r"\g<figure> (\g<setting>)\g<end>", found["figures"])
+    if (found := _METRIC_BARE.fullmatch(text)) is not None:
+        return f"{found['lead']}{found['metric']}: {found['figure']}"
+    if (found := _READS_AND_WRITES.fullmatch(_WAYS_BEFORE.sub(r": \g<figures> (r/w)", text))) is not None:
         read, write = with_unit_of_last([found["read"], found["write"]])
         return f"{found['lead']}: read {read}, write {write}"
     if (found := _OVER_RUNS.fullmatch(text)) is not None:
         return f"{found['lead']}: {', '.join(with_unit_of_last(found['figures'].split('/')))}"
     return text
+
+
+def _names_by_arrow(lead: str, rest: str) -> bool:
+    """Whether what stands before an arrow is a name, and no earlier figure of what stands behind it."""
+    may_be_figure = bool(_ENDS_IN_FIGURE.search(lead)) and rest[:1] in "~0123456789"
+    return (
+        bool(MEASURED.search(rest))
+        and not _ARROWS.search(rest)
+        and not (may_be_figure and (OF_TEST.search(lead) or len(MEASURED.findall(rest)) < 2))
+    )
 
 
 def with_statistics(text: str, names: Sequence[str]) -> str:
@@ -306,6 +396,11 @@ def with_statistics(text: str, names: Sequence[str]) -> str:
     if found is None or len(figures) != len(names) or any(one is None or one.metric != "ns" for one in known):
         return text
     return f"{found['lead']}: {', '.join(f'{name}={one}' for name, one in zip(names, figures, strict=True))}"
+
+
+def with_ways(text: str) -> str:
+    """The line with what a line above says of two figures: `ext4: 512 MB/s / 300 MB/s` are of reads and of writes."""
+    return f"{text.rstrip()} (read/write)" if _OF_TWO.fullmatch(text) else text
 
 
 def with_bullet(text: str) -> str:
@@ -396,7 +491,9 @@ def _plain(text: str) -> list[Entry]:
     """`  read   812 MB/s`: what was done, and its rate."""
     found = _TEST_ALONE.match(text)
     one = quantity(found["figure"]) if found else None
-    is_label = found is not None and (len(found["gap"]) > 1 or bool(OF_TEST.search(found["label"])))
+    is_label = found is not None and (
+        len(found["gap"]) > 1 or bool(OF_TEST.search(found["label"]) or _DEVICE.fullmatch(found["label"]))
+    )
     if found is None or one is None or not is_label:
         return []
     label = found["label"]
@@ -441,7 +538,8 @@ def _pairs(text: str) -> list[Entry]:
     if "=" in lead:
         entries = [one._replace(name=f"{one.name}[{lead}]") for one in entries]
     elif not lead or OF_TEST.search(lead):
-        entries = [one._replace(name=lead) if one.name == OF_NO_NAME and lead else one for one in entries]
+        names = [lead if one.name == OF_NO_NAME else f"{lead} {one.name}".strip() for one in entries]
+        entries = [one._replace(name=name or OF_NO_NAME) for one, name in zip(entries, names, strict=True)]
     else:
         entries = [one._replace(setting=lead) for one in entries]
     case = ",".join(f"{one['label'].strip()}={one['figure'].strip()}" for one in of_amount if one)
@@ -496,8 +594,10 @@ def time_of(label: str, one: Quantity) -> Entry | None:
 def named(label: str, one: Quantity, *, is_result: bool = False) -> Entry | None:
     """What a figure behind a label says; None if neither states a metric. `is_result`: operations per second are none
     that were asked for, whatever the label."""
-    if _OF_LINK.search(label):
+    if _OF_LINK.search(label) or _RATE_WITHIN.search(label):
         return None
+    if behind := _STATISTIC_BEHIND.fullmatch(label):
+        label = f"{behind['statistic']} {behind['what']}"
     one = elapsed(label, one)
     metric = one.metric_called(label)
     if metric is None and _COUNTS_OPERATIONS.search(label) and one.metric in (None, "operations_per_s"):
@@ -512,8 +612,10 @@ def named(label: str, one: Quantity, *, is_result: bool = False) -> Entry | None
         return None
     ways = ways_in(label)
     words = _METRIC_WORDS if metric.startswith("latency_ns_") else _RATE_WORDS
+    if _MEDIAN.match(label) and metric in OF_EXTREMES:
+        return None
     if (extreme := _EXTREME.match(label)) and metric in OF_EXTREMES:
-        label, metric = label[extreme.end() :], f"{metric}_{extreme[0][:3].lower()}"
+        label, metric = label[extreme.end() :], f"{metric}_{extreme.lastgroup or extreme[0][:3].lower()}"
     parts = (
         part if part[:1] == "(" and words.sub("", part).strip(_IN_EMPTY) else words.sub(" ", part)
         for part in _IN_BRACKETS.split(label)

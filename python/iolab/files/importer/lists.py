@@ -24,6 +24,7 @@ from iolab.files.importer.listed import (
     parts_of,
     with_bullet,
     with_statistics,
+    with_ways,
 )
 from iolab.files.importer.quantity_cell import statistics_in, ways_in, without_spaces
 from iolab.files.importer.results import Results
@@ -45,6 +46,12 @@ _BARE_LINE = re.compile(
     r"(?P<before>\s*(?:[-*\u2022+] )?)(?P<label>[A-Za-z\d](?:[^\s:=|]| (?! )){0,40}?)(?:\s*[:=]|\s)\s+"
     r"(?:~ ?)?(?P<figures>\d[\d.,]*+[kM]?(?:\s+\d[\d.,]*+[kM]?){0,9})\s*"
 )
+_WAYS = re.compile(r"\b(?:reads? ?/ ?writes?|r ?/ ?w)\b", re.IGNORECASE)
+_OF_COUNT = re.compile(
+    r"(?:cnt|count|n|(?:sample|run|round|iteration|repeat|trial|thread|client|worker|job)s?|numjobs|iodepth|qd)",
+    re.IGNORECASE,
+)
+"""Labels of how often or with how many it was measured, in a list whose figures are rates."""
 _OF_REPETITIONS = re.compile(
     r"\b(?:runs?|rounds?|times|iterations?|trials|tries|attempts|repeats|repetitions)\b", re.IGNORECASE
 )
@@ -73,12 +80,20 @@ def _with_units_above(lines: Sequence[Line]) -> list[Line]:
     made: list[Line] = []
     what, has_columns = "", False
     statistics: Sequence[str] = ()
+    has_ways = False
     for line in lines:
+        if _WAYS.search(line.text) and not MEASURED.search(line.text):
+            has_ways = True
+        elif has_ways:
+            line = Line(line.number, with_ways(line.text))
         if (named := statistics_in(line.text)) is not None and not MEASURED.search(line.text):
             statistics = named[1]
         elif statistics:
             line = Line(line.number, with_statistics(line.text, statistics))
         found = _BARE_LINE.fullmatch(line.text) if what else None
+        if found is not None and _OF_COUNT.fullmatch(found["label"]):
+            made.append(line)
+            continue
         each = without_spaces(found["figures"]).split() if found else []
         # Below names of columns, several figures are no rounds.
         if found is not None and (len(each) == 1 or not has_columns):
@@ -88,6 +103,8 @@ def _with_units_above(lines: Sequence[Line]) -> list[Line]:
             made.append(Line(line.number, f"{found['before']}{label}: {figures}"))
             continue
         made.append(line)
+        if what and title_of(line.text) and not stated_in(line.text):
+            continue
         has_columns = has_columns if not line.text.strip() else bool(_GAP.search(line.text.strip()))
         is_above = not MEASURED.search(line.text) and len(line.text) <= TITLE_MAX and not entries(line.text)
         what = (stated_in(line.text) if is_above else "") or (what if not line.text.strip() else "")
@@ -304,6 +321,7 @@ def _recognises(source: Source) -> bool:
     whole = _with_units_above([Line(number, text) for number, text in enumerate(lines, 1)])
     said = [{(one.op, one.metric) for one in entries(line.text)} for line in whole]
     is_list = sum(map(bool, said)) >= LINES_MIN or max(map(len, said), default=0) >= METRICS_MIN
+    is_list |= any(len({one.setting for one in entries(line.text)} - {None}) > 1 for line in whole)
     return is_list and not any(map(_OF_FIO.match, lines))
 
 

@@ -12,7 +12,7 @@ from iolab.base.plain_text import counted
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Row, Table
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 COMMITS_MAX = 20
 OF_MACHINE = frozenset(("compiler", "cpufreq_governor", "kconfig", "rootfs", "tbox_group", "ucode", "testcase"))

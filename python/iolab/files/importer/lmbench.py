@@ -14,7 +14,7 @@ from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_cells
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 WORKLOAD = "lmbench"
 HEADING_LINES_MAX = 4

@@ -3,9 +3,13 @@ mdtest, elbencho, ioping, compilebench."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from iolab.files.importer.figures import KIB, MB, MIB, MS, NUMBER, US, Rule, amount, figures_format, latencies, of, rule
+from iolab.files.importer.results import Results
+from iolab.files.importer.source import Source
 
 TOO_SHORT = "too short to measure, which bonnie++ marks with plus signs"
 
@@ -93,10 +97,12 @@ BONNIE = figures_format(
     ),
 )
 
+_LABEL = r"(?:(?P<setting>[A-Za-z][\w .=-]{0,40}+):\s++)?"
+"""Before a line that somebody took out of an output."""
 DBENCH = figures_format(
     "dbench",
     "dbench's and tbench's reports: throughput, latency of each operation",
-    recognised_by=r"Throughput [\d.]++ MB/sec.{0,40}\bprocs\b",
+    recognised_by=rf"{_LABEL}Throughput [\d.]++ MB/sec.{{0,40}}\bprocs\b",
     words=("Throughput", "clients", "procs", "max_latency", "AvgLat", "NTCreateX"),
     titled=True,
     repeats=r"Running for \d|\d++\s++\d++\s++[\d.]++ MB/sec\s++(?:execute|warmup|cleanup)",
@@ -108,7 +114,7 @@ DBENCH = figures_format(
             max=of("latency_ns_max", MS),
         ),
         rule(
-            rf"Throughput {amount('rate')} MB/sec.{{0,20}}?(?P<workload>\d++ clients).{{0,10}}?\bprocs\b"
+            rf"{_LABEL}Throughput {amount('rate')} MB/sec.{{0,20}}?(?P<workload>\d++ clients).{{0,10}}?\bprocs\b"
             rf"(?:.{{0,10}}?max_latency={amount('max')} ms)?",
             rate=of("rate_bytes_per_s", MB),
             max=of("latency_ns_max", MS),
@@ -182,20 +188,33 @@ STRESS_NG = figures_format(
 _SHELL = r"(?:[^#$]{0,80}[#$] ?)?(?:(?:sudo|time) ){0,2}"
 """Before a command."""
 _DD_COPIED = (
-    r"(?:(?P<setting>[A-Za-z][\w .=-]{0,40}+):\s++)?"
-    rf"{amount('size')} [^\s\d]{{1,12}}+ (?:\([^()]*+\) )?(?:[^\s\d]{{1,14}}, |transferred in ){amount('time')} s"
+    rf"{_LABEL}{amount('size')}(?: (?![kMGT]i?B )[^\s\d]{{1,12}}+ |字节 ?)(?:[(\uff08][^()\uff08\uff09]*+[)\uff09] ?)?"
+    rf"(?:[^\s\d]{{1,14}}, |transferred in |已复制[\uff0c,] ?){amount('time')} (?:s|秒)"
 )
 DD = figures_format(
     "dd",
     "dd's last lines, GNU's in any language, busybox's or BSD's: each is a round of the command above it",
-    recognised_by=rf"{_DD_COPIED}(?:ecs|econds)?(?:,| \()",
+    recognised_by=rf"{_DD_COPIED}(?:ecs|econds)?(?:[,\uff0c]| \()|[\d.]++ [kMGT]i?B copied, ",
     words=("records in", "records out", "bytes", "copied"),
     titled=True,
     cut=r"\d++ bytes \([^()]*+\) copied(?:, [\d.]*+)?\s*+$",
     rules=[
-        rule(r"\d++\+\d++ [^\s\d]", counts=True),
+        rule(r"(?:记录了)?\d++\+\d++ [^\s\d]", counts=True),
         # Below it, zsh's time repeats it.
         rule(rf"{_SHELL}dd (?P<workload>\w+=\S(?!.*\ds user\b).{{0,120}}?)\s*+$"),
+        # What stands between a command and its figures may say that they are another's: `and reading it back:`.
+        rule(
+            r"(?P<workload>(?:[A-Za-z']{1,20}+ ){0,4}(?i:sequential |random )?(?i:read|write|writing)(?i:s|ing)?"
+            r"(?: [A-Za-z]{1,20}+){0,3}):?\s*+$",
+            may_name=True,
+        ),
+        rule(
+            # Shortened to what is rounded.
+            rf"{NUMBER} [kMGT]i?B copied, {amount('time')} s(?:econds)?, {amount('rate')} (?P<rate_unit>[kMGT]?B)/s",
+            begins=True,
+            rate=of("rate_bytes_per_s"),
+            time=of("elapsed_s"),
+        ),
         rule(
             _DD_COPIED,
             begins=True,
@@ -288,11 +307,26 @@ MDTEST = figures_format(
                 **_MDTEST_RATES,
                 stddev=_MDTEST_STDDEV,
             ),
+            rule(
+                rf"{_MDTEST_PHASE}{amount('max')}\s++{amount('min')}\s++{amount('mean')}\s*+$",
+                decimal_comma=True,
+                **_MDTEST_RATES,
+            ),
         ],
     ),
 )
 
-IOR = figures_format(
+_IOR_BEST = figures_format(
+    "ior",
+    "IOR's last lines",
+    recognised_by=r"Max (?:Write|Read):\s++[\d.]++ MiB/sec",
+    words=("Max Write",),
+    rules=[
+        rule(rf"Max {op}:\s++{amount('rate')} MiB/sec", rate=of("rate_bytes_per_s", MIB, op.lower()))
+        for op in ("Write", "Read")
+    ],
+)
+_IOR = figures_format(
     "ior",
     "IOR's table: rates of writes and reads; each iteration is a round, or its summary alone, the means over them",
     recognised_by=r"access\s++bw\(MiB/s\)\s|remove\s++-\s++-\s++-\s|Max (?:Write|Read):\s++[\d.]++ MiB/sec",
@@ -334,6 +368,19 @@ IOR = figures_format(
         ],
     ),
 )
+
+
+def _parse_ior(source: Source, results: Results) -> None:
+    """Its last lines have the best iterations; where nothing else is in the text, these are read."""
+    if source.has_line(_IOR_TABLE):
+        _IOR.parse(source, results)
+    else:
+        results.problem("of each operation, the best iteration alone is in the text")
+        _IOR_BEST.parse(source, results)
+
+
+_IOR_TABLE = re.compile(r"\s*+(?:access\s++bw\(MiB/s\)|Operation\s++Max\(MiB\)|(?:write|read|remove)\s++[-\d.])")
+IOR = replace(_IOR, parse=_parse_ior)
 
 _LAST = rf"{NUMBER}\s++"
 _SPAN = r"(?:\d++h)?(?:\d++m)?[\d.]++m?s"
@@ -399,7 +446,8 @@ IOPING = figures_format(
     "ioping",
     "ioping's statistics, with -q or without: requests, rates and latencies",
     recognised_by=rf"--- .{{1,200}}? ioping statistics ---|\d++ requests completed in {NUMBER} (?:{_TIME}), "
-    rf"(?:{NUMBER} (?:{_SIZE}) (?:read|written), )?{NUMBER} (?:[kM] )?iops,",
+    rf"(?:{NUMBER} (?:{_SIZE}) (?:read|written), )?{NUMBER} (?:[kM] )?iops,"
+    rf"|min/avg/max/mdev = {NUMBER} (?:{_TIME}) / ",
     words=("ioping statistics", "requests completed in", "min/avg/max/mdev"),
     titled=True,
     repeats=r"generated \d|\d++ [kKMG]?i?B (?:<<<|>>>|from) ",

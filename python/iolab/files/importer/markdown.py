@@ -11,11 +11,13 @@ from iolab.base.plain_text import counted
 from iolab.files.importer.columns import MEASURED, OF_RESULT, OF_TEST, RATIO, is_amount, stated_in, unit_in
 from iolab.files.importer.format import Format
 from iolab.files.importer.headings import of_bars, of_cells
-from iolab.files.importer.quantity_cell import LATENCY, left_out_behind, quantities, without_spread
+from iolab.files.importer.quantity_cell import LATENCY, left_out_behind, quantities, several, without_spread
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.stated_units import StatedUnits
-from iolab.files.importer.text_table import STATISTIC, add
+from iolab.files.importer.table_axes import STATISTIC
+from iolab.files.importer.table_rest import without_multiples
+from iolab.files.importer.text_table import add
 
 _RULE = re.compile(
     r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)++(?:\s*+:?-{2,}+:?)?\s*+$"
@@ -33,6 +35,8 @@ _BOX = str.maketrans(
     {**dict.fromkeys("│┃║", "|"), **dict.fromkeys("─━═╌", "-"), **dict.fromkeys(_CROSSINGS, "+")},
 )
 _MARKS = "*_` "
+_REFERENCE = re.compile(r"^\[([^\[\]]{1,80})\]\[[\w.-]{0,60}\]$")
+"""A link to an address that stands elsewhere."""
 BARS_COLUMNS_MIN = 3
 TITLE_MAX = 100
 """Of the line above a table that may state its unit: a longer one is a sentence. Chosen."""
@@ -196,6 +200,7 @@ def _stated(over: str) -> str:
 def _with_stated(what: str, header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
     """The table with the unit that the line above states in the names of its columns, where nothing in it says what its
     figures are."""
+    rows = without_multiples(rows)
     names = (*header, *(row[0] for row in rows if row and not STATISTIC.fullmatch(row[0])))
     cells = [cell for row in rows for cell in row[1:]]
     is_known = any(OF_RESULT.search(name) or LATENCY.search(name) or unit_in(name) for name in names)
@@ -205,7 +210,7 @@ def _with_stated(what: str, header: list[str], rows: list[list[str]]) -> tuple[l
         return header, rows
     columns = [[row[place] for row in rows] for place in range(len(header))]
     of_figures = [
-        bool(place) and any(map(quantities, cells)) and not is_amount(name, cells)
+        bool(place) and any(quantities(cell) or several(cell) for cell in cells) and not is_amount(name, cells)
         for place, (name, cells) in enumerate(zip(header, columns, strict=True))
     ]
     return [f"{name} {what}".strip() if is_one else name for name, is_one in zip(header, of_figures, strict=True)], rows
@@ -276,8 +281,11 @@ def _cells(text: str) -> list[str]:
     text = _drawn(text)
     if "|" not in text or _OF_PLOT.match(text):
         return []
-    text = text.replace("`", "").replace("<br>", " ")
-    return [cell.strip(_MARKS) for cell in text.strip().removeprefix("|").removesuffix("|").split("|")]
+    text = text.replace("`", "").replace("**", "").replace("<br>", " ")
+    return [
+        _REFERENCE.sub(r"\1", cell.strip(_MARKS))
+        for cell in text.strip().removeprefix("|").removesuffix("|").split("|")
+    ]
 
 
 def _recognises(source: Source) -> bool:

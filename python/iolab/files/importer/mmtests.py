@@ -16,7 +16,8 @@ from iolab.domain.definition import COST, SCORE
 from iolab.files.importer.format import Format, TableReader, parser
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.text import is_rule, number
+from iolab.files.importer.text import is_rule
+from iolab.files.importer.written_number import number
 
 _CELL = re.compile(
     r"(?P<value>(?:-|(?<![\d.,]))\d[\d.,]*+|-?nan|-?inf)\s*+"
@@ -55,7 +56,7 @@ class _Reader(TableReader):
         if not cells or (self.table is not None and len(cells) == len(self.columns)):
             return False
         first = next(_CELL.finditer(line.text))
-        if not line.text[: first.start()].strip():
+        if not line.text[: first.start()].strip() or cells[0].gain_percent:
             return False
         self.columns, self.title = _names(self.before, cells, self.title)
         self.table = self.results.table(line.number)
@@ -155,8 +156,9 @@ def _slug(statistic: str) -> str:
 
 
 def _recognises(source: Source) -> bool:
-    """Two lines below each other with the same number of cells, a label before them."""
-    counts = [len(_cells(line)) for line in source.text_lines]
+    """Two lines below each other with the same number of cells, of which the first has no gain over itself."""
+    cells = map(_cells, source.text_lines)
+    counts = [0 if found and found[0].gain_percent else len(found) for found in cells]
     return any(count == following and count >= 1 for count, following in pairwise(counts))
 
 

@@ -17,7 +17,7 @@ from iolab.base.errors import InputError
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 FILES_MAX = 5000
 TIMESTAMP = "tests-timestamp"

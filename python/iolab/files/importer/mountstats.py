@@ -12,7 +12,8 @@ from iolab.base.mountstats import COUNTERS, DEVICE, NS_PER_MS, Snapshot, Snapsho
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Row
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.text import Captions, number
+from iolab.files.importer.text import Captions
+from iolab.files.importer.written_number import number
 
 WORKLOAD = "nfs"
 _PRINTED = re.compile(r"\s*(?P<name>[A-Z][A-Z0-9_]*):\s*$")

@@ -1,4 +1,5 @@
-"""Load generators whose results stand in old mails: FFSB, tiotest without its Perl script, UnixBench, PostMark."""
+"""Load generators whose results stand in old mails: FFSB, tiotest without its Perl script, UnixBench, PostMark,
+seeker."""
 
 from __future__ import annotations
 
@@ -151,4 +152,21 @@ POSTMARK = figures_format(
     ],
 )
 
-FORMATS = (FFSB, TIOTEST, UNIXBENCH, POSTMARK)
+SEEKER = figures_format(
+    "seeker",
+    "seeker's results: random reads per second, and how long one took",
+    recognised_by=rf"Results: {NUMBER} seeks/second, {NUMBER} ms random access time",
+    words=("Seeker", "seeks/second", "random access time"),
+    titled=True,
+    rules=[
+        rule(r"Benchmarking (?P<workload>/\S{1,80}) \["),
+        rule(
+            rf"Results: {_figure('rate')} seeks/second, {_figure('time')} ms random access time",
+            begins=True,
+            rate=of("iops", op="read"),
+            time=of("latency_ns_mean", MS, "read"),
+        ),
+    ],
+)
+
+FORMATS = (FFSB, TIOTEST, UNIXBENCH, POSTMARK, SEEKER)

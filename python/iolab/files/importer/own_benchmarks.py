@@ -14,6 +14,11 @@ GO = figures_format(
     titled=True,
     rules=[
         rule(
+            rf"{_GO_LINE}(?:\s++{NUMBER} (?!B/op|allocs/op)\S+)*?\s++(?P<bytes>{NUMBER}) [Bb]ytes/s(?:ec)?(?:\s|$)",
+            time=of("latency_ns_mean"),
+            bytes=of("rate_bytes_per_s"),
+        ),
+        rule(
             rf"{_GO_LINE}(?:\s++{NUMBER} (?!B/op|allocs/op)\S+)*?\s++(?P<things>{NUMBER}) [A-Za-z]+s/s(?:\s|$)",
             time=of("latency_ns_mean"),
             rate=of("rate_bytes_per_s", MB),

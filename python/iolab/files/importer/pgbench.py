@@ -19,7 +19,7 @@ from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Row
 from iolab.files.importer.series import Series
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 NS_PER_MS, NS_PER_S, NS_PER_US = 1e6, 1e9, 1e3
 LINES_LOOKED_AT = 20
@@ -35,6 +35,9 @@ _COUNT = re.compile(
 )
 _LATENCY = re.compile(r"latency (?P<what>average|stddev)(?:\s*+=|:)\s*+(?P<ms>\d[\d.]*+) ms")
 _TPS = re.compile(r"tps = (?P<tps>\d[\d.]*+) ?(?:\((?P<which>\w++))?")
+_TPS_ALONE = re.compile(r"\s*+tps = \d[\d.]*+ ?\((?:including|excluding|without)\b")
+_SHORT = re.compile(rf"{_TPS_ALONE.pattern}|scaling factor: \d|latency average(?:\s*+=|:)\s*+\d[\d.]*+ ms\s*+$")
+"""Of a summary, all that many posts have."""
 _DURATION = re.compile(r"duration:\s*+(?P<s>\d{1,9}+) s\s*+$")
 _PROGRESS = re.compile(
     r"(?:\+\s*+)?progress: (?P<at>\d[\d.]*+) s, (?P<tps>\d[\d.]*+) tps(?:, lat (?P<lat>\d[\d.]*+) ms)?", re.IGNORECASE
@@ -82,8 +85,12 @@ class _Summaries:
         elif found := _TYPE.match(text):
             self._finish()
             self.begun, self.facts = line.number, {"type": found["type"].strip("<>").removeprefix("builtin: ")[:60]}
-        elif self.begun is None:
+        elif self.begun is None and not _SHORT.match(text):
             return
+        elif self.begun is None or self._begins_anew(text):
+            self._finish()
+            self.begun, self.facts = line.number, {}
+            self._line(line)
         elif found := _COUNT.match(text):
             if found["what"] == "number of failed transactions":
                 self.pending["transactions_failed"] = float(found["n"])
@@ -98,6 +105,11 @@ class _Summaries:
             found["which"] == "including" and "transactions_per_s" in self.pending
         ):
             self._set("transactions_per_s", number(found["tps"]), 1.0)
+
+    def _begins_anew(self, text: str) -> bool:
+        """Whether the line is the first of another summary without its head."""
+        is_over = "type" not in self.facts and "transactions_per_s" in self.pending
+        return is_over and bool(_SHORT.match(text)) and not _TPS_ALONE.match(text)
 
     def _set(self, metric: str, value: float | None, scale: float) -> None:
         if value is not None:
@@ -137,7 +149,7 @@ class _Summaries:
 
     def _workload(self) -> str:
         names = {"clients": "number of clients", "threads": "number of threads", "scale": "scaling factor"}
-        parts = [self.facts.get("type") or "script"]
+        parts = [self.facts.get("type") or ("script" if self.facts else "shortened")]
         parts += [f"{name}={self.facts[label]}" for name, label in names.items() if label in self.facts]
         workload = f"pgbench[{','.join(parts)}]"
         self.results.workloads.setdefault(workload, {"kind": "pgbench"})
@@ -253,7 +265,8 @@ def _parse_log(source: Source, results: Results) -> None:
     times = sorted(log.by_second)
     period_s = float(min((b - a for a, b in pairwise(times)), default=1)) if aggregated else None
     results.workloads.setdefault("pgbench", {"kind": "pgbench"})
-    log.add_to(results.table(1).row(_PID.sub("", source.path.name), "pgbench"), period_s=period_s)
+    setting = source.label or _PID.sub("", source.stem_without_round)
+    log.add_to(results.table(1).row(setting, "pgbench"), period_s=period_s)
 
 
 def _whole_lines(source: Source, results: Results, pattern: re.Pattern[str]) -> Iterator[Line]:
@@ -287,7 +300,7 @@ FORMAT = Format(
     name="pgbench",
     own=re.compile(r".{0,8}progress: \d|duration: |initial connection time = |\s++[\d.]++\s++\d*+\s++\S"),
     help="pgbench's summary and lines of --progress",
-    recognises=lambda source: any(source.has_line(pattern) for pattern in (_TYPE, _PROGRESS)),
+    recognises=lambda source: any(source.has_line(pattern) for pattern in (_TYPE, _PROGRESS, _TPS_ALONE)),
     parse=_parse,
     words=("pgbench", "transaction type", "scaling factor", "latency average", "tps ="),
     titled=True,

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import re
 
-from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.format import Format
+from iolab.files.importer.metric_names import metric_of
 from iolab.files.importer.quantity_cell import quantity
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 _TEST = re.compile(r"\s*+(?:pts|system|local)/(?P<test>[\w.-]{1,60}+)(?:\s++\[(?P<options>[^\]]{1,200})\])?")
 _TRIAL = re.compile(r"\s++(?P<value>\d[\d.,]{0,20}+)\s*+$")

@@ -21,8 +21,12 @@ _CODE = re.compile(r"\s*+`(?:.*[=:].*|\d[^`]*)`(?:\*\*)?_?\s*+$")
 _CODE_BEGINS = re.compile(r"^(\s*+)`(?=\w[^`]*+$)")
 _CODE_ENDS = re.compile(r"(?<=\w)`\s*+$")
 """Where code begins in one line, and ends in another."""
-_TAGS = re.compile(r"\[/?(?:code|icode|quote|pre|spoiler)(?:=[^\[\]\n]{0,40})?\]|<br ?/?>\s*+$", re.IGNORECASE)
-"""Tags of forums around output, and line ends of HTML."""
+_TAGS = re.compile(
+    r"\[/?(?:code|icode|quote|pre|spoiler)(?:=[^\[\]\n]{0,40})?\]|</?blockquote>|<br ?/?>\s*+$", re.IGNORECASE
+)
+"""Tags of forums around output, and line ends and quotations of HTML."""
+_OF_TABLE = re.compile(r"\[(/?(?:table|tr|td|th)(?:=[^\[\]\n]{0,60})?)\]", re.IGNORECASE)
+"""A forum's tags of a table, which are those of HTML in other brackets."""
 _LINK = re.compile(r"\[([^\[\]\n]{1,160})\]\((?:https?://|#|\.{0,2}/)[^()\s]{1,400}\)")
 _MARKS_OF_CODE = re.compile(r"_?\*\*_?|`")
 _QUOTED_LINE = re.compile(r"^\s{0,3}>", re.MULTILINE)
@@ -37,18 +41,19 @@ LOG_PREFIXES = tuple(
         rf"\[?\d{{4}}-\d\d-\d\dT{_TIME}(?:Z|[+-]\d\d:?\d\d)?+\]? (?:(?:stdout|stderr) [FP] )?+",
         # syslog and journalctl.
         rf"[A-Z][a-z][a-z] [ \d]\d {_TIME} [\w.-]{{1,64}}+ [\w./@-]{{1,64}}+(?:\[\d{{1,9}}+\])?+: ",
-        # docker compose.
-        r"[\w.-]{1,64}+ {1,20}+\| ",
         # Test harnesses: a level, with or without the time before it.
         rf"(?:\[?(?:\d{{4}}[-/]\d\d[-/]\d\d[T ])?+{_TIME}\]? +)?+\[?(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR)\b\]?"
         r" ?[|:]? ?(?:\[\w{1,20}+\] ?)?+",
+        # docker compose.
+        r"[\w.-]{1,64}+ {1,20}+\| ",
         # Remarks of scripts and programs.
         *(rf"{mark} ?" for mark in ("#", "//", ";", r"\*(?!\*)", "--")),
         # Lines that a change adds, as a review shows them.
-        r"@@ [-+,\d ]{3,40}+@@.*|\+(?![\d+])",
+        r"@@ [-+,\d ]{3,40}+@@.*|\+(?:(?![\d+])|(?=\d{1,2}\. ))",
     )
 )
-
+OF_LOGS = 3
+"""So many of these, the first, begin no line of anything else: other lines may stand around such a log."""
 
 _COMMIT = re.compile(r"[>\s]{0,8}commit [0-9a-f]{7,64}\b")
 _OF_COMMIT = re.compile(r"[>\s]{0,8}(?:Author|Merge|tree|parent)\b")
@@ -61,6 +66,8 @@ _REMOVED = re.compile(r"-|\+{3} |@@ |index [0-9a-f]|diff --")
 """Lines of a change that are not in the file after it."""
 
 
+_OCTETS = re.compile(r"(?<![A-Za-z])([kKMGT]i?)o(?=/s\b)")
+"""French for a byte."""
 _PLOT = re.compile(
     r"^(?P<name>\s*+[\w.-]+(?: [\w.-]+){0,4}(?:\s*+[|:])?\s++)(?:[#*=\u2580-\u259f\u25a0])\S*"
     r"(?<=[#*=\u2580-\u259f\u25a0]{3})\s++(?=~?\d[\d.,]*+\s?\S{0,6}$)"
@@ -73,7 +80,7 @@ def plain(text: str) -> str:
     not in bold if it has a figure."""
     plain = text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " ").replace("\uff1a", ": ")
     if "[" in plain or "<" in plain:
-        plain = _LINK.sub(r"\1", _TAGS.sub("", plain))
+        plain = _LINK.sub(r"\1", _OF_TABLE.sub(r"<\1>", _TAGS.sub("", plain)))
     quote = _QUOTE.match(plain)
     unquoted = plain[quote.end() :] if quote else plain
     if _CODE.match(unquoted):
@@ -127,7 +134,7 @@ class Posting:
             elif is_change:
                 shown = shown[1:]
             shown = _PLOT.sub(r"\g<name>  ", shown)
-            yield number, with_points(spelled_out(shown, self._thing), self.commas)
+            yield number, with_points(spelled_out(_OCTETS.sub(r"\1B", shown), self._thing), self.commas)
 
     def _decoded(self, lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
         """Quoted-printable as text (RFC 2045, section 6.7), in the parts of a mail that say so."""
@@ -149,11 +156,15 @@ class Posting:
 
 
 def log_prefix(lines: Sequence[str]) -> re.Pattern[str] | None:
-    """What a log wrote before each line, if all have it."""
+    """What a log wrote before each line, if all have it, or, of logs with dates and levels, half of a text do."""
     written = [line for line in lines[:LOG_LINES_LOOKED_AT] if line.strip()]
     if len(written) < LOG_LINES_MIN or _is_table(written):
         return None
-    return next((prefix for prefix in LOG_PREFIXES if all(map(prefix.match, written))), None)
+    for place, prefix in enumerate(LOG_PREFIXES):
+        count = sum(map(bool, map(prefix.match, written)))
+        if count == len(written) or (place < OF_LOGS and count >= LOG_LINES_MIN and 2 * count >= len(written)):
+            return prefix
+    return None
 
 
 def _is_message(lines: Sequence[str]) -> bool:

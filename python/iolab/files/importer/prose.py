@@ -92,6 +92,8 @@ def _paragraphs(lines: Iterable[Line]) -> Iterator[_Paragraph]:
     """What goes on from line to line; an item of a list begins anew."""
     first, last, text = 0, 0, ""
     for line in lines:
+        # What is drawn is a table's.
+        line = Line(line.number, "") if line.text.lstrip().startswith(("\u2502", "\u2551")) else line
         is_item = bool(_BULLET.match(line.text) or _LABELLED.match(line.text))
         begins = not line.text.strip() or is_item or len(text) > PARAGRAPH_MAX
         if begins and text:

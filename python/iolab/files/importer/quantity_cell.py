@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from iolab.files.importer.durations import seconds
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 THINGS = (
     r"(?i:file|op|operation|req|request|object|obj|IO|io|transaction|txn?|completion|commit|event|insert|elem|row|record"
-    r"|fsync|sync|message|msg|key|val|value|item|page|call|lookup|create|delete|read|write|stat)"
+    r"|fsync|sync|message|msg|key|val|value|item|page|call|lookup|create|delete|read|write|stat|seek)"
 )
 _CELL = re.compile(
     r"(?P<number>[-+]?[\d.,]{1,40}+(?:e[-+]\d{1,3}+)?+)\s*+"
@@ -41,7 +41,7 @@ AS_ROUNDED = 0.03
 _APART = re.compile(r"(?<=[kKM]) (?=IOPS|[tqr]ps)", re.IGNORECASE)
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "G": 1e9}
 _BYTES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
-_OF_RATE = re.compile(r"\b(?:bw|bandwidth|throughput)\b", re.IGNORECASE)
+_OF_RATE = re.compile(r"\b(?:bw|bandwidth|throughput|iops|c?lat(?:ency)?)\b", re.IGNORECASE)
 _AMOUNT = re.compile(r"[\d.,]{1,20} ?[kKMGT]i?B")
 """`25.4MB` below `BW` is a rate."""
 _LONG = (("nano", "ns"), ("micro", "us"), ("milli", "ms"), ("", "s"))
@@ -49,10 +49,13 @@ _TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3, "ms": 1e6, 
 _TIMES |= {f"{word}second{end}": _TIMES[unit] for word, unit in _LONG for end in ("", "s")}
 _EACH = re.compile(rf"(?P<prefix>[kKMG]?) ?{THINGS}s?/s(?:ec)?|(?P<time>[mnuµμ]?s)/{THINGS}")
 """`25.8 files/s`, `38.80 ms/file`."""
-LATENCY = re.compile(r"(?:\b|_)c?lat(?:\b|_)|c?latenc(?:y|ies)(?![a-z])", re.IGNORECASE)
+LATENCY = re.compile(
+    r"(?:\b|_)c?lat(?:\b|_)|c?latenc(?:y|ies)(?![a-z])|(?:\b|_)(?:access|response|resp|seek|service)[ _]?time(?:\b|_)",
+    re.IGNORECASE,
+)
 _PERCENTILE = re.compile(
     r"(?<![a-z0-9])(?:p(?P<after>\d\d(?:[._]?9{1,2})?)"
-    r"|(?P<before>\d\d(?:\.9{1,2})?)(?:(?:th|%)(?:-?ile)?|(?= percentile)))(?![0-9.])",
+    r"|(?<!\.)(?P<before>\d\d(?:\.(?:9{1,2}|00?))?)(?:(?:th|%)(?:-?ile)?|(?= percentile)))(?![0-9.])",
     re.IGNORECASE,
 )
 _AMONG = re.compile(r"[,;]\s+|\s+/\s+")
@@ -61,9 +64,11 @@ _NAMED = re.compile(
     r"\s*+[:=]?\s*+(?P<figure>[~\d].{1,40})",
     re.IGNORECASE,
 )
+_RATE_NAMED = re.compile(r"(?:(?P<iops>IOPS)|BW|bandwidth) ?[=:] ?(?P<figure>~?\d\S{0,20})", re.IGNORECASE)
 _NAMED_BEHIND = re.compile(
     r"(?P<figure>~?\d[\d.,]{0,20} ?[mnuµμ]?s(?:ec)?) "
-    r"(?P<name>(?:p\d\d(?:[._]\d{1,2})?|avg|mean|median|min|max)(?: c?lat(?:ency)?)?)",
+    r"(?P<name>(?:p\d\d(?:[._]\d{1,2})?|avg|mean|median|min|max)(?: c?lat(?:ency)?)?|c?latency|(?:access|response) time"
+    r")",
     re.IGNORECASE,
 )
 """`1.41 ms avg`."""
@@ -78,7 +83,8 @@ _STATISTICS = {
 
 
 SPREAD = re.compile(
-    r"(?P<value>[^±]{1,40}?)\s*+(?:±|\+/?-)\s*+[\d.,]{1,20}+(?:[kKMG](?=\s))?+\s*+(?P<unit>[a-zA-Zµμ%/]{0,8})\Z"
+    r"(?P<value>[^±]{1,40}?)\s*+(?:±|\+/?-)\s*+(?:[\d.,]|(?<=\d) (?=\d{3})){1,20}+(?:[kKMG](?=\s))?+"
+    r"\s*+(?P<unit>[a-zA-Zµμ%/]{0,8})\Z"
 )
 """`12.0 ± 3.7 ms`: a figure with its spread."""
 _SPREAD_AMONG = re.compile(r"\s*+(?:±|\+/?-)\s*+[\d.,]{1,20}+\s*+[a-zA-Zµμ%]{0,8}(?=\s*/\s*[\d.-])")
@@ -126,7 +132,7 @@ class Quantity:
 def _statistic(name: str) -> str | None:
     """`p99` of `lat p99`, `99th percentile` and `p99_us`; `max` of `Max latency`; None for a mean."""
     if found := _PERCENTILE.search(name):
-        digits = re.sub(r"[._]", "", found["after"] or found["before"])
+        digits = re.sub(r"\.00?$|[._]", "", found["after"] or found["before"])
         return f"p{digits}"
     words = re.split(r"[^a-z]+", _CAMEL.sub(" ", name).lower())
     return next((_STATISTICS[word] for word in words if word in _STATISTICS), None)
@@ -166,7 +172,10 @@ def quantities(cell: str) -> list[Quantity]:
 
 
 def _named(text: str) -> Quantity | None:
-    """A latency behind its name: `p50 184 us`."""
+    """A latency or a rate behind its name: `p50 184 us`, `IOPS=93.7k`."""
+    if of_rate := _RATE_NAMED.fullmatch(text):
+        rate = quantity(f"{of_rate['figure']} {of_rate['iops'] or ''}".strip())
+        return rate if rate and rate.metric in ("iops", "rate_bytes_per_s") else None
     found = _NAMED.fullmatch(text) or _NAMED_BEHIND.fullmatch(text)
     one = quantity(found["figure"]) if found else None
     if found is None or one is None or one.metric != "ns":
@@ -203,7 +212,7 @@ def quantity(cell: str) -> Quantity | None:
         return Quantity(value * _PREFIXES.get(unit, 1.0), None)
     if unit.lower() in _TIMES:
         return Quantity(value * _TIMES[unit.lower()], "ns")
-    if unit == "/s":
+    if unit in ("/s", "r/s", "w/s"):
         return Quantity(value, "operations_per_s")
     if (each := _EACH.fullmatch(unit)) is not None:
         if each["time"]:
@@ -330,7 +339,7 @@ def unit_of(header: str) -> tuple[str, Quantity] | None:
 def _unit_in(header: str) -> tuple[str, str] | None:
     """A header less its unit, and the unit."""
     found = _OF_HEADER.search(header)
-    if found is None:
+    if found is None or (found["unit"] == "min" and _OF_RATE.search(header)):
         return None
     bare, unit = header[: found.start()], found["unit"] or found["bare"]
     return bare, f"{unit}IOPS" if unit in ("k", "M") and bare.lower().endswith("iops") else unit

@@ -15,7 +15,7 @@ from iolab.files.importer.figures import MIB
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Source, json_text
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 METRICS = {
     "total_time_run": ("elapsed_s", 1.0),

@@ -8,6 +8,7 @@ to have the same name, and takes the table's caption into its name.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,14 +17,17 @@ from typing import Any, Literal
 
 from iolab.base.errors import InputError
 from iolab.base.toml import TomlTable
-from iolab.domain.metric import ALL, Key, describe
+from iolab.domain.metric import ALL, Key, describe, parse_key
 from iolab.domain.validity import NOT_JUDGED
-from iolab.files.importer.shell_commands import commands_apart, path_apart
+from iolab.files.importer.shell_commands import commands_apart, copies_apart, path_apart
 from iolab.files.importer.text import QUOTED_MAX
 from iolab.files.importer.titles import Titles, differ_by_tests
 from iolab.files.store.rows import TableRow
 
 MAIN = "main"
+NOT_STATED = "not in the source"
+OF_COMMANDS = "results below different commands are of different workloads, and no rounds of one"
+_OF_CLOCK = re.compile(r"command\[|time ")
 PROBLEMS_MAX = 50
 FAULTS_NAMED_MAX = 3
 """The faults that one row names: a run of many jobs fails in each for the same reason."""
@@ -81,9 +85,7 @@ class Row:
         """What the metric is called in this row's phase."""
         return str(Key(None if self.phase == MAIN else self.phase, op, metric))
 
-    def add(
-        self, metric: str, value: float | None, *, op: str = ALL, job: str = ALL, absent: str = "not in the source"
-    ) -> None:
+    def add(self, metric: str, value: float | None, *, op: str = ALL, job: str = ALL, absent: str = NOT_STATED) -> None:
         """One metric, in the unit of its name; if it is repeated in the same row, the first counts. A value that is no
         finite number is absent, with the reason."""
         if value is not None and not math.isfinite(value):
@@ -94,6 +96,11 @@ class Row:
         self.reported.add((key, job))
         reason = absent if value is None else None
         self._append(TableRow(self.phase, job, op, "metric", metric, key, None, value, reason))
+
+    def leave_out(self, metric: str) -> None:
+        """Forgets what was added of it."""
+        self.rows = [row for row in self.rows if row.metric != metric]
+        self.reported = {(key, job) for key, job in self.reported if parse_key(key).metric != metric}
 
     def histogram(self, buckets: Iterable[tuple[float, float]], *, op: str, job: str = ALL) -> None:
         """Latency counts by bucket: its upper bound in ns, and how many."""
@@ -150,8 +157,12 @@ class Table:
     """Whether it states how long a command took, which may have printed figures of its own."""
     heading: str | None = None
     """The line above it that its settings are called by."""
+    is_alike: bool = False
+    """Whether nothing in it tells it from another of the same text: commands may."""
     columns: Sequence[str] = ()
     """The names of its columns, if they say what was measured."""
+    numbers_rounds: bool = False
+    """Whether it says which rows are of one round, wherever they stand."""
     rows: list[Row] = field(default_factory=list)
 
     def row(self, setting: str, workload: str, phase: str = MAIN) -> Row:
@@ -178,7 +189,7 @@ class ImportedTrial:
     source: int = 0
     """The place of its file among all that were read."""
     line: int = 0
-    """Where the table starts in it that this round is of."""
+    """Where its first row stands among those of the file; all of a table that numbers its rounds stand in one place."""
     started_unix_ns: int = 0
     rows: list[TableRow] = field(default_factory=list)
     faulty: bool = False
@@ -193,6 +204,8 @@ class Unnamed:
     titles: Callable[[], Titles]
     is_labelled: bool = False
     """Whether whoever gave the file named its setting, whatever titles stand in it."""
+    is_alone: bool = False
+    """Whether no other file is compared with it."""
 
 
 class Results:
@@ -223,7 +236,7 @@ class Results:
         self._rounds: dict[tuple[str, str, str, str], int] = {}
         """How often each metric of a setting and workload was measured: (setting, workload, key, job)."""
         self._measured: list[tuple[Row, str, tuple[int, int]]] = []
-        """The rows of all sources that are closed, each with its source's name and number, and its table's line."""
+        """The rows of all sources that are closed, each with its source's name and number, and its place there."""
         self._variants: dict[ResultKey, tuple[str, int]] = {}
         self._contents: dict[tuple[Any, ...], int] = {}
         self._left_out = 0
@@ -307,6 +320,8 @@ class Results:
         tables = sorted((table for table in self._tables if table.rows), key=lambda table: table.line)
         _name_timed(tables)
         if self._unnamed is not None:
+            if not self._unnamed.is_labelled:
+                _name_by_hosts(tables, self._unnamed)
             paths = self._without_paths(tables, self._unnamed)
             self._name_by_commands(tables, self._unnamed, paths)
             if not self._unnamed.is_labelled:
@@ -314,12 +329,18 @@ class Results:
                 self._name_by_titles(tables, self._unnamed, paths)
             _name_by_paths([row for table in tables for row in table.rows if id(row) in paths], self._unnamed, paths)
             self._part_by_titles(tables, self._unnamed)
+            self._name_copies(tables, self._unnamed)
             self._state_prose(tables, self._unnamed)
+        first = 0
         for table in tables:
             if not self._is_repetition(table):
                 if table.repeats == "variants":
                     self._name_variants(table)
-                self._measured += [(row, self.source, (self._source_number, table.line)) for row in table.rows]
+                self._measured += [
+                    (row, self.source, (self._source_number, first if table.numbers_rounds else first + place))
+                    for place, row in enumerate(table.rows)
+                ]
+                first += len(table.rows)
         self._tables = []
 
     def _part_by_amount(self) -> None:
@@ -346,23 +367,27 @@ class Results:
     def _name_by_commands(self, tables: list[Table], unnamed: Unnamed, paths: Mapping[int, str]) -> None:
         """Tables of the same measurement below different commands are of different workloads; of settings, if the
         commands differ by paths alone, or by what was set before the same command."""
-        tables = [table for table in tables if table.titled]
+        tables = [table for table in tables if table.titled or table.is_alike]
         count = Counter(place for table in tables for place in {row.place for row in table.rows})
         again = [table for table in tables if any(count[row.place] > 1 for row in table.rows)]
         if len(again) < 2:
             return
         lines, titles = [table.line for table in tables], unnamed.titles()
-        names = commands_apart(titles.commands(lines), [one.line for one in again])
-        if names is None or (names.are_settings and _differ(titles.marked(lines), [tuple(one.line for one in again)])):
+        are_titled = _differ(titles.marked(lines), [tuple(one.line for one in again)])
+        are_unnamed = all(row.setting == unnamed.setting for table in self._tables for row in table.rows)
+        are_alone = unnamed.is_alone and are_unnamed and not are_titled
+        names = commands_apart(titles.commands(lines), [one.line for one in again], are_alone=are_alone)
+        if names is None or (names.are_settings and are_titled):
             return
         for table in again:
             for row in table.rows:
-                if names.are_settings and row.setting == unnamed.setting and not unnamed.is_labelled:
+                is_unnamed = row.setting == (table.heading if table.is_alike and table.heading else unnamed.setting)
+                if names.are_settings and is_unnamed and not unnamed.is_labelled:
                     row.setting = paths.get(id(row), names.of[table.line])
-                elif not names.are_settings:
+                elif not names.are_settings and names.of[table.line]:
                     row.workload = f"{row.workload}[{names.of[table.line]}]"
         if not names.are_settings:
-            self.problem("results below different commands are of different workloads, and no rounds of one")
+            self.problem(OF_COMMANDS)
 
     def _without_paths(self, tables: list[Table], unnamed: Unnamed) -> dict[int, str]:
         """Workloads that are commands which differ by one path alone are one workload. Returns the path of each row, by
@@ -458,6 +483,35 @@ class Results:
                 if above := names.get(row.place):
                     row.workload = f"{row.workload}[{above[table.line]}]"
 
+    def _name_copies(self, tables: Sequence[Table], unnamed: Unnamed) -> None:
+        """Calls of dd that do the same work are settings, if nothing else in the text names any: called by the titles
+        above them, or by their own words."""
+        rows = [(row, table.line) for table in tables for row in table.rows]
+        if not unnamed.is_alone or any(row.setting != unnamed.setting for row, _ in rows):
+            return
+        lines = {row.workload: line for row, line in rows if not _OF_CLOCK.match(row.workload)}
+        if (apart := copies_apart(list(lines))) is None:
+            return
+        shared, words = apart
+        titles = unnamed.titles().marked(list(lines.values()))
+        are_titled = None not in titles.values() and len(set(titles.values())) == len(lines)
+        settings = {command: str(titles[line]) if are_titled else words[command] for command, line in lines.items()}
+        # How long each took by the shell's clock stands beside.
+        timed = {f"command[{own}]": settings[command] for command, own in words.items()}
+        timed |= {f"time {command}": setting for command, setting in settings.items()}
+        if any(row.workload not in settings.keys() | timed.keys() for row, _ in rows):
+            return
+        self.problems = [one for one in self.problems if one != f"{self.source}: {OF_COMMANDS}"]
+        if any("count=" in own for own in words.values()):
+            self.problem("what dd copied differs in its amount: times are left out")
+            for row, _ in rows:
+                row.leave_out("elapsed_s")
+        for row, _ in rows:
+            if setting := timed.get(row.workload):
+                row.setting, row.workload = setting, f"time {shared}"
+            else:
+                row.setting, row.workload = settings[row.workload] or row.workload, shared
+
     def _state_prose(self, tables: list[Table], unnamed: Unnamed) -> None:
         """Says where the text may go on to another setting in a sentence, which names none."""
         lines_of: dict[ResultKey, dict[int, None]] = {}
@@ -532,6 +586,23 @@ def _called(row: Row, table: Table, unnamed: Unnamed) -> str | None:
     if row.setting == unnamed.setting:
         return unnamed.setting
     return table.heading if table.heading and row.setting.startswith(table.heading) else None
+
+
+def _name_by_hosts(tables: Sequence[Table], unnamed: Unnamed) -> None:
+    """Tables below prompts of several hosts are of settings that are called so, if that alone tells them apart."""
+    rows = [(row, table.line) for table in tables for row in table.rows if row.setting == unnamed.setting]
+    of_place: dict[ResultKey, list[int]] = {}
+    for row, line in rows:
+        of_place.setdefault(row.place, []).append(line)
+    if not any(len(lines) > 1 for lines in of_place.values()):
+        return
+    hosts = unnamed.titles().hosts([table.line for table in tables])
+    if all(
+        None not in (names := [hosts[line] for line in lines]) and len(set(names)) == len(names)
+        for lines in of_place.values()
+    ):
+        for row, line in rows:
+            row.setting = hosts[line] or row.setting
 
 
 def _name_by_paths(rows: Sequence[Row], unnamed: Unnamed, paths: Mapping[int, str]) -> None:

@@ -14,12 +14,12 @@ from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
 from iolab.base.toml import written
 from iolab.base.version import VERSION
+from iolab.domain.baseline import baseline_of, earlier_of
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.lead import OF_DEVICE, SYNC_RATE, SYNC_TIMES
-from iolab.domain.metric import OPS, describe
+from iolab.domain.metric import OPS, describe, is_unknown
 from iolab.domain.record import Record
 from iolab.domain.trial import FileTarget, Trial
-from iolab.files.importer.groups import earlier_of
 from iolab.files.importer.results import ImportedTrial, Results
 from iolab.files.store import imported_experiment, index, trial_file
 from iolab.files.store.directory import RunDirectory, create
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from iolab.files.experiment import Experiment
 
 
+ROWS = "csv"
+"""The format whose rows may stand in any order."""
 NOT_MEASURED = "imported; not measured by iolab"
 
 
@@ -193,23 +195,32 @@ def experiment_text(results: Results, title: str, sources: Sequence[tuple[str, s
     for setting in _names(results, "setting"):
         lines += _table("settings", setting, results.settings.get(setting, {}))
     names = [trial.setting for trial in results.trials]
-    baseline = earlier_of(names) or next(iter(names), "")
+    # Rows of measurements may be in any order; whoever writes a table for people puts first what comes first.
+    are_rows = all(format_name == ROWS for _, format_name in sources)
+    baseline = baseline_of(names) if are_rows else earlier_of(names) or next(iter(names), "")
     lines += ["[compare]", f"baseline = {written(baseline)}"]
     lines += ["metrics = [", *(f"    {written(key)}," for key in compared_keys(results)), "]", ""]
     return "\n".join(lines)
 
 
 def compared_keys(results: Results) -> list[str]:
-    """The keys that are compared unasked: those with a better direction, in the order of the source, the times of
-    a load's syncs first, then how busy the device and the CPUs were. If all operations were reads, `read.iops` is
-    `iops` again, and is left out."""
+    """The keys that are compared unasked: those with a better direction, and those of which nobody knows one, in the
+    order of the source, the times of a load's syncs first, then how busy the device and the CPUs were. If all
+    operations were reads, `read.iops` is `iops` again, and is left out. What jobs have and all of them together have
+    not, such as quantiles, is kept: it is stated why."""
     values: dict[str, dict[int, float]] = {}
+    of_all = set()
     for trial in results.trials:
         for row in trial.rows:
-            if row.what == "metric" and row.job == "all" and row.key and row.value is not None:
-                values.setdefault(row.key, {})[trial.trial] = row.value
+            if row.what == "metric" and row.key and row.job == "all":
+                of_all.add(row.key)
+            if row.what == "metric" and row.key and row.value is not None:
+                of_key = values.setdefault(row.key, {})
+                if row.job == "all":
+                    of_key[trial.trial] = row.value
+    values = {key: by_trial for key, by_trial in values.items() if key in of_all}
     keys = [key for key, by_trial in values.items() if values.get(_of_all_operations(key)) != by_trial]
-    with_direction = [key for key in keys if describe(key).better is not None]
+    with_direction = [key for key in keys if describe(key).better is not None or is_unknown(key)]
     if not any(key.endswith(OF_DEVICE) for key in keys):
         with_direction.sort(key=lambda key: key.rpartition("/")[2] not in (SYNC_RATE, *SYNC_TIMES))
     loads = [key for key in keys if key.rpartition("/")[2] in LOADS or key.rpartition(".")[2] in results.shown]

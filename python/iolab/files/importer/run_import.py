@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
-from iolab.files.importer.accounting import state_unread
+from iolab.files.importer.accounting import state_unread, state_warnings
 from iolab.files.importer.formats import formats_of, sources_of
 from iolab.files.importer.groups import Group, Groups
 from iolab.files.importer.mmtests_log import is_log_directory, sources_in
@@ -91,7 +91,7 @@ def _add(
         used += _read_directory(path, results)
     for found in sources_of([path for path in paths if not path.is_dir()], setting):
         source = _whole(found, format_name)
-        used.append((source.name, _parse(source, format_name, results)))
+        used.append((source.name, _parse(source, format_name, results, is_alone=len(paths) == 1)))
         if source.has_decimal_commas and not source.name.endswith(".csv"):
             results.problem("commas in figures are taken as decimal signs")
         if source.wrapping is not None:
@@ -100,13 +100,15 @@ def _add(
     return used
 
 
-def _parse(source: Source, format_name: str | None, results: Results) -> str:
-    """Adds what the source holds; returns the names of its formats."""
+def _parse(source: Source, format_name: str | None, results: Results, *, is_alone: bool = False) -> str:
+    """Adds what the source holds; returns the names of its formats. `is_alone`: it is compared with no other."""
     formats = formats_of(source, format_name)
-    results.begin_source(source.name, source.stem, _unnamed(source))
+    results.begin_source(source.name, source.stem, _unnamed(source, is_alone=is_alone))
     for one in formats:
         results.titled, results.times_commands = one.titled, one.times_commands
         one.parse(source, results)
+    if source.is_short and formats[0].among_text:
+        state_warnings(source, results)
     state_unread(source, formats, results)
     return " ".join(one.name for one in formats)
 
@@ -132,9 +134,9 @@ def _measured(source: Source, format_name: str | None) -> tuple[set[tuple[str, s
     return {(one.setting, one.workload, one.round) for one in results.finish()}, results.figures
 
 
-def _unnamed(source: Source) -> Unnamed:
+def _unnamed(source: Source, *, is_alone: bool) -> Unnamed:
     titles = cache(lambda: Titles(source.lines(lambda what, line: None)))
-    return Unnamed(source.stem_without_round, titles, is_labelled=source.label is not None)
+    return Unnamed(source.stem_without_round, titles, source.label is not None, is_alone)
 
 
 def _read_directory(path: Path, results: Results) -> list[tuple[str, str]]:

@@ -193,7 +193,7 @@ SPDK_PERF = figures_format(
 )
 
 _SPAN = r"(?:\d++m)?[\d.]++[mµu]?s"
-_MEAN_OF_WARP = r"\* (?:(?:Average|Throughput): )?"
+_MEAN_OF_WARP = r"(?:\* |(?=Average: |Throughput: ))(?:(?:Average|Throughput): )?"
 WARP = figures_format(
     "warp",
     "warp's analysis of an object store: a workload for each operation",
@@ -218,7 +218,7 @@ WARP = figures_format(
         ),
         rule(rf"\* \S{{1,200}}: Avg: {NUMBER} (?:Mi?B/s|obj/s)", left_out="what warp's report has of each host"),
         rule(
-            rf"\* (?:Fastest|50% Median|Slowest): {NUMBER} ?(?:Mi?B/s|obj/s)",
+            rf"(?:\* )?(?:Fastest|50% Median|Slowest): {NUMBER} ?(?:[KMG]i?B/s|obj/s)",
             left_out="the fastest, median and slowest part of the time in warp's report",
         ),
         rule(

@@ -12,10 +12,13 @@ from iolab.files.importer.columns import CHANGES
 OF_CHANGE = rf"(?:{CHANGES}|with(?:out)?|old|new)\b[\w ,.()/+-]*+"
 """What stands behind a hash as a title: `# before`."""
 _OF_CHANGE = re.compile(OF_CHANGE, re.IGNORECASE)
+COMMAND_MAX = 1000
 _PROMPT = re.compile(
-    r"\s{0,4}(?:\[[^\]\n]{1,60}\]|[\w.-]{1,40}@[\w.-]{1,60}:? ?[\w~/.-]{0,80} ?|[\w.-]{1,40}:[~/][\w/.-]{0,80} ?)?"
+    r"\s{0,4}(?:\[(?:[^\]\n@]{1,40}@(?P<inside>[\w.-]{1,60}))?[^\]\n]{0,60}\]"
+    r"|[\w.-]{1,40}@(?P<host>[\w.-]{1,60}):? ?[\w~/.-]{0,80} ?|[\w.-]{1,40}:[~/][\w/.-]{0,80} ?)?"
     r"(?:[$%] ?|# {1,4}|(?:cmd|command)(?: ?line)?: )"
-    r"(?P<command>(?:[\w.+-]{1,60}=\S{0,60} )*(?:\.{0,2}~?/)?[a-z][\w./+-]{0,120}+(?: .{0,400})?)\s*+$"
+    r"(?P<command>(?:[\w.+-]{1,60}=\S{0,60} )*(?:\.{0,2}~?/)?[a-z][\w./+-]{0,120}+"
+    rf"(?: .{{0,{COMMAND_MAX}}})?)\s*+$"
 )
 """`$ dbench 8`, `root@host:~# dbench 8`, `host:~ # dbench 8`, `# dbench 8`, `cmdline: dbench 8`."""
 _OUTPUT = re.compile(r"\s*(?:\d?>>?(?!\s*/(?:sys|proc|dev)/)|\|\s*tee\b|2>&1).*$|\s--output(?:-file)?[= ]\S+")
@@ -25,11 +28,18 @@ _SETS = re.compile(
     r"|hdparm -W\S*|blockdev --set\w+|cpupower|tuned-adm|nvme set-feature|xfs_admin|zfs set|zpool set"
     r"|git checkout|insmod|(?i:alter (?:system|database|role|user) \S*? ?set|set (?:global|persist)))\b"
 )
+_FROM_NOTHING = re.compile(r"if=/dev/(?:zero|u?random)")
 _OF_CACHE = re.compile(r"drop_caches")
+_OF_NO_MEASUREMENT = re.compile(r"(?:sync|rm|echo|sleep|cat|umount|cd|ls|free|df|lsblk|uname|sysctl)\b")
 _OBSERVES = re.compile(r"(?:\S+/)?(?:iostat|vmstat|sar|mpstat|pidstat|dstat|zpool|pgbench)\b")
 """Tools whose arguments are how long and how often to look, and pgbench, whose output states its own."""
 _PATH = re.compile(r"(?:[^=:\s/]{0,40}[=:])?(?:~|\.{1,2})?/\S+")
+_OF_WORK = re.compile(r"(?i:read|write|rand|seq|mix|trim|discard|prepare|cleanup|load|size|count)|^-{1,2}(?:rw|W)\b")
+"""What commands of one program do differently, beside how: other work is no other setting."""
 _PREFIX = re.compile(r"(?:sudo|time|nice|numactl|taskset)\s+")
+_OPTION_NAME = re.compile(r"^-{0,2}([A-Za-z][\w-]*)=")
+_OF_ROUNDS = re.compile(r"run|round|iter|seed|rep|loop|trial|label|name|tag|out|log|file", re.IGNORECASE)
+"""Options whose numbers count what was repeated; those of others are what was measured. Chosen."""
 NAME_MAX = 80
 
 
@@ -49,13 +59,28 @@ def command_of(text: str) -> str | None:
     return " ".join(found["command"].split())
 
 
+def host_of(text: str) -> str | None:
+    """The host in a line that shows a shell's prompt and a command."""
+    found = _PROMPT.match(text)
+    return None if found is None else found["host"] or found["inside"]
+
+
 def sets(command: str) -> bool:
     """Whether the command changes what holds for those after it, such as a scheduler or a mount."""
     return bool(_SETS.search(command)) and not _OF_CACHE.search(command)
 
 
-def commands_apart(given: Mapping[int, Sequence[str]], tables: Sequence[int]) -> CommandNames | None:
-    """What distinguishes the commands above the tables of those lines; None if nothing does: the tables are rounds."""
+def commands_apart(
+    given: Mapping[int, Sequence[str]], tables: Sequence[int], *, are_alone: bool
+) -> CommandNames | None:
+    """What distinguishes the commands above the tables of those lines; None if nothing does: the tables are rounds.
+    The first may stand above all commands, below one that is not in the text. `are_alone`: nothing else in the text
+    names settings, so that options do in which commands of one program differ that do the same work."""
+    if not given[tables[0]] and all(given[table] for table in tables[1:]):
+        below = {table: _measuring(given[table]) for table in tables[1:]}
+        if any(map(_OF_NO_MEASUREMENT.match, below.values())) or any(map(_OBSERVES.match, below.values())):
+            return None
+        return CommandNames({tables[0]: "", **{table: name[:NAME_MAX] for table, name in below.items()}}, False)
     if not all(given[table] for table in tables):
         return None
     last = {table: _measuring(given[table]) for table in tables}
@@ -80,8 +105,29 @@ def commands_apart(given: Mapping[int, Sequence[str]], tables: Sequence[int]) ->
     if len(set(names.values())) < len(names):
         names = {command: command[:NAME_MAX] for command in words}
     own = [word for of in words.values() for word in of if word not in common]
-    are_settings = len({len(of) for of in words.values()}) == 1 and all(map(_PATH.fullmatch, own))
+    are_paths = len({len(of) for of in words.values()}) == 1 and all(map(_PATH.fullmatch, own))
+    firsts = [next((word for word in of[1:] if word not in common), "-") for of in words.values()]
+    are_options = (
+        are_alone
+        and len({of[0] for of in words.values()}) == 1
+        and all(word.startswith("-") or "=" in word for word in firsts)
+        and not any(map(_OF_WORK.search, own))
+    )
+    are_settings = are_paths or are_options
     return CommandNames({table: names[command] for table, command in last.items()}, are_settings)
+
+
+def copies_apart(commands: Sequence[str]) -> tuple[str, Mapping[str, str]] | None:
+    """Calls of dd that all write, or all read, and differ otherwise: what they share, and each one's own words."""
+    words = {command: command.split() for command in commands}
+    ways = {("of=/dev/null" in of, any(map(_FROM_NOTHING.fullmatch, of))) for of in words.values()}
+    are_copies = all(of[:1] == ["dd"] for of in words.values())
+    if len(words) < 2 or not are_copies or ways not in ({(True, False)}, {(False, True)}):
+        return None
+    common = set.intersection(*map(set, words.values()))
+    own = {command: " ".join(word for word in of if word not in common)[:NAME_MAX] for command, of in words.items()}
+    shared = " ".join(word for word in words[commands[0]] if word in common)
+    return (shared, own) if len(set(own.values())) == len(own) else None
 
 
 def path_apart(commands: Sequence[str]) -> Mapping[str, tuple[str, str]]:
@@ -111,6 +157,14 @@ def _setting(commands: Sequence[str]) -> str:
 
 def _are_numbered(commands: Sequence[str]) -> bool:
     """Whether they differ by one number that counts the rounds: `./run 1`, `./run 2`."""
+    words = [command.split() for command in commands]
+    if len({len(one) for one in words}) == 1:
+        columns = list(zip(*words, strict=True))
+        for place, column in enumerate(columns):
+            before = columns[place - 1][0] if place and columns[place - 1][0].startswith("-") else ""
+            option = next(iter(_OPTION_NAME.findall(column[0])), before)
+            if len(set(column)) > 1 and option and not _OF_ROUNDS.search(option):
+                return False
     shapes = {re.sub(r"\d+", "0", command) for command in commands}
     numbers = [re.findall(r"\d+", command) for command in commands]
     if len(shapes) > 1 or len({len(one) for one in numbers}) > 1:

@@ -10,7 +10,8 @@ from iolab.files.importer.each_latency import add_latencies
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import QUOTED_MAX, number
+from iolab.files.importer.text import QUOTED_MAX
+from iolab.files.importer.written_number import number
 
 _HEADER = re.compile(
     r"\s*+TIME(?:\(\w+\))?\s+COMM\s+[PT]ID\s+(?P<between>(?:[TD]\s+)?(?:BYTES\s+)?(?:OFF_KB\s+)?(?:FILE\s+)?)"

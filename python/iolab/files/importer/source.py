@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -10,7 +11,8 @@ from pathlib import Path
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
-from iolab.files.importer.content import Content, content_of, content_with, name_unpacked
+from iolab.files.importer import separated_rows
+from iolab.files.importer.content import Content, content_of, content_with, name_unpacked, stem_of
 from iolab.files.importer.html_table import BEGINS, WIKI_BEGINS, wiki_with_bars, with_bars
 from iolab.files.importer.posted import NumberedLine, Posting, is_quoted, plain
 from iolab.files.importer.wrapped import Wrapping, joined, wrappings_of
@@ -82,8 +84,7 @@ class Source:
     @property
     def stem(self) -> str:
         """The file's name without extension: the setting's name if the file has none."""
-        name = Path(self.file_name)
-        return self.label or name.stem or name.name
+        return self.label or stem_of(self.path.name) or self.file_name
 
     @property
     def file_name(self) -> str:
@@ -205,6 +206,7 @@ class Source:
         posted = self._posting.lines(lines)
         posted = with_bars(posted) if self._has_html else posted
         posted = wiki_with_bars(posted) if self._has_wiki else posted
+        posted = separated_rows.with_bars(list(posted)) if self.is_short else posted
         return posted if self.wrapping is None else joined(posted, self.wrapping)
 
     def joined(self, *, indented: bool) -> list[Source]:
@@ -267,6 +269,16 @@ DIGITS_MAX = 400
 _LONG_NUMBER = re.compile(rf"(?<!\d)\d{{{DIGITS_MAX + 1}}}")
 
 
+_OF_PYTHON = re.compile(r"'(?P<text>(?:[^'\\]|\\.)*+)'|\"(?:[^\"\\]|\\.)*+\"|\b(?:True|False|None)\b")
+"""What Python prints of a dictionary that JSON has not."""
+
+
+def _in_json(found: re.Match[str]) -> str:
+    if found["text"] is not None:
+        return json.dumps(found["text"])
+    return {"True": "true", "False": "false", "None": "null"}.get(found[0], found[0])
+
+
 def json_text(source: Source) -> str:
     """The file as text that can be decoded, without the marks of quoting. InputError for more than 256 MiB, 10 million
     values, or 400 digits."""
@@ -282,6 +294,8 @@ def json_text(source: Source) -> str:
             where=source.name,
             remedy="split the file",
         )
+    if "'jobname'" in text and '"jobname"' not in text:
+        text = _OF_PYTHON.sub(_in_json, text)
     if found := _LONG_NUMBER.search(text):
         line = text.count("\n", 0, found.start()) + 1
         raise InputError(f"a number of more than {DIGITS_MAX} digits", where=f"{source.name}:{line}")

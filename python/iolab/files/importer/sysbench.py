@@ -12,7 +12,7 @@ from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Row
 from iolab.files.importer.series import Series
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 MIB, NS_PER_MS, NS_PER_S = 2**20, 1e6, 1e9
 TOO_SMALL = "below the two decimals that sysbench prints"
@@ -264,7 +264,9 @@ def _recognises(source: Source) -> bool:
 
 FORMAT = Format(
     name="sysbench",
-    own=re.compile(r"\s*+(?:\[ \d++s \] |(?:min|avg|max|total|time|events|approx\.|sum)\b.*:|\s++[\d.]++ \|)"),
+    own=re.compile(
+        r"\s*+(?:\[ \d++s \] |(?:min|avg|max|total|time|events|ignored|reconnects|approx\.|sum)\b.*:|\s++[\d.]++ \|)"
+    ),
     help="sysbench's reports: fileio, cpu, memory, threads and SQL tests",
     recognises=_recognises,
     parse=lambda source, results: _Reader(source, results).read(),

@@ -15,6 +15,7 @@ from iolab.domain.lead import OF_DEVICE
 from iolab.files.importer.format import TableReader
 from iolab.files.importer.results import Results, Row
 from iolab.files.importer.series import Series
+from iolab.files.importer.shell_commands import command_of
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.titles import may_name
 
@@ -102,7 +103,8 @@ def state_peak(name: str, means: Means, results: Results, times: Sequence[str] =
 
 
 class OutputReader(TableReader):
-    """Reads a text that may hold several outputs: a banner, or a line that may be a title, begins the next."""
+    """Reads a text that may hold several outputs: a banner, a command, or a line that may be a title, begins the
+    next."""
 
     def __init__(self, source: Source, results: Results) -> None:
         super().__init__(source, results)
@@ -124,6 +126,6 @@ class OutputReader(TableReader):
 
     @override
     def between(self, line: Line) -> None:
-        is_banner = bool(_BANNER.match(line.text))
-        if is_banner or may_name(line.text):
-            self.begin(continues=self._has_banner and not is_banner)
+        begins = bool(_BANNER.match(line.text) or command_of(line.text))
+        if begins or may_name(line.text):
+            self.begin(continues=self._has_banner and not begins)

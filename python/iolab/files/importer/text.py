@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import re
+from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
-from iolab.files.importer.source import Line, Source
+from iolab.files.importer.written_number import number
 
-NUMBER_CHARS_MAX = 64
-"""As many as a double holds."""
+if TYPE_CHECKING:
+    from iolab.files.importer.source import Line, Source
+
 QUOTED_MAX = 40
-ABSENT = frozenset(("-", "n/a", "na", "nan", "-nan", "inf", "***"))
+ABSENT = frozenset(("-", "n/a", "na", "nan", "-nan", "inf", "***", "err", "error", "fail", "failed"))
 CAPTION_LENGTH_MAX = 60
 TEXT_AMONG_NUMBERS_MAX = 0.34
 
-_NUMBER = re.compile(r"[-+]?(?:[1-9]\d{0,2}(?:,\d{3})+|(?=\.?\d)\d*)(?:\.\d*)?(?:[eE][-+]?\d+)?", re.ASCII)
 _MAIL = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$")
 _SECTION = re.compile(r"\*{2,}+\s*(?P<title>[^*(:]+)")
 _FILLER = re.compile(r"^(?:and )?(?:for |with )?(?:the )?", re.IGNORECASE)
 _RULE = re.compile(r"[-=+|\s]+$")
-
-
-def number(word: str) -> float | None:
-    """`1,234.5` -> 1234.5, `4.95%` -> 4.95. None for what is no number, longer than 64 characters, or too large for a
-    double: every importer reads numbers here, so that each that it gets is finite."""
-    if len(word) > NUMBER_CHARS_MAX:
-        return None
-    bare = word.rstrip("%")
-    if not _NUMBER.fullmatch(bare):
-        return None
-    value = float(bare.replace(",", ""))
-    return value if math.isfinite(value) else None
-
-
-def is_number(word: str) -> bool:
-    """Whether `number` reads it; a percent sign is none of it."""
-    return not word.endswith("%") and number(word) is not None
 
 
 def numbers(source: Source, line: Line, words: list[str], columns: list[str]) -> list[float | None] | None:

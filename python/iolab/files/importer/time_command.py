@@ -12,7 +12,8 @@ from iolab.files.importer.durations import clock_s
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Row
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.text import QUOTED_MAX, number
+from iolab.files.importer.text import QUOTED_MAX
+from iolab.files.importer.written_number import number
 
 KIB, BLOCK = 1024, 512
 _ALL = ("real", "user", "sys")
@@ -111,7 +112,8 @@ class _Reader:
             self.above, self.beside = line.text.strip(), {}
 
     def _begin(self, line: Line, command: str = WORKLOAD, setting: str | None = None) -> Row:
-        self.row = self.results.table(line.number).row(setting or self.source.stem_without_round, command)
+        name = command.rstrip(" \\") or WORKLOAD
+        self.row = self.results.table(line.number).row(setting or self.source.stem_without_round, name)
         return self.row
 
     def _beside(self, line: Line, name: str, times: list[float]) -> None:

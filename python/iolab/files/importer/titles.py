@@ -15,12 +15,13 @@ from functools import cached_property
 
 from iolab.domain.parameter import SIZE, named_amount
 from iolab.files.importer.columns import CHANGES, MEASURED
-from iolab.files.importer.shell_commands import OF_CHANGE, command_of
+from iolab.files.importer.shell_commands import COMMAND_MAX, OF_CHANGE, command_of, host_of
 from iolab.files.importer.source import Line
 
 OF_ANY_RUN = re.compile(
     r"(?:(?:here|this|below|following)(?:'s| is| are)? |for )?(?:(?:the|an?|some|my) )?(?:full |fio )?"
-    r"(?:results?|outputs?|logs?|commands?|summary|details?|examples?)",
+    r"(?:results?|outputs?|logs?|commands?|summary|details?|examples?|numbers|screen ?shots?|pictures?|images?|photos?"
+    r"|attachments?|graphs?|charts?)",
     re.IGNORECASE,
 )
 """A heading that distinguishes no run from the next; that of the section does."""
@@ -30,14 +31,20 @@ OWN_BELOW_MAX = 4
 BARE_MIN = 2
 BARE_WORDS_MAX = 8
 """Of a title without a mark: a longer line is a sentence."""
+ITEM_WORDS_MAX = 14
+"""Of one that is an item of a list."""
 _FIGURE = re.compile(r"\d[\d.,]*+")
 _SIZE = re.compile(r"(?<![\w.])0 ?[kKMGT]i?B\b")
 """Of a figure: a tool prints MB/s or GB/s, whichever it comes to."""
-_NOT_BARE = re.compile(r"[:=|{}<>;\"\t]|[.,!?]$|^[^\w#*=~(\[-]|^\d+(?:\.\d+)?\s|^\d+\+\d+ ")
+_NOT_BARE = re.compile(r":(?! [A-Za-z\d(])|[=|{}<>;\"\t]|[.,!?]$|^[^\w#*=~(\[-]|^\d+(?:\.\d+)?\s|^\d+\+\d+ ")
 """Parts of figures, sentences and code."""
+_LABEL_OF_TOOL = re.compile(r"[^:]{1,40}: ~?\d[\d.,]*+[kKMGT%]?(?:i?B)?$")
+"""A name and a figure: tools print such."""
+_DRIVE = re.compile(r"\s*+(?P<path>/dev/[\w/-]{1,60}):\s*+")
 _HEADING = re.compile(
     r"#{2,6}\s++(?P<title>\S.*)|\*\*(?P<bold>[^*]++)\*\*(?: \([^()]*+\))?$|//+ ?(?P<remark>[^/\s].*)"
     r"|(?:=|[=~*-]{2,}) ?=* ?(?P<ruled>[^=~*\s-](?:[^=~*]{0,80}[^=~*\s-])?) [=~*-]+$"
+    r"|[=~*-]{2,} (?P<numbered>(?i:round|run|iteration|iter|pass|trial|loop) ?\d{1,4}: [^=~*\s][^~*]{0,80})$"
     rf"|# ?(?P<change>(?i:{OF_CHANGE}))$"
     r"|(?i:running|starting|testing|performing) (?P<begun>[^.]{2,60}?) ?(?:\.\.\.|\u2026)$"
 )
@@ -57,7 +64,7 @@ _RULER = re.compile(r"\s*+[-=~_]{3,}+\s*+")
 _QUOTED = re.compile(r"\s*+(?:[\"\u201c](?P<text>[^\"\u201c\u201d]+)[\"\u201d]|'(?P<single>[^']+)')\s*+")
 ATTRIBUTION = re.compile(r"(?:wrote|(?-i:[A-Z]\S+ [A-Z]\S+|>) writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
 _OF_TOOL = re.compile(
-    r"#(?!\d)|[$|/]|(?:real|user|sys) +\d|Compare |Test (?:if|open_sync|\S+ with) |Non-[Ss]ync|Options?:"
+    r"#(?!\d)|[$|]|/(?!dev/\S+ \()|(?:real|user|sys) +\d|Compare |Test (?:if|open_sync|\S+ with) |Non-[Ss]ync|Options?:"
     r"|statement latencies |Running the test |[sc]?lat percentiles |Run status group |Disk stats |change:$"
 )
 """Lines of tools, of commands and of remarks that look like titles."""
@@ -66,13 +73,15 @@ _ROUND = r"(?:round|run|iteration|iter|pass|attempt|trial|try|test|time|loop|rep
 NUMBERED_ROUND = r"(?i:(?:round|run|iteration|iter|repeat|rep|trial|pass|attempt)[ _.#-]{0,2}|#)\d{1,4}"
 """A name that only numbers what was repeated: `run 3`. What *test 3* is may differ from *test 2*."""
 _NUMBERING = re.compile(rf"\W*\b(?:{_ROUND}\W?{_COUNT}|{_COUNT} {_ROUND}|#\d+)\b\W*|^\W*\d+\W*$", re.IGNORECASE)
+_FILE_ENDING = re.compile(r"(?<=\w)\.(?:png|jpe?g|gif|bmp|txt|log|json|csv|out|pdf)$", re.IGNORECASE)
+"""Of a name that is a file's."""
 _TEST = re.compile(
     r"\b(?:(?:initial|random(?:ly)?|rand|sequential(?:ly)?|seq|mixed|pure|re|rnd)[- ]?){0,3}"
     r"(?:reads?|writes?|(?:read|writ)(?:ing|ers?)|re-?reads?|re-?writes?|trims?|discards?|fsyncs?)\b",
     re.IGNORECASE,
 )
 _ASSIGNMENT = re.compile(r"(?!p\d\d)[A-Za-z][\w.-]*+=[^\s=,;]+")
-_NAMED_OPTION = re.compile(r"(?<!\S)[A-Za-z][\w.-]*+=(?:[A-Za-z][\w.-]*+|\d++[kKMG](?:i?B)?)(?!\S)")
+_NAMED_OPTION = re.compile(r"(?<!\S)[A-Za-z][\w.-]*+=(?:[A-Za-z][\w.-]*+|\d++[kKMG](?:i?B)?)(?=,?\s|$)")
 """`bus=virtio`, `msize=512k`, in a title that says more: no figure, as `IOPS=400` is."""
 CHANGED = re.compile(
     rf"(?:{CHANGES}|with(?:out)?|w/o?)(?: (?:this|the|these|my))?"
@@ -86,6 +95,7 @@ KERNEL = re.compile(
 )
 """`5.10-rc5`, `5.10-rc5+all patches`."""
 _ITEM = re.compile(r"\s*+\d{1,2}[.)] (?P<text>\S.*)")
+_IN_BRACKETS = re.compile(r"\s*+\[[^\[\]]{1,60}\]\s*+")
 _FENCE = re.compile(r"\s*+(?:```|~~~)")
 _TAG = re.compile(r"</?(?:details|summary|b|i|strong|em|p|br|code|pre|u|h[1-6])\b[^<>]{0,40}>", re.IGNORECASE)
 DETAILS = re.compile(r"\s*+</?(?:details|summary)\b", re.IGNORECASE)
@@ -129,8 +139,9 @@ class Titles:
 
     def marked(self, tables: Sequence[int]) -> dict[int, str | None]:
         """By line of each table, the title in force there that a colon or a heading marks; None before the first."""
-        found = [(line, title) for line, text in self._lines if (title := title_of(text))]
-        whole = [(line, title) for line, text in self._lines if (title := title_of(text, whole=True))]
+        lines = [one for place, one in enumerate(self._lines) if not self._begins_list(place)]
+        found = [(line, title) for line, text in lines if (title := title_of(text) or self._drive(text))]
+        whole = [(line, title) for line, text in lines if (title := title_of(text, whole=True))]
         if len({title for _, title in whole}) > len({title for _, title in found}):
             found = whole
         found = _less_below_others(found)
@@ -142,6 +153,23 @@ class Titles:
             return _in_force(commands, tables)
         own |= above_each
         return _in_force([one for one in found if one[1] not in own], tables)
+
+    def _drive(self, text: str) -> str | None:
+        """The path of a drive in a line of its own, unless it is hdparm that prints such lines."""
+        found = _DRIVE.fullmatch(text)
+        return found["path"] if found and not self._is_of_hdparm else None
+
+    @cached_property
+    def _is_of_hdparm(self) -> bool:
+        return any(text.lstrip().startswith("Timing ") for _, text in self._lines)
+
+    def _begins_list(self, place: int) -> bool:
+        """Whether the line is a sentence whose colon is of the items below it, which are no figures."""
+        text = self._lines[place][1].strip()
+        if not text.endswith(":") or not _PROSE.match(text):
+            return False
+        below = next((text for _, text in self._lines[place + 1 : place + 4] if text.strip()), "")
+        return bool(_BULLET.match(below)) and not MEASURED.search(below)
 
     def _commands_below(self, titles: Sequence[Numbered], same: set[str]) -> list[Numbered]:
         """What distinguishes the commands right below equal titles, such as `With:`; none if not each has one."""
@@ -178,27 +206,36 @@ class Titles:
             one
             for one in _above_output(self._lines, {shape for shape, count in shapes.items() if count >= outputs})
             if (shapes[_shape(one[1])] < outputs and _may_be_title(one[1]))
-            or (texts[one[1].strip()] < outputs and (_is_amount(one[1]) or _VERSIONED.fullmatch(one[1].strip())))
+            or (texts[one[1].strip()] < outputs and (_is_amount(one[1]) or _is_versioned(one[1])))
         ]
         if not found:
             found = self._first_lines(tables, outputs, shapes)
         return _in_force([(line, _without_numbering(text.strip())) for line, text in found], tables)
 
     def commands(self, tables: Sequence[int]) -> dict[int, tuple[str, ...]]:
-        """By line of each table, the commands of a shell that were given since the table before, or the last ones."""
+        """By line of each table, the commands of a shell that were given since the table before, or the last ones, each
+        with the lines that it goes on in."""
         found: dict[int, tuple[str, ...]] = {}
         given: tuple[str, ...] = ()
         lines = iter(self._lines)
         for table in sorted(tables):
             since: list[str] = []
+            begun = ""
             for number, text in lines:
-                if command := command_of(text):
+                whole, begun = f"{begun}{text.lstrip(' >')}" if begun else text, ""
+                if whole.endswith("\\") and len(whole) < COMMAND_MAX:
+                    begun = whole[:-1]
+                elif command := command_of(whole):
                     since.append(command)
                 if number >= table:
                     break
             given = tuple(since) or given
             found[table] = given
         return found
+
+    def hosts(self, tables: Sequence[int]) -> dict[int, str | None]:
+        """By line of each table, the host in the prompt of the last command above it."""
+        return _in_force([(line, host) for line, text in self._lines if (host := host_of(text))], tables)
 
     def prose_between(self, first: int, last: int) -> str | None:
         """A line of prose between two tables, by their lines: one that the tool does not print each time."""
@@ -243,7 +280,7 @@ def _above_output(lines: Sequence[Numbered], own: set[str]) -> Iterator[Numbered
     for place in range(len(written) - 1):
         text = written[place][1]
         apart = place == 0 or shapes[place - 1] in own or written[place - 1][0] < written[place][0] - 1
-        begins = apart or _is_amount(text) or bool(_OPTION.search(written[place - 1][1]))
+        begins = apart or _is_amount(text) or _IN_BRACKETS.fullmatch(text) or _OPTION.search(written[place - 1][1])
         if begins and shapes[place + 1] in own:
             yield written[place]
 
@@ -256,8 +293,9 @@ def _shape(text: str) -> str:
 def _may_be_title(text: str) -> bool:
     short = text.strip()
     return (
-        BARE_MIN <= len(short) <= TITLE_MAX
-        and len(short.split()) <= BARE_WORDS_MAX
+        not (": " in short and (MEASURED.search(short) or _LABEL_OF_TOOL.match(short)))
+        and BARE_MIN <= len(short) <= TITLE_MAX
+        and len(short.split()) <= (ITEM_WORDS_MAX if _BULLET.match(text) else BARE_WORDS_MAX)
         and not _NOT_BARE.search(_NAMED_OPTION.sub("option", short))
         and not _OF_TOOL.match(short)
         and bool(re.search(r"[^\W\d_]", title := _without_numbering(short)))
@@ -272,6 +310,11 @@ def _bare_title(text: str) -> str | None:
         return short
     item = _ITEM.fullmatch(text)
     return item["text"].strip() if item and _may_be_title(item["text"]) else None
+
+
+def _is_versioned(text: str) -> bool:
+    """`ext4`, or `raidz2: 6 disks`."""
+    return bool(_VERSIONED.fullmatch(text.partition(": ")[0].strip())) and (": " not in text or _may_be_title(text))
 
 
 def _is_amount(text: str) -> bool:
@@ -310,8 +353,8 @@ def title_of(text: str, *, whole: bool = False) -> str | None:
     if not found and not is_tagged and (not short.endswith(":") or _OF_TOOL.match(short) or ATTRIBUTION.search(short)):
         return None
     text = next(filter(None, found.groups()), "") if found else short if whole else _BEFORE_TITLE.sub("", short)
-    title = _without_numbering(text)
-    names = re.search(r"[^\W\d_]", title) or (_VERSIONED.fullmatch(title) and not found)
+    title = _FILE_ENDING.sub("", _without_numbering(text))
+    names = re.search(r"[^\W\d_]", title) or (_VERSIONED.fullmatch(title) and (not found or KERNEL.fullmatch(title)))
     return title if names and not OF_ANY_RUN.fullmatch(title) else None
 
 

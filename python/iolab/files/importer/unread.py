@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from iolab.base.plain_text import counted
-from iolab.files.importer.text import is_number
 from iolab.files.importer.unread_figures import has_unit, is_header, is_row
+from iolab.files.importer.written_number import is_number
 
 LINES_OF_TABLE = 5
 IF_ROUNDS = "if they are rounds, add 'runs' and leave out their average"
@@ -67,6 +67,7 @@ UNREAD = tuple(
             "read the trace itself with iolab trace",
         ),
         ("btt's report", r"^=+ All Devices =+", "read the trace itself with iolab trace"),
+        ("a histogram", r"^\s*[mun]?secs?\s+: count\s+distribution", TRACE),
         (
             "a histogram",
             r"^\s*(?:\S+\s+: count\s+distribution|\[\d+\w?, \d+\w?\)\s+\d+ \|)",
@@ -106,11 +107,6 @@ UNREAD = tuple(
             "old.txt new.txt",
         ),
         (
-            "benchstat's table",
-            r"^.*│.*\bvs base\b.*│|^name +old \S+ +new \S+ +delta",
-            "have it write CSV: benchstat -format csv",
-        ),
-        (
             "a trace of biosnoop",
             r"^(?:#\s*)?\"?TIME[^\s,]*[\s,]+\"?COMM\"?[\s,]+\"?PID\"?[\s,]+\"?DISK"
             r"|^\d+\.\d+\s+\S.{0,30}\s\d+\s+\S+\s+[RWDFNEASM]{1,4}\s+\d+\s+\d+(?:\s+-?\d+\.\d+){1,2}\s*$",
@@ -124,6 +120,7 @@ UNREAD = tuple(
             "such as setting,round,fsync latency (s)",
         ),
         ("a trace of blktrace", r"^\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]\s", TRACE),
+        ("iorate's table", r"^\s*test_number\s+test_name\s", INTO_CSV),
         ("arcstat's report", r"^\s*time\s+(?:read|hits)\s.*\bmiss", INTO_CSV),
         (
             "the progress of Kafka's performance test, without its last line",
@@ -188,7 +185,14 @@ UNREAD = tuple(
     )
 )
 
-BESIDE = tuple(one for one in UNREAD if one.name in ("the report of perf stat", "a histogram", "/proc/mdstat"))
+BESIDE = (
+    *(one for one in UNREAD if one.name in ("the report of perf stat", "a histogram", "/proc/mdstat")),
+    UnreadFormat(
+        "mdtest's part per rank",
+        re.compile(r"Operation\s++per Rank:.*Std Dev\s++per Iteration:"),
+        "the part per iteration is",
+    ),
+)
 """Those that stand beside results of other tools, and have nothing that those print."""
 
 NO_RESULT = "it has no figures of a load; give what the benchmark printed"
@@ -298,8 +302,8 @@ INPUTS = tuple(
         ),
         (
             "fio's job file, without results",
-            r"^(?:ioengine|iodepth|rwmixread|readwrite|rw)\s*=\s*\w",
-            "run it: iolab run FILE",
+            r"^(?:ioengine|iodepth|rwmixread|readwrite|rw)\s*=\s*\w[\w.%:-]*\s*(?:[#;].*)?$",
+            "run it, in a file of its own: iolab run FILE.fio",
         ),
         (
             "a command of fio, without its results",
@@ -309,8 +313,8 @@ INPUTS = tuple(
     )
 )
 """What was asked for, where no line of the text has a rate or a latency."""
-OPTION = re.compile(r"\s*[a-z_]+\s*=\s*\S{1,80}\s*")
-"""A line of a job file: `rate_iops=20000` is none of results."""
+OPTION = re.compile(r"\s*[a-z_]+\s*=\s*\S{1,80}\s*(?:[#;].*)?")
+"""A line of a job file, with its remark: `rate_iops=20000` is none of results."""
 
 
 _BARE = re.compile(r"\s*+-?\d[\d.]*+(?:[\s,;]++-?\d[\d.]*+){2,}+\s*+$")
@@ -320,6 +324,8 @@ RANGE = re.compile(
     r"(?<![\d.,])\d[\d.,]*+[kM]? ?(?:-|~|\u2013|\.\.|to) ?\d[\d.,]*+ ?(?:[kM]? ?IOPS|[kKMGT]?i?B/s|[mun]s)\b",
     re.IGNORECASE,
 )
+_COUNT = re.compile(r"(?<![\w.])\d[\d.,]*+ ?[kKM]? (?:reads?|writes?)\b", re.IGNORECASE)
+"""`245K read`: a figure whose unit is in the writer's mind."""
 _SHARE = re.compile(r"(?<![\w.])[-+~]?\d[\d.,]*+ ?(?:%|per ?cent\b|x\b)", re.IGNORECASE)
 _PAIR = re.compile(r"(?<![\w.])\d[\d.,]*+\s+\d[\d.,]*+(?![\w.])")
 LINE_MAX = 40
@@ -367,7 +373,9 @@ def shape_of(lines: Sequence[str]) -> _Shape | None:
         )
     shares = [found[0] for line in lines if (found := _SHARE.search(line))]
     texts = [_SHARE.sub(" ", line) for line in lines if not is_header(line)]
-    if shares and not any(has_unit(text) or is_row(text) or _PAIR.search(text) for text in texts):
+    if shares and not any(
+        has_unit(text) or is_row(text) or _PAIR.search(text) or _COUNT.search(text) for text in texts
+    ):
         return _Shape(
             f"it has ratios alone, such as {shares[0]!r}: only changes, and iolab compares measurements",
             "give the figures that they were computed from, before and after, such as 'before: 4209 IOPS'",

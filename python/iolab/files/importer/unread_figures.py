@@ -40,7 +40,7 @@ _UNIT = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(
-    r"(?<![A-Za-z])(?P<figure>IOPS|[kKMGT]?i?(?-i:B)(?:ytes)?/s(?:ec)?|ops/s(?:ec)?|TPS|QPS|RPS|NOPM|TPM)\b"
+    rf"(?<![A-Za-z])(?P<figure>IOPS|[kKMGT]?i?(?-i:B)(?:ytes)?/s(?:ec)?|{THINGS}s?/s(?:ec)?|TPS|QPS|RPS|NOPM|TPM)\b"
     r"|(?:[(\[/]|\b(?:in|are) |, )(?P<short>[nuµm]s(?:ec)?)\b"
     r"|(?P<long>nano|micro|milli)seconds\b|(?P<time>\bseconds\b|[(\[](?:s|sec)[)\]]|\bin s\b|\btime/op\b)",
     re.IGNORECASE,

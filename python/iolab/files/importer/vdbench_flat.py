@@ -6,7 +6,7 @@ from iolab.files.importer.figures import MIB, MS
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 WORKLOAD = "vdbench"
 COLUMNS = {

@@ -14,7 +14,7 @@ from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.sysstat import Means, OutputReader, add_means, sample
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 WORKLOAD = "vmstat"
 BLOCK = 1024.0

@@ -14,7 +14,7 @@ from iolab.files.importer.format import Format, TableReader
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.sysstat import clock_s
-from iolab.files.importer.text import number
+from iolab.files.importer.written_number import number
 
 WORKLOAD = "vmstat"
 SECTOR = 512.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from iolab.files.machine_file.catalogue import devices, names
 from iolab.files.machine_file.change import Change, ChangedMachine, InvalidChange, changed
-from iolab.files.machine_file.machine_file import MachineFile, as_filed, read
+from iolab.files.machine_file.machine_file import MachineFile, as_filed, device_at, read
 from iolab.files.machine_file.mechanism import (
     Refusal,
     as_read,
@@ -27,6 +27,7 @@ __all__ = [
     "as_read",
     "caches_files",
     "changed",
+    "device_at",
     "devices",
     "holes",
     "names",

@@ -40,17 +40,17 @@ def machine_path(name: str, directory: Path) -> Path:
     return data.MACHINES / f"{name}.toml"
 
 
-def part_path(folder: str, name: str, machine: Path) -> Path:
-    """The file of a device or a mount: in the folder beside the machine's, else one of iolab's.
+def part_path(kind: str, name: str, folder: Path) -> Path:
+    """The file of a device or a mount: in the folder given, that beside the machine's, else one of iolab's.
 
     Raises:
         InputError: there is none of that name.
     """
-    folders = [machine.parent / folder, data.MACHINES / folder]
+    folders = [folder, data.MACHINES / kind]
     found = next((path for place in folders if is_file(path := place / f"{name}.toml")), None)
     if found is None:
         known = dict.fromkeys(stem for place in folders for stem in data.stems(place))
-        raise InputError(f'"{name}": {unknown(_PARTS[folder], name, known)}')
+        raise InputError(f'"{name}": {unknown(_PARTS[kind], name, known)}')
     return found
 
 

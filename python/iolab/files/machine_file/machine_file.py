@@ -17,6 +17,7 @@ from iolab.domain import native_types as native
 from iolab.domain.machine import MODEL_PREFIX
 from iolab.domain.simulated_machine import InvalidMachine, Table
 from iolab.files.machine_file.catalogue import DEVICES, MOUNTS, copy_of, machine_path, part_path
+from iolab.files.machine_file.likeness import LIKE, completed
 from iolab.files.machine_file.tables import as_written, expanded_drives, mounts_with_files
 
 RENAMED_KEYS: dict[tuple[str, ...], str] = {
@@ -82,7 +83,7 @@ def read(machine: str, directory: Path, copies: Path | None = None) -> MachineFi
     """
     reader = _Reader(copies)
     path = reader.machine(machine.removeprefix(MODEL_PREFIX), directory)
-    document = reader.document(path)
+    document = reader.whole_machine(path)
     table = deepcopy(document.values)
 
     def part(folder: str, name: str, key: KeyPath) -> Document:
@@ -121,9 +122,14 @@ def read(machine: str, directory: Path, copies: Path | None = None) -> MachineFi
     return found
 
 
+def device_at(path: Path) -> Document:
+    """A device's file by itself, complete with what it takes over from others beside it."""
+    return _Reader(None).device(path, path.parent)
+
+
 def as_filed(name: str) -> Table:
     """The table of one of iolab's machines, devices by name."""
-    document = _Reader(None).document(machine_path(name, Path()))
+    document = _Reader(None).whole_machine(machine_path(name, Path()))
     _drives(document)
     return document.values
 
@@ -156,8 +162,25 @@ class _Reader:
         return machine_path(name, directory)
 
     def part(self, folder: str, name: str, machine: Path) -> Document:
-        plain = Path(folder, f"{name}.toml")
-        return self.document(plain if self._copy(plain) else part_path(folder, name, machine))
+        path = self._part_path(folder, name, machine.parent / folder)
+        return self.device(path, machine.parent / folder) if folder == DEVICES else self.document(path)
+
+    def device(self, path: Path, folder: Path) -> Document:
+        """Complete, with what it takes over from devices of the folder."""
+        return self._whole(path, lambda name: self._part_path(DEVICES, name, folder))
+
+    def whole_machine(self, path: Path) -> Document:
+        """The same of a machine's file, with what it takes over from other machines."""
+        return self._whole(path, lambda name: self.machine(name, path.parent))
+
+    def _whole(self, path: Path, found: Callable[[str], Path], within: tuple[Path, ...] = ()) -> Document:
+        if path in within:
+            raise InputError(f"{LIKE}: it is like itself", where=_shown(path))
+        return completed(self.document(path), lambda name: self._whole(found(name), found, (*within, path)))
+
+    def _part_path(self, kind: str, name: str, folder: Path) -> Path:
+        plain = Path(kind, f"{name}.toml")
+        return plain if self._copy(plain) else part_path(kind, name, folder)
 
     def document(self, path: Path) -> Document:
         if path in self._documents:

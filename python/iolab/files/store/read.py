@@ -16,6 +16,7 @@ from iolab.base.errors import InputError, unknown
 from iolab.base.plain_text import counted
 from iolab.base.strict_json import JsonObject
 from iolab.domain.arms import interleaved, spans
+from iolab.domain.comparison import in_turns
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.lead import OF_DEVICE, Shape, kinds_of, shape_of
 from iolab.files.experiment import Experiment, loads
@@ -62,6 +63,7 @@ def read(path: Path, within: Path | None = None) -> RunData:
         *machine_problems,
         *_experiment_problems(directory, None if started is None else started.get("experiment_sha256")),
         *_session_problems(state),
+        *_unfinished(state, found, path),
         *imports,
         *clock_problems(journal.events),
         *([] if imports else _status_problems(found)),
@@ -147,8 +149,8 @@ class RunData:
         return self.state.started is not None and "question" in self.state.started
 
     def pairing(self, baseline: str, candidate: str) -> Pairing:
-        """See `iolab.domain.measured_run`. Imported numbers have rounds in common if one file holds both settings, not
-        all rounds of one below those of the other, or if the clock shows that they were measured in turns."""
+        """See `iolab.domain.measured_run`. Imported numbers have rounds in common if one file holds both settings, and
+        numbers their rounds or has them in turns, or if the clock shows that they were measured so."""
         if self.is_search:
             return "none"
         if self.machine_name != IMPORTED:
@@ -440,10 +442,10 @@ class RunData:
 
 
 def _are_apart(ours: dict[tuple[int, str], list[int]], theirs: dict[tuple[int, str], list[int]]) -> bool:
-    """Whether a file has all rounds of one setting below all of the other's, as two loops leave them, of any workload.
-    `ours`, `theirs`: by file and workload, the lines of the rounds' tables."""
+    """Whether in some file two settings did not take turns, as two loops leave them, of any workload; one against
+    several did not. `ours`, `theirs`: by file and workload, the lines of the rounds, or of their tables."""
     both = [(ours[place], theirs[place]) for place in ours.keys() & theirs.keys()]
-    return any(len({*x, *y}) > 2 and (max(x) < min(y) or max(y) < min(x)) for x, y in both)
+    return any(len({*x, *y}) > 2 and (min(len(x), len(y)) == 1 or not in_turns(x, y)) for x, y in both)
 
 
 def _schema(columns: tuple[str, ...]) -> TableSchema:
@@ -484,6 +486,18 @@ def _session_problems(state: RunState) -> list[str]:
     if len(kernels) > 1 and not any(session.get("part") for session in state.sessions):
         problems.append(f"measured on several kernels: {', '.join(kernels)}; rounds may not be comparable")
     return problems
+
+
+def _unfinished(state: RunState, found: Examination, path: Path) -> Iterator[str]:
+    """A line if the run's last event is not that it was complete."""
+    if state.ended or (started := state.started) is None:
+        return
+    asked = state.rounds * len(started["workloads"]) * len(started["settings"])
+    is_known = not started["until_decided"] and "question" not in started
+    of = f" of {counted(asked, 'trial')}" if is_known else " trials"
+    missing = [name for name in started["settings"] if all(one["setting"] != name for one in found.trials.values())]
+    of += f", none under {', '.join(missing)}" if missing else ""
+    yield f"unfinished, or still running: {len(found.trials)}{of}; continue it: iolab run --resume {path}"
 
 
 def _kernels(state: RunState) -> Iterator[str]:

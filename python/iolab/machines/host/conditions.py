@@ -7,6 +7,7 @@ left out.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +26,7 @@ user."""
 @contextmanager
 def around() -> Iterator[Conditions]:
     """What happened while the context lasts, complete when it is left: `steal_share` of the CPU time of all CPUs,
-    `cpu_throttled_s` by quotas, `thermal_throttles`, `process_read_bytes`."""
+    `cpu_throttled_s` by quotas, `thermal_throttles`, `process_read_bytes`, `written_back_bytes`."""
     seen: Conditions = {}
     before = _counters()
     try:
@@ -41,11 +42,13 @@ def around() -> Iterator[Conditions]:
             seen["thermal_throttles"] = moved["thermal_throttles"]
         if "process_read_bytes" in moved:
             seen["process_read_bytes"] = moved["process_read_bytes"]
+        if "written_back_bytes" in moved:
+            seen["written_back_bytes"] = moved["written_back_bytes"]
 
 
 def _counters() -> Counters:
     found: Counters = {}
-    for read in (_cpu_time, _quota, _heat, _own_reads):
+    for read in (_cpu_time, _quota, _heat, _own_reads, _write_back):
         try:
             found |= read()
         except (OSError, ValueError, LookupError):  # not shown by this kernel, or not to this user
@@ -93,3 +96,9 @@ def _own_reads() -> Counters:
     lines = Path("/proc/self/io").read_text().splitlines()
     table = dict(line.split(": ") for line in lines)
     return {"process_read_bytes": float(table["read_bytes"])}
+
+
+def _write_back() -> Counters:
+    """`nr_written`: pages whose write-back ended (`__folio_end_writeback` of mm/page-writeback.c, Linux 6.1)."""
+    table = dict(line.split() for line in Path("/proc/vmstat").read_text().splitlines())
+    return {"written_back_bytes": float(int(table["nr_written"]) * os.sysconf("SC_PAGESIZE"))}

@@ -75,7 +75,10 @@ def findings() -> list[Finding]:
 
 
 def _privileges() -> Iterator[Finding]:
-    if os.geteuid() == 0:
+    if os.geteuid() == 0 and not rights.administers():
+        detail = "root without CAP_SYS_ADMIN: directory and file targets work, scratch devices do not"
+        yield Finding("privileges", "root", "limited", detail, rights.IN_A_CONTAINER)
+    elif os.geteuid() == 0:
         yield _ok("privileges", "root", "runs as root: scratch devices, queue settings, page cache")
     else:
         yield Finding(
@@ -129,8 +132,9 @@ def _engine() -> Iterator[Finding]:
 def _scratch() -> Iterator[Finding]:
     if not Path("/dev/loop-control").exists():
         yield Finding("scratch", "loop devices", "missing", "no /dev/loop-control", loop.LOOP_REMEDY)
-    elif os.geteuid() != 0:
-        yield Finding("scratch", "loop devices", "limited", "attaching needs root", AS_ROOT)
+    elif os.geteuid() != 0 or not rights.administers():
+        detail = "attaching needs root, with CAP_SYS_ADMIN"
+        yield Finding("scratch", "loop devices", "limited", detail, rights.remedy())
     else:
         yield _ok("scratch", "loop devices", "can be attached")
     for tool, package in (("losetup", "util-linux"), ("wipefs", "util-linux"), ("mount", "mount")):

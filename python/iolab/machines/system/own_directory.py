@@ -46,6 +46,12 @@ def _own_directory(parent: Path, undo: UndoJournal) -> tuple[Directory, RemoveTr
         raise InputError("no such directory", where=str(parent), remedy=f"make it: mkdir -p {parent}")
     check_keeps_files(parent)
     replaceable.refuse_for_root(parent)
+    if os.statvfs(parent).f_flag & os.ST_RDONLY:
+        raise MachineError(
+            "no directory can be made there: its filesystem is mounted read-only",
+            where=str(parent),
+            remedy="choose a directory on another filesystem, or mount it read-write",
+        )
     if not os.access(parent, os.W_OK | os.X_OK, effective_ids=True):
         raise MachineError(
             "no permission to make a directory there",

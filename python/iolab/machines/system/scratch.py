@@ -13,7 +13,7 @@ from iolab.base.errors import MachineError
 from iolab.base.quantity import size_in_words
 from iolab.domain import layer
 from iolab.domain.trial import ScratchTarget, SideDevice
-from iolab.machines.system import driver_tags, filesystem, layers, loop, scheduler, state
+from iolab.machines.system import driver_tags, filesystem, layers, loop, rights, scheduler, state
 from iolab.machines.system.action import DetachLoop, Unmount
 from iolab.machines.system.block import BlockDevice, device_at
 from iolab.machines.system.own_directory import make_own_directory
@@ -60,6 +60,9 @@ def make(target: ScratchTarget, undo: UndoJournal, *, bare: bool = False) -> Scr
             where="target",
             remedy='run as root: sudo iolab run ..., or use [target] kind = "directory"',
         )
+    if not rights.administers():
+        what = "a scratch device (loop device, mount) needs CAP_SYS_ADMIN, which this root lacks"
+        raise MachineError(what, where="target", remedy=f'{rights.IN_A_CONTAINER}, or use [target] kind = "directory"')
     parent = backing_directory(target)
     own, node, notes = _stack(parent, target, undo) if target.layers else _drive(parent, target, undo)
     sides = filesystem.Sides(

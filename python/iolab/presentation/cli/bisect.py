@@ -53,6 +53,8 @@ def bisect(
     The next trial measures the version that is expected to show most. The answer is a version, several, a creep over
     many, or none, with its probability. Each named version is then measured again, paired with the version before it.
     """
+    if versions is not None and experiment is not None and ".." in str(experiment):
+        (good, bad), experiment = bisect_commits.range_of(str(experiment)), None
     if [experiment is None, resume is None, versions is None].count(False) != 1:
         what = "name one of an experiment, a list (--versions FILE), or a search to continue (--resume DIR)"
         raise InputError(what, where="iolab bisect")
@@ -64,7 +66,9 @@ def bisect(
     )
     which = ExperimentBisectOptions(good, bad, metric, workload, machine)
     if _is_by_commands(experiment, resume, repository, versions, measure):
-        refuse(which.given, "is for experiments, and this is a search among commits")
+        of_list = ("--good", "--bad") if versions is not None else ()
+        of_experiment = {option: value for option, value in which.given.items() if option not in of_list}
+        refuse(of_experiment, "is for experiments, and this search is by commands")
         if resume is not None:
             refuse({"--git": repository, **how.given}, "is known from the beginning of the search")
             bisect_commits.go_on(resume, fail_on, trusted=trust_run, as_json=json)
@@ -72,7 +76,7 @@ def bisect(
         effort.check()
         if versions is not None:
             refuse({"--git": repository}, "goes without --versions")
-            asked, name = bisect_commits.among_versions(versions, effort, how, seed), versions.stem
+            asked, name = bisect_commits.among_versions(versions, (good, bad), effort, how, seed), versions.stem
         else:
             assert experiment is not None and repository is not None
             place = repository.resolve()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iolab.base.errors import InputError
+from iolab.base.errors import InputError, unknown
 from iolab.base.plain_text import counted, one_line
 from iolab.presentation.cli.bisect_answer import show_commits
 from iolab.presentation.cli.bisect_options import CommandBisectOptions, Effort, limit_s
@@ -31,12 +31,14 @@ def among_commits(
     range_: str, repository: Path, effort: Effort, how: CommandBisectOptions, seed: int | None
 ) -> GitQuestion:
     """The question about the commits of a range."""
-    return _question(str(repository), _range(range_), (), effort, how, seed)
+    return _question(str(repository), range_of(range_), (), effort, how, seed)
 
 
-def among_versions(path: Path, effort: Effort, how: CommandBisectOptions, seed: int | None) -> GitQuestion:
-    """The question about the versions that a file lists."""
-    listed = _listed(path)
+def among_versions(
+    path: Path, ends: tuple[str | None, str | None], effort: Effort, how: CommandBisectOptions, seed: int | None
+) -> GitQuestion:
+    """The question about the versions that a file lists, or those from one of them to another."""
+    listed = _between(_listed(path), ends)
     return _question("", (listed[0], listed[-1]), listed, effort, how, seed)
 
 
@@ -81,10 +83,12 @@ def _question(
     )
 
 
-def _range(text: str) -> tuple[str, str]:
+def range_of(text: str) -> tuple[str, str]:
+    """The ends of `GOOD..BAD`."""
     good, dots, bad = text.partition("..")
     if not (good and dots and bad) or bad.startswith("."):
-        raise InputError(f"{text}: expected a range of commits", where="iolab bisect", remedy="such as v1.0..main")
+        what = f"{text}: expected a range of commits or versions"
+        raise InputError(what, where="iolab bisect", remedy="such as v1.0..main")
     return good, bad
 
 
@@ -99,6 +103,18 @@ def _listed(path: Path) -> tuple[str, ...]:
         )
         raise InputError(what, where=str(path))
     return found
+
+
+def _between(listed: tuple[str, ...], ends: tuple[str | None, str | None]) -> tuple[str, ...]:
+    """The versions from one end to the other; None is that of the list."""
+    for option, end in zip(("--good", "--bad"), ends, strict=True):
+        if end is not None and end not in listed:
+            raise InputError(f"{end}: {unknown('version', end, listed)}", where=option)
+    first, last = (listed.index(end or default) for end, default in zip(ends, (listed[0], listed[-1]), strict=True))
+    if first >= last:
+        what = f"{listed[first]} does not stand before {listed[last]} in the list, which has the oldest first"
+        raise InputError(what, where="--good and --bad")
+    return listed[first : last + 1]
 
 
 def _report_line(*, as_json: bool) -> Callable[[str], None]:

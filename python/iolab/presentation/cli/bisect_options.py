@@ -27,7 +27,7 @@ What = Annotated[
         metavar="[EXPERIMENT.toml|RUN|GOOD..BAD]",
         help="An experiment whose settings are the versions, oldest first: kernels of a simulated machine, values "
         "of a tunable, anything that a setting can change. A run's directory: the answer of its trials, without "
-        "further ones. "
+        "further ones. With --versions, a range of them. "
         "With --git, a range of commits; or an experiment for guest machines, whose kernels are then the commits "
         "from --good to --bad.",
         autocompletion=complete.experiments,
@@ -37,7 +37,7 @@ What = Annotated[
 Good = Annotated[
     str | None,
     typer.Option(
-        metavar="SETTING",
+        metavar="SETTING|VERSION",
         help="The oldest version of the search.  [default: the first]",
         autocompletion=complete.settings,
     ),
@@ -46,7 +46,7 @@ Good = Annotated[
 Bad = Annotated[
     str | None,
     typer.Option(
-        metavar="SETTING",
+        metavar="SETTING|VERSION",
         help="The newest version of the search.  [default: the last]",
         autocompletion=complete.settings,
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +24,7 @@ from iolab.presentation.cli.options import (
     RoundColumn,
     SettingColumn,
     WorkloadColumn,
+    ways,
 )
 from iolab.presentation.cli.outcome import check_conditions, exit_if_met
 from iolab.presentation.cli.output import print_json
@@ -90,8 +91,10 @@ def compare(
     """
     conditions = check_conditions(fail_on)
     margin = _share(same_within)
-    columns = CsvColumns(setting_column, round_column, workload_column, lower_is_better, higher_is_better)
+    columns = CsvColumns(setting_column, round_column, workload_column, None, None)
+    better = ways(lower_is_better, higher_is_better)
     if runs[0].is_file() and columns:
+        columns = replace(columns, lower_is_better=lower_is_better, higher_is_better=higher_is_better)
         if len(runs) > 1:
             raise InputError(
                 "columns can be named by hand for one CSV file, and there are more",
@@ -101,7 +104,7 @@ def compare(
         _refuse_for_csv({"--group-by": group_by, "--job": job, "--by-job": by_job or None, "--output": output})
         from iolab.domain.comparison import compare_csv
         from iolab.presentation.side_by_side import ComparisonResult
-        from iolab.presentation.table.words import assumed
+        from iolab.presentation.table.words import undirected
 
         read = columns.read(runs[0], baseline, metric)
         found = compare_csv(
@@ -116,10 +119,12 @@ def compare(
             text=read.text,
         )
         doubts = [f"columns of text are left out: {', '.join(read.left_out)}"] if read.left_out else []
-        doubts += assumed(found, read.better)
+        doubts += undirected(found)
         _finish(ComparisonResult(found, doubts=doubts), conditions, None, json=json)
         return
     columns.refuse_for(runs[0])
+    if len(runs) == 2 and _compare_histograms(runs, conditions, json=json):
+        return
     if len(runs) == 2 and _are_traces(runs):
         given = {"--group-by": group_by, "--job": job, "--by-job": by_job or None, "--output": output}
         _refuse_for_traces(given | {"--metric": metric, "--baseline": baseline, "--fail-on": fail_on})
@@ -128,7 +133,7 @@ def compare(
 
     from iolab.presentation.side_by_side import ComparisonRequest, compare_paths
 
-    wanted = ComparisonRequest(metric or (), baseline, margin, by_job, job)
+    wanted = ComparisonRequest(metric or (), baseline, margin, by_job, job, better)
     compared = compare_paths(runs, wanted, group_by=group_by, from_=from_)
     _finish(compared, conditions, output, runs, json=json)
 
@@ -157,6 +162,34 @@ def _compare_traces(paths: list[Path], same_within: float, *, json: bool) -> Non
     from iolab.presentation.terminal import show
 
     show(*compared(found), f"! {ONE_EACH}")
+
+
+def _compare_histograms(paths: list[Path], fail_on: list[str], *, json: bool) -> bool:
+    """Whether both are histograms of latency as text, which have no rounds."""
+    from iolab.studies.trace.histograms import compare_histograms, histograms_of
+
+    both = [histograms_of([path]) for path in paths]
+    if not all(both):
+        return False
+    if fail_on:
+        raise InputError("a histogram has no rounds, so that no verdict can hold", where="--fail-on")
+    found = compare_histograms(*both)
+    if not found:
+        names = [", ".join(sorted(one.name or "a histogram without a name" for one in of)) for of in both]
+        raise InputError(
+            f"nothing in common: {names[0]}; and {names[1]}",
+            where=f"{paths[0]}, {paths[1]}",
+            remedy="compare histograms of one name, of 20 I/Os or more; iolab trace FILE shows one",
+        )
+    from iolab.presentation.table.trace_histogram import NO_ROUNDS, compared
+
+    if json:
+        print_json({"percentiles": [one.as_dict() for one in found], "problems": [NO_ROUNDS]})
+        return True
+    from iolab.presentation.terminal import show
+
+    show(*compared(found, paths[0].name, paths[1].name))
+    return True
 
 
 def _finish(

@@ -88,12 +88,14 @@ def history(
         raise InputError(f"{looks} given; expected 1 to {LOOKS_MAX:,}", where="--looks")
 
     from iolab.domain.history.history import found_in, unchanged_series
+    from iolab.domain.history.weekly import weekly_cycles
     from iolab.files.importer.history import read_history
 
     read = read_history(runs, metrics=metric or (), format_name=from_, time_column=time_column)
     first = 0 if since is None else _place(read, since)
     changes = found_in(read, false_alarms=false_alarms, looks=looks, same_within=same_within)
     unseen = unchanged_series(read, changes, false_alarms=false_alarms, looks=looks)
+    cycles = weekly_cycles(read, changes)
     found = [one for one in changes if one.change.at >= first]
     if json:
         print_json(
@@ -102,7 +104,8 @@ def history(
                 "ordered_by": read.ordered_by,
                 "series": len(read.series),
                 "changes": [one.as_dict(read.moments) for one in found],
-                "unseen": [one.as_dict() for one in unseen],
+                "unseen": [one.as_dict(read.moments) for one in unseen],
+                "weekly_cycles": [one.as_dict() for one in cycles],
                 "lost": [one.lost_as_dict(read.moments) for one in read.series if one.lost],
                 "problems": list(read.problems),
             }
@@ -110,7 +113,7 @@ def history(
     else:
         from iolab.presentation.table.history import lines
 
-        print_lines(lines(read, found, unseen, false_alarms, looks))
+        print_lines(lines(read, found, unseen, cycles, false_alarms, looks))
         print_lines(read.problems, "! ")
     lost = [one for one in read.series if one.lost and one.lost[0] >= first]
     _exit_if_met(fail_on, found, lost, of_all=len(lost) == len(read.series))

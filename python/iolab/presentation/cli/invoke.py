@@ -26,7 +26,7 @@ from iolab.base.errors import (
 )
 from iolab.base.plain_text import one_line, whole_number
 from iolab.presentation.cli.app import NAMES, app_of
-from iolab.presentation.cli.output import report_defect, report_error, silence_standard_streams
+from iolab.presentation.cli.output import begin_command, report_defect, report_error, silence_standard_streams
 from iolab.presentation.terminal import guarded_streams
 
 EXIT_DEFECT = 70
@@ -58,6 +58,7 @@ def _command(only: str | None) -> TyperGroup:
 def _invoke(arguments: Sequence[str], mask: Iterable[int] | None) -> int:
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     as_json = "--json" in arguments
+    begin_command()
     try:
         _check(arguments)
         only = arguments[0] if arguments and arguments[0] in NAMES else None

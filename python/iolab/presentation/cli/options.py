@@ -141,12 +141,20 @@ Baseline = Annotated[
 
 LowerIsBetter = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="CSV: lower is better in this column. Otherwise its name decides."),
+    typer.Option(metavar="METRIC", help="Lower is better of this metric or CSV column. Otherwise its name decides."),
 ]
 
 HigherIsBetter = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="CSV: higher is better in this column.")
+    list[str] | None, typer.Option(metavar="METRIC", help="Higher is better of this metric or CSV column.")
 ]
+
+
+def ways(lower: Sequence[str] | None, higher: Sequence[str] | None) -> dict[str, Better]:
+    """By name, which way is better as the two options give it. InputError for a name that both have."""
+    if both := set(lower or ()) & set(higher or ()):
+        raise InputError(f"{min(both)}: --higher-is-better has it too", where="--lower-is-better")
+    found: dict[str, Better] = dict.fromkeys(lower or (), "lower")
+    return found | dict.fromkeys(higher or (), "higher")
 
 
 class CsvReading(NamedTuple):
@@ -179,22 +187,34 @@ class CsvColumns:
     def __bool__(self) -> bool:
         return any(self._given.values())
 
+    @property
+    def better(self) -> dict[str, Better]:
+        """By column, the direction that is given."""
+        return ways(self.lower_is_better, self.higher_is_better)
+
     def read(self, path: Path, baseline: str | None, metrics: Sequence[str] | None) -> CsvReading:
-        """What the file's columns are: those that are not given are found by the usual names, and the baseline is the
-        first setting. InputError states what can't be found."""
-        from iolab.base.csv_table import first_entry
+        """What the file's columns are: those that are not given are found by the usual names, and the baseline by
+        `baseline_of`. InputError states what can't be found."""
+        from iolab.base.csv_table import entries
+        from iolab.domain.baseline import baseline_of
         from iolab.files.importer.csv_file import plain_table
         from iolab.files.importer.csv_layout import layout_of
         from iolab.files.importer.source import Source
 
         plain = plain_table(path)
         setting, round_, workload = self.setting, self.round, self.workload
-        if setting is None or round_ is None:
+        by_hand = {setting, round_, workload, *(metrics or ())}
+        try:
             layout = layout_of(Source(path))
-            named = (self.setting, self.round, self.workload)
+        except InputError:
+            # What is all named by hand is read however the rest of the file looks.
+            if setting is None or round_ is None:
+                raise
+        else:
             found = layout.setting, layout.round, layout.workload
             setting, round_, workload = (
-                given or (usual if usual not in named else None) for given, usual in zip(named, found, strict=True)
+                given or (usual if usual not in by_hand else None)
+                for given, usual in zip((setting, round_, workload), found, strict=True)
             )
         if not setting:
             raise InputError(
@@ -206,14 +226,13 @@ class CsvColumns:
         def called(names: Sequence[str] | None) -> list[str]:
             return [plain.renamed.get(name, name) for name in names or ()]
 
-        lower: dict[str, Better] = dict.fromkeys(called(self.lower_is_better), "lower")
         return CsvReading(
             setting,
             round_,
             workload,
-            first_entry(path, setting, plain.text) if baseline is None else baseline,
+            baseline_of(entries(path, setting, plain.text)) if baseline is None else baseline,
             called(metrics),
-            lower | dict.fromkeys(called(self.higher_is_better), "higher"),
+            {plain.renamed.get(name, name): way for name, way in self.better.items()},
             plain.text,
             [name for name in plain.left_out if name not in (setting, round_, workload)],
         )

@@ -29,7 +29,7 @@ def show_outcome(
     path: Path, *, as_json: bool, fail_on: Sequence[str], report: Path | None = None, again: str = ""
 ) -> None:
     """Prints the run in `path`, and ends the command with status 1 if a `fail_on` condition holds, or if no trial was
-    measured to its end. `again`: the command line that continues a run of several boots."""
+    measured to its end, of all or of a setting. `again`: the command line that continues a run of several boots."""
     from iolab.domain.machine import Model
     from iolab.domain.summary import summarise
     from iolab.files.store import read
@@ -39,6 +39,8 @@ def show_outcome(
     boots = parts.progress(data.experiment, data.state) if data.experiment.parts else None
     if boots is not None and not min(boots.done.values()):
         _show_boots(path, boots, again, as_json=as_json)
+        if fail_on:
+            print("iolab: --fail-on is judged when each part has a trial, and not yet", file=sys.stderr)
         return
     summary = summarise(data)
     if as_json:
@@ -183,10 +185,18 @@ def _print_what_probes_saw(data: RunData) -> None:
 
 
 def _exit_if_all_failed(data: RunData) -> None:
+    """If each trial failed, or each of a setting."""
+    from iolab.domain.summary import failed_settings
+
+    failed = failed_settings(data)
     if set(data.trials["status"]) <= {"failed", "impossible"}:
         none = f"none of the run's {counted(data.trials.height, 'trial')} was measured to its end"
-        print(f"iolab: {none}; why: iolab show {data.path}", file=sys.stderr)
-        raise typer.Exit(EXIT_CONDITION)
+    elif failed:
+        none = f"no trial was measured to its end under {listed(list(failed), NAMED_MAX)}"
+    else:
+        return
+    print(f"iolab: {none}; why: iolab show {data.path}", file=sys.stderr)
+    raise typer.Exit(EXIT_CONDITION)
 
 
 VERDICT_CONDITIONS: dict[str, frozenset[Verdict]] = {
@@ -243,15 +253,18 @@ def exit_if_met(
         without_values: why settings have no values, if nothing is compared for that.
     """
     from iolab.domain.comparison import RARE
-    from iolab.presentation.table.words import label
+    from iolab.presentation.table.words import label, undirected
 
     directed = [word for word in conditions if VERDICT_CONDITIONS.get(word, frozenset()) & (LOSSES | GAINS)]
     if directed and comparisons and all(comparison.nature == "neutral" for comparison in comparisons):
         raise InputError(
             f"{directed[0]}: can never hold, neither way is better of {label(comparisons[0].metric)}",
             where="--fail-on",
-            remedy="compare a metric with a direction too (`iolab list metrics`)",
+            remedy="compare a metric with a direction too (`iolab list metrics`), or give one: iolab compare "
+            "--lower-is-better METRIC",
         )
+    if directed and (lines := undirected(comparisons)):
+        print(f"iolab: --fail-on leaves some out, as {lines[0]}", file=sys.stderr)
     verdicts = frozenset[str]().union(*(VERDICT_CONDITIONS.get(condition, ()) for condition in conditions))
     met: list[str] = []
     rare: list[str] = []

@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterable
+from contextvars import ContextVar
 from typing import Any
 
 from iolab.base.errors import EXIT_INPUT, EXIT_INTERRUPTED, EXIT_MACHINE, IolabError
@@ -14,10 +15,18 @@ from iolab.base.strict_json import dumps
 
 _KINDS = {EXIT_INPUT: "input", EXIT_MACHINE: "machine", EXIT_INTERRUPTED: "interrupted"}
 
+_is_printed: ContextVar[bool] = ContextVar("whether this command has printed its JSON document", default=False)
+
+
+def begin_command() -> None:
+    """Before each command: none has printed a document yet."""
+    _is_printed.set(False)
+
 
 def print_json(payload: Any) -> None:
     """Prints `payload` as one JSON document; numbers that JSON has no word for (NaN, infinity) become null."""
     print(dumps(payload))
+    _is_printed.set(True)
 
 
 def print_lines(lines: Iterable[str], mark: str = "") -> None:
@@ -27,10 +36,11 @@ def print_lines(lines: Iterable[str], mark: str = "") -> None:
 
 
 def report_error(error: IolabError, *, as_json: bool) -> None:
-    """A line per problem: an experiment may have several, each with its own place."""
+    """A line per problem: an experiment may have several, each with its own place. No second document: a result that
+    is printed before its gate is refused is the one."""
     for line in str(error).splitlines():
         print(f"iolab: {line}", file=sys.stderr)
-    if as_json:
+    if as_json and not _is_printed.get():
         kind = _KINDS.get(error.exit_status, "other")
         print_json({"error": {"kind": kind, "what": error.what, "where": error.where, "remedy": error.remedy}})
 
@@ -41,7 +51,7 @@ def report_defect(error: BaseException, *, as_json: bool) -> None:
     if os.environ.get("IOLAB_TRACEBACK"):
         traceback.print_exception(error)
     print(f"iolab: {what}; this is a defect in iolab; run with IOLAB_TRACEBACK=1 for the traceback", file=sys.stderr)
-    if as_json:
+    if as_json and not _is_printed.get():
         print_json({"error": {"kind": "defect", "what": what, "where": None, "remedy": None}})
 
 

@@ -40,6 +40,12 @@ def tune(
     """
     if (experiment is None) == (resume is None):
         raise InputError("name an experiment, or a search to continue (--resume DIR), not both", where="iolab tune")
+    loaded = None
+    if experiment is not None and not experiment.is_dir():
+        # A mistake is told before what a search needs is imported, which takes seconds.
+        from iolab.presentation.cli.run import load
+
+        loaded = load(experiment, machine, None, [], tuned=True)
     from iolab.presentation.table.tune_answer import as_dict, lines
     from iolab.studies.tuner import tuner
 
@@ -47,7 +53,6 @@ def tune(
         found = tuner.found_in(experiment)
     else:
         from iolab.files.store.directory import default_path
-        from iolab.presentation.cli.run import load
         from iolab.presentation.progress import display
         from iolab.studies.run.machine_executor import MachineExecutor
 
@@ -59,8 +64,7 @@ def tune(
                 ask = partial(consent_of, trusted=trust_run)
                 found = tuner.resume(resume, executor=executor, progress=progress, consent_of=ask)
             else:
-                assert experiment is not None
-                loaded = load(experiment, machine, None, [], tuned=True)
+                assert loaded is not None
                 path = out or default_path(f"tune {loaded.title}")
                 found = tuner.start(loaded, path, executor=executor, progress=progress, seed=seed)
     if json:

@@ -166,8 +166,11 @@ def _of_line(line: Line, by_metric: dict[str, dict[str, Row]], throughput: str) 
     if not heights or max(heights) <= 0:
         return f"{prefix}no value of {name}"
     scale = scale_for(unit_of(throughput), heights)
+    if len(heights) == 1:
+        return f"{prefix}{name} is {beside(name, scale, heights[0])}, at {points[0].text} alone"
     if min(heights) > 0 and max(heights) / min(heights) < FLAT_BELOW:
-        return f"{prefix}{name} is {beside(name, scale, max(heights))} at all values"
+        ends = list(dict.fromkeys(beside(name, scale, end) for end in (min(heights), max(heights))))
+        return f"{prefix}{name} is {' to '.join(ends)} at all values"
     best = max(range(len(heights)), key=heights.__getitem__)
     knee = knee_of(line, by_metric[throughput])
     if knee is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from iolab.base.quantity import plain
 from iolab.domain.calibration.cell import factor
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ def _cells(found: Calibration) -> RenderableType:
         table.add_row(
             answer.cell.name,
             "fit" if answer.fitted else "held back",
-            f"{answer.cell.iops:,.4g}",
-            f"{answer.iops:,.4g}",
+            plain(answer.cell.iops, 4),
+            plain(answer.iops, 4),
             _times(answer.factor),
             "" if answer.fitted else _times(factor(answer.nearest, answer.cell.iops)),
             "" if answer.fitted else _times(factor(answer.mean, answer.cell.iops)),
@@ -68,7 +69,7 @@ def _errors(found: Calibration) -> RenderableType:
 
 
 def _times(value: float) -> str:
-    return f"x{value:.3g}"
+    return f"x{plain(value, 3)}"
 
 
 def _table(first: str, *columns: str) -> Table:

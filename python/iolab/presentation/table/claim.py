@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted, markdown_table, one_line
+from iolab.base.quantity import plain
 from iolab.base.strict_json import JsonObject
 from iolab.domain.claim.finding import Finding, is_confounded
 from iolab.studies.claims.library import Claim, figures_of
@@ -194,8 +195,8 @@ def measured(finding: Finding) -> str:
     if finding.baseline is None:
         return f"{finding.reason or 'nothing'}."
     if finding.candidate is None:
-        return f"{finding.baseline:.6g}."
-    values = f"{finding.baseline:.6g} against {finding.candidate:.6g}"
+        return f"{plain(finding.baseline, 6)}."
+    values = f"{plain(finding.baseline, 6)} against {plain(finding.candidate, 6)}"
     if finding.share is None:
         return f"{values}, {counted(finding.rounds, 'round')}."
     ends = (

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 def lines(found: GitFinding) -> Iterator[str]:
     """The answer, each change with its confirmation, what it took, and a line per commit measured."""
     answer, commits = found.answer, found.commits
-    what = "versions" if found.question.versions else "commits"
-    yield f"{len(commits) - 1} {what}, {found.question.good}..{found.question.bad}: {_in_words(found)}"
+    yield f"{len(commits) - 1} {_one(found)}s, {found.question.good}..{found.question.bad}: {_in_words(found)}"
     for change in answer.changes:
         yield _change(found, change)
-    took = f"{counted(found.builds, 'build')} in {found.build_s:.0f} s, {found.measure_s:.0f} s measured"
+    built = f"{counted(found.builds, 'build')} in {found.build_s:.0f} s, "
+    # A version of a list is what its command makes of a name; without --build, nothing is built of it.
+    took = f"{'' if found.question.versions and not found.question.build else built}{found.measure_s:.0f} s measured"
     yield f"{answer.measurements} measurements of the search; {took}. {STOPPED[answer.stopped]}".rstrip()
     yield from unmeasured_stretch(found.search, [commit.short for commit in commits])
     for place, why in sorted(found.unmeasurable.items()):
@@ -73,6 +74,10 @@ def as_dict(found: GitFinding) -> JsonObject:
     }
 
 
+def _one(found: GitFinding) -> str:
+    return "version" if found.question.versions else "commit"
+
+
 def _in_words(found: GitFinding) -> str:
     answer, commits = found.answer, found.commits
     sure = f"({answer.probability:.0%})"
@@ -83,7 +88,8 @@ def _in_words(found: GitFinding) -> str:
         return "nothing known yet."
     if answer.kind == "creep":
         (change,) = answer.changes
-        return f"it creeps from {commits[change.first].short} to {commits[change.last].short} {sure}: no commit did it."
+        first, last = commits[change.first].short, commits[change.last].short
+        return f"it creeps from {first} to {last} {sure}: no {_one(found)} did it."
     named = [
         commits[change.last].short
         if change.first == change.last

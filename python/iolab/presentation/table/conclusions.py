@@ -13,7 +13,16 @@ from iolab.domain.comparison import Comparison
 from iolab.domain.definition import GAINS, LOSSES, NO_DIFFERENCE, VERDICTS, Verdict
 from iolab.domain.lead import tier
 from iolab.domain.verdict.doubt import NOISE, noise
-from iolab.presentation.table.words import change_of, label, of_one_round, span_of_rounds, tally
+from iolab.presentation.table.words import (
+    are_of_one_round,
+    both_levels,
+    change_of,
+    label,
+    of_one_round,
+    span_of_rounds,
+    tally,
+    unit_of,
+)
 
 NAMED_MAX = 4
 """Metrics that a sentence names for each verdict, those that changed most; more are counted."""
@@ -60,8 +69,12 @@ def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
         text = f"And {counted(more, 'more setting')}: {tally(rest)}; see the tables."
         sentences.append(Conclusion(min((one.judgement.verdict for one in rest), key=VERDICTS.index), None, text))
     undecided = [one for one in comparisons if one.judgement.verdict == "undecided"]
+    by_itself = [one for one in undecided if one.judgement.is_decided_by_itself]
+    if by_itself:
+        sentences.append(Conclusion("undecided", None, _by_itself(by_itself, several=several)))
+        undecided = [one for one in undecided if one not in by_itself]
     if undecided:
-        number = sum(one.judgement.verdict == "undecided" for one in every)
+        number = sum(one.judgement.verdict == "undecided" for one in every) - len(by_itself)
         text = _of_undecided(undecided, number, len(every), several=several)
         sentences.append(Conclusion("undecided", None, text))
         if reasons := _reasons(undecided):
@@ -152,18 +165,36 @@ def _order(of_place: Sequence[Comparison]) -> tuple[bool, int]:
     return of_place[0].job is None, min(VERDICTS.index(one.judgement.verdict) for one in of_place)
 
 
+def _by_itself(found: Sequence[Comparison], *, several: bool) -> str:
+    """`By itself decided, among 9 not yet: new in IOPS (+40.5 %, 1 more).`"""
+    why = found[0].judgement.why or ""
+    by_setting: dict[str, list[Comparison]] = {}
+    for one in found:
+        by_setting.setdefault(one.setting, []).append(one)
+    places = [
+        f"{setting} in {listed(_metrics(ones, several=several, changed=True))}"
+        for setting, ones in list(by_setting.items())[:UNDECIDED_NAMED_MAX]
+    ]
+    more = len(by_setting) - len(places)
+    places += [f"and {counted(more, 'more setting')}"] if more else []
+    return f"{why[:1].upper()}{why[1:]}: {'; '.join(places)}."
+
+
 def _of_undecided(found: Sequence[Comparison], number: int, of: int, *, several: bool) -> str:
     """`Undecided, 3 of 9: mq-deadline in rate (21 more) and latency p99; kyber in rate.`: first what the fewest further
     rounds decide. `number`: with those that are named nowhere, since they hardly ever happen."""
     count = f"Undecided, {number} of {of}" if number < of else f"Undecided, all {of}" if of > 1 else "Undecided"
-    if all(one.judgement.n == 1 for one in found):
+    without = [one for one in found if not one.judgement.has_both]
+    lacking = f"without values of both: {listed(_metrics(without, several=several, changed=False))}" if without else ""
+    if are_of_one_round(found):
         said = _in_one_round(found, several=several)
+        apart = f" {lacking[0].upper()}{lacking[1:]}." if lacking else ""
         if number == of:
-            return said if said else "One round gives no verdict."
-        return f"{count}, of one round, which has no interval{f': {said}' if said else '.'}"
+            return (said or "One round gives no verdict.") + apart
+        return f"{count}, of one round, which has no interval{f': {said}' if said else '.'}{apart}"
     by_setting: dict[str, list[Comparison]] = {}
     for one in found:
-        if one.judgement.n:
+        if one.judgement.has_both:
             by_setting.setdefault(one.setting, []).append(one)
     if not by_setting:
         return f"{count}: no round has values of both settings."
@@ -171,11 +202,7 @@ def _of_undecided(found: Sequence[Comparison], number: int, of: int, *, several:
     places = [f"{setting} in {listed(_metrics(ones, several=several, changed=False))}" for setting, ones in shown]
     more = len(by_setting) - len(shown)
     rest = f"; and {counted(more, 'more setting')}" if more else ""
-    without = [one for one in found if not one.judgement.n]
-    missing = (
-        f"; without values of both: {listed(_metrics(without, several=several, changed=False))}" if without else ""
-    )
-    return f"{count}: {'; '.join(places)}{rest}{missing}."
+    return f"{count}: {'; '.join(places)}{rest}{f'; {lacking}' if lacking else ''}."
 
 
 def _further(one: Comparison) -> float:
@@ -241,10 +268,13 @@ def _metric(ones: Sequence[Comparison], *, several: bool, changed: bool) -> str:
     name = label(ones[0].metric)
     if several and ones[0].place:
         name += f" on {ones[0].place}" if len(ones) == 1 else f" on {_counted(ones)}"
-    if ones[0].judgement.verdict == "undecided":
-        return f"{name} ({more})" if (more := span_of_rounds([one.judgement for one in ones])) else name
-    changes = [text for one in _ends(ones) if (text := change_of(one.judgement))] if changed else []
+    is_open = ones[0].judgement.verdict == "undecided"
+    has_change = any(one.judgement.is_decided_by_itself for one in ones) if is_open else changed
+    changes = [text for one in _ends(ones) if (text := change_of(one.judgement))] if has_change else []
     remarks = [" to ".join(dict.fromkeys(changes))] if changes else []
+    if ones[0].judgement.differs and ones[0].judgement.ratio is None:
+        remarks.append(both_levels(ones[0].judgement, unit_of(ones[0].metric)))
+    remarks += [more] if is_open and (more := span_of_rounds([one.judgement for one in ones])) else []
     remarks += [] if all(one.judgement.final for one in ones) else [SO_FAR]
     return f"{name} ({', '.join(remarks)})" if remarks else name
 

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from iolab.base.plain_text import counted, one_line
+from iolab.base.quantity import plain
 from iolab.base.version import VERSION
 from iolab.domain.cost.measure import MEASURES, Change
 from iolab.domain.cost.path_cost import PathCost
@@ -148,7 +149,7 @@ def _other_rows(report: CostReport) -> list[list[str]]:
             change = path.changes.get(name)
             least = max(OTHER_FROM, OTHER_SHARE * change.base) if change is not None else 0.0
             if change is not None and change.differs and abs(change.difference) >= least:
-                rows.append([path.name, MEASURES[name].words, f"{change.base:,.4g}", f"{change.tip:,.4g}"])
+                rows.append([path.name, MEASURES[name].words, plain(change.base, 4), plain(change.tip, 4)])
     return rows
 
 

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from iolab.base.plain_text import counted
-from iolab.base.quantity import change, scale_for
+from iolab.base.quantity import change, plain, scale_for
 from iolab.domain.history.changes import FEWEST, MOST, Change
 from iolab.domain.history.history import History, HistoryFinding, Series, UnchangedSeries
+from iolab.domain.history.weekly import WeeklyCycle
 from iolab.presentation.table.words import label, unit_of
 
 DIFFERENCES_MAX = 6
@@ -20,6 +21,7 @@ def lines(
     history: History,
     found: Sequence[HistoryFinding],
     unseen: Sequence[UnchangedSeries],
+    cycles: Sequence[WeeklyCycle],
     false_alarms: float,
     looks: int,
 ) -> Iterator[str]:
@@ -45,9 +47,10 @@ def lines(
     if unseen:
         yield ""
     for hidden in unseen[:UNSEEN_MAX]:
-        yield _unchanged(hidden)
+        yield f"{_unchanged(hidden)}{_alone(history, hidden)}"
     if (more := len(unseen) - UNSEEN_MAX) > 0:
-        yield f"and {more} more series without a change, in which smaller steps would be seen"
+        yield f"and {more} more series without a change"
+    yield from _cycles(cycles)
     yield ""
     yield text
     yield f"The limits are set for false alarms in {share}, in {often}."
@@ -81,10 +84,31 @@ def _apart(history: History, unseen: Sequence[UnchangedSeries]) -> Iterator[str]
 
 def _unchanged(one: UnchangedSeries) -> str:
     scale = scale_for(unit_of(one.series.metric), [one.below])
-    size = scale.with_unit(one.below) if one.level <= 0 else f"{100 * one.below / one.level:.2g} %"
+    size = scale.with_unit(one.below) if one.level <= 0 else f"{plain(100 * one.below / one.level, 2)} %"
     what = f"{label(one.series.metric)}{_place(one.series)}"
     newest = f", nor any yet in the newest {one.newest}" if one.newest > 1 else ""
     return f"{what}: none found; a step below {size} would not be seen in {counted(one.runs, 'run')}{newest}"
+
+
+def _cycles(cycles: Sequence[WeeklyCycle]) -> Iterator[str]:
+    """A line for each series that goes with the day of the week, whose steps are seen less well."""
+    for one in cycles[:UNSEEN_MAX]:
+        scale = scale_for(unit_of(one.series.metric), [one.lowest, one.highest])
+        low, high = scale.number(one.lowest), scale.with_unit(one.highest)
+        yield (
+            f"{label(one.series.metric)}{_place(one.series)}: has a cycle of seven days, from {low} on "
+            f"{one.lowest_day}s to {high} on {one.highest_day}s: it counts as noise, which hides steps of its size"
+        )
+    if (more := len(cycles) - UNSEEN_MAX) > 0:
+        yield f"and {more} more series have a cycle of seven days"
+
+
+def _alone(history: History, one: UnchangedSeries) -> str:
+    """What a series without a change shows if it is the only one that is looked at."""
+    if one.alone is None:
+        return ""
+    since = history.moments[one.alone.change.at]
+    return f"; by itself, as with --metric, it would be {one.alone.verdict} since {since}{_share(one.alone.change)}"
 
 
 def together(found: Sequence[HistoryFinding]) -> list[list[HistoryFinding]]:
@@ -152,7 +176,7 @@ def _place(series: Series) -> str:
 
 
 def _share(it: Change) -> str:
-    if it.before <= 0 or it.before + it.low <= 0:
+    if it.from_zero or it.before <= 0 or it.before + it.low <= 0:
         return ""
     low, middle, high = (change(1 + part / it.before) for part in (it.low, it.after - it.before, it.high))
     return f", {middle} [{low}, {high}]"

@@ -32,7 +32,8 @@ def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) 
     items = axis.sentences(summary) or alone(summary)
     lines += [heading, "", *(f"- {_escaped(text)}" for text in items)]
     lines += [
-        f"- {_escaped(text)}" for text in (*(one.text for one in conclusions(summary.comparisons)), *summary.rules)
+        f"- {_escaped(text)}"
+        for text in (*summary.failed, *(one.text for one in conclusions(summary.comparisons)), *summary.rules)
     ]
     cut = left_out_in_words(summary.left_out, summary.comparisons, "--as csv")
     partly = rounds_of_both(summary.comparisons)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from iolab.base.plain_text import counted
 from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, Verdict
 from iolab.domain.matrix_axis import sweeps
-from iolab.domain.summary import UNFAITHFUL, Jobs, Summary, summarise
+from iolab.domain.summary import FORBIDDEN, Jobs, Summary, summarise
 from iolab.presentation.table import axis
 from iolab.presentation.table.alone import alone
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import Alternatives, Footnotes
-from iolab.presentation.table.words import left_out_in_words, medians, rounds_of_both, tally
+from iolab.presentation.table.words import beside_typical, left_out_in_words, rounds_of_both, tally
 from iolab.presentation.terminal import text_of
 
 if TYPE_CHECKING:
@@ -69,15 +69,15 @@ def tables(summary: Summary) -> RenderableType:
     against = f"; baseline {summary.baseline}; {tally(summary.comparisons)}" if summary.comparisons else ""
     parts.append(Text(f"{counted(summary.rounds, 'round')} on {summary.machine_in_words}{against}", style="dim"))
     in_sweeps = sweeps(summary)
+    parts += stated(summary.failed)
     parts += stated(axis.sentences(summary) or alone(summary))
     cut = left_out_in_words(summary.left_out, summary.comparisons, "--as csv")
     warned = [Text(f"! {problem}", style="yellow") for problem in (*summary.problems, *summary.doubts, *cut)]
     # What forbids a verdict stands above what would be one.
-    forbidden = any(one.judgement.reason == UNFAITHFUL for one in summary.comparisons)
+    forbidden = any(one.judgement.reason in FORBIDDEN for one in summary.comparisons)
     answer = [*in_words(summary.comparisons), *stated(summary.rules)]
     parts += [*warned, *answer] if forbidden else [*answer, *warned]
-    if skewed := medians(summary.comparisons):
-        parts.append(Text(f"! {skewed}", style="yellow"))
+    parts += (Text(f"! {line}", style="yellow") for line in beside_typical(summary.comparisons))
     parts += (Text(f"! {line}", style="yellow") for line in rounds_of_both(summary.comparisons))
     if summary.is_search and summary.comparisons:
         parts.append(Text(f"! {IN_SEARCH}", style="yellow"))

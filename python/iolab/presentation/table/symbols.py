@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import listed
+from iolab.base.quantity import plain
 from iolab.domain import chains
 from iolab.domain.bisect.functions import steps_of_functions
 from iolab.domain.phase_record import InstructionsObservation, probes_of
@@ -215,7 +216,7 @@ def system_calls(title: str, rounds: Sequence[InstructionsObservation]) -> str:
     if not shown:
         return ""
     rows: list[tuple[str, ...]] = [("system call", "calls per op", "per call", "per op")]
-    rows += [(name, f"{calls:,.3g}", _number(amount / calls), _number(amount)) for name, amount, calls in shown]
+    rows += [(name, plain(calls, 3), _number(amount / calls), _number(amount)) for name, amount, calls in shown]
     return f"{title}\n{columns(rows, left=1)}\n"
 
 

@@ -271,17 +271,23 @@ def total(slow: native.SlowRequest) -> float:
 def in_front(slow: native.SlowRequest, figures: native.TraceFigures) -> str:
     """`fio 12 requests, 48 KiB; kworker ...`."""
     tasks = (
-        f"{task(one['pid'], figures)} {one['requests']}"
+        (f"{task(one['pid'], figures)} {one['requests']}" if one["pid"] else counted(one["requests"], "request"))
         + (f" ({bytes_in_words(one['bytes'])})" if has_operations(figures) else "")
         for one in slow["ahead"][:3]
     )
     return "; ".join(tasks) or "none"
 
 
+UNKNOWN = "unknown"
+"""A task that the trace does not name."""
+NULL = "(null)"
+"""What blkparse calls it."""
+
+
 def task(pid: int, figures: native.TraceFigures) -> str:
     """`fio-1234`, or what is known of it."""
     name = figures["names"].get(str(pid))
-    return one_line(f"{name}-{pid}") if name else f"task {pid}" if pid else "unknown"
+    return one_line(f"{name}-{pid}") if name and name != NULL else f"task {pid}" if pid else UNKNOWN
 
 
 def compared(found: Iterable[TraceComparison]) -> Iterator[RenderableType]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted
-from iolab.presentation.table.trace import STAGES, device_name, error_name, microseconds, task, total
+from iolab.presentation.table.trace import STAGES, UNKNOWN, device_name, error_name, microseconds, task, total
 
 if TYPE_CHECKING:
     from iolab.domain import native_types as native
 
 WHOLE, DEVICE = "whole", "device"
 MOST = 0.5
-"""Whoever has more than this share of the requests in front is named alone."""
+"""Whoever has more than this share of the weight in front is named alone."""
 NAMED_MAX = 2
+UNNAMED = "tasks that the trace does not name"
 TENTH = 10
 MUCH = 0.25
 """A request that has more than this share of all requests' time is named: the mean is about it. Chosen."""
@@ -39,6 +40,10 @@ class TaskInFront:
     """How many of the slowest."""
     requests: int
     bytes: int
+    weight: float
+    """How much of the waiting is put down to it."""
+    own: bool
+    """All of the slowest that waited behind it are its own."""
 
 
 def shares(figures: native.TraceFigures) -> list[Share]:
@@ -53,14 +58,45 @@ def shares(figures: native.TraceFigures) -> list[Share]:
 
 
 def in_front(figures: native.TraceFigures, few: Sequence[native.SlowRequest] | None = None) -> list[TaskInFront]:
-    """By task, those in front of most of the slowest first: of the `few`, or of all that the figures have."""
-    found: dict[int, tuple[int, int, int]] = {}
+    """By task, those that weigh most in front of the slowest first: of the `few`, or of all that the figures have."""
+    found: dict[int, list[tuple[int, native.TaskAhead]]] = {}
     for slow in figures["slowest"] if few is None else few:
         for ahead in slow["ahead"]:
-            count, requests, size = found.get(ahead["pid"], (0, 0, 0))
-            found[ahead["pid"]] = count + 1, requests + ahead["requests"], size + ahead["bytes"]
-    rows = [TaskInFront(task(pid, figures), *values) for pid, values in found.items()]
-    return sorted(rows, key=lambda one: (-one.requests, -one.slow, one.task))
+            found.setdefault(ahead["pid"], []).append((slow["pid"], ahead))
+    sums = {
+        pid: (sum(one["requests"] for _, one in of), sum(one["bytes"] for _, one in of)) for pid, of in found.items()
+    }
+    weights = _weights(sums, figures)
+    rows = [
+        TaskInFront(task(pid, figures), len(of), *sums[pid], weights[pid], all(behind == pid for behind, _ in of))
+        for pid, of in found.items()
+    ]
+    return sorted(rows, key=lambda one: (-one.weight, -one.slow, one.task))
+
+
+def _weights(sums: Mapping[int, tuple[int, int]], figures: native.TraceFigures) -> dict[int, float]:
+    """By task, its share of what was in front, times how much larger that is than its process's share of all requests.
+
+    A share is the mean of that of requests and that of bytes: a device takes time for both. Who is in front of every
+    request does not tell the slowest from the others.
+    """
+    here = (sum(requests for requests, _ in sums.values()), sum(size for _, size in sums.values()))
+    whole = (sum(one["count"] for one in figures["by_process"]), sum(one["bytes"] for one in figures["by_process"]))
+    usual = {one["name"]: _share((one["count"], one["bytes"]), whole) for one in figures["by_process"]}
+    names = {pid: str(figures["names"].get(str(pid))) for pid in sums}
+    slow: dict[str, float] = {}
+    for pid, name in names.items():
+        slow[name] = slow.get(name, 0.0) + _share(sums[pid], here)
+    return {
+        pid: _share(one, here) * (slow[names[pid]] / usual[names[pid]] if usual.get(names[pid]) else 1.0)
+        for pid, one in sums.items()
+    }
+
+
+def _share(part: tuple[int, int], whole: tuple[int, int]) -> float:
+    """The mean of the shares of requests and of bytes, or the first if nothing has bytes."""
+    known = [one / of for one, of in zip(part, whole, strict=True) if of]
+    return sum(known) / len(known) if known else 0.0
 
 
 def conclusion(figures: native.TraceFigures) -> str:
@@ -144,12 +180,23 @@ def _of_one(slow: native.SlowRequest, rows: Sequence[TaskInFront]) -> str:
     behind = "and nothing completed meanwhile"
     if rows:
         others = counted(sum(one.requests for one in rows), "request")
-        behind = f"while {others} of {_tasks(rows)} completed" if stage in ("", DEVICE) else f"behind {_tasks(rows)}"
+        whose = f" of {_tasks(rows)}" if _named(rows) else ""
+        overtook = stage in ("", DEVICE)
+        behind = f"while {others}{whose} completed" if overtook else f"behind {_tasks(rows) if whose else others}"
     return f"the slowest took {microseconds(took)} µs{error}{share}, {behind}"
 
 
 def _tasks(rows: Sequence[TaskInFront]) -> str:
-    """Whoever was in front of most, or the first two."""
-    if rows[0].requests > MOST * sum(one.requests for one in rows):
-        return rows[0].task
-    return " and ".join(one.task for one in rows[:NAMED_MAX]) + (" most" if len(rows) > NAMED_MAX else "")
+    """Whoever weighs most, or the first two; `other requests` of a trace that names no tasks."""
+    if not (named := _named(rows)):
+        return "other requests"
+    first = named[0]
+    if first.weight > MOST * sum(one.weight for one in rows):
+        return f"their own process, {first.task}" if first.own and first.slow > 1 else first.task
+    others = [UNNAMED] if len(named) < len(rows) else []
+    listed_first = [*(one.task for one in named), *others]
+    return " and ".join(listed_first[:NAMED_MAX]) + (" most" if len(listed_first) > NAMED_MAX else "")
+
+
+def _named(rows: Sequence[TaskInFront]) -> list[TaskInFront]:
+    return [one for one in rows if one.task != UNKNOWN]

@@ -84,7 +84,12 @@ def _percent(share: float) -> str:
     return f"{round(100 * share) + 0} %"
 
 
-_WORDS = {"queue": "queue before the scheduler", "scheduler": "scheduler", "device": "device"}
+_WORDS = {
+    "queue": "queue before the scheduler",
+    "scheduler": "scheduler",
+    "device": "device",
+    "whole": "whole I/O, which the trace does not part",
+}
 
 
 def _stages(stages: list[Stage], before: str, after: str) -> RenderableType:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from iolab.base.histogram import is_known
 from iolab.base.plain_text import one_line
 from iolab.presentation.table.trace import microseconds
+from iolab.studies.trace.histograms import PERCENTILES, Histogram, Moved
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from iolab.studies.trace.histograms import Histogram
-
-_PERCENTILES = (50, 90, 99, 99.9, 99.99)
+NO_ROUNDS = (
+    "one histogram each is no experiment: a percentile lies somewhere in its bucket, and nothing tells by how much it "
+    "varies from run to run"
+)
 _BAR = 40
 
 
@@ -28,7 +30,7 @@ def shown(histograms: Sequence[Histogram]) -> Iterator[RenderableType]:
         yield (
             "; ".join(
                 f"p{percent:g} from {microseconds(found[0])} to {microseconds(found[1])} µs"
-                for percent in _PERCENTILES
+                for percent in PERCENTILES
                 if is_known(percent, one.count) and (found := one.within(percent))
             )
             or "too few I/Os for a percentile"
@@ -49,3 +51,15 @@ def shown(histograms: Sequence[Histogram]) -> Iterator[RenderableType]:
         if one.is_cut_off:
             yield "! the text is cut off in a line of this histogram: I/Os that took longer may be missing"
     yield "! a histogram has no requests: sizes, rates and stages are not known"
+
+
+def compared(found: Sequence[Moved], baseline: str, candidate: str) -> Iterator[RenderableType]:
+    """A line per percentile of two histograms."""
+    for one in found:
+        (low, high), (ours_low, ours_high) = one.after, one.before
+        name = f"{one.name}: " if one.name else ""
+        places = (
+            f"{microseconds(low)} to {microseconds(high)} µs, {microseconds(ours_low)} to {microseconds(ours_high)} µs"
+        )
+        yield one_line(f"● {name}p{one.percent:g} of {candidate} is {one.how}: {places} in {baseline}")
+    yield f"! {NO_ROUNDS}"

@@ -20,9 +20,9 @@ from iolab.presentation.table.plain import (
     stated,
 )
 from iolab.presentation.table.words import (
+    beside_typical,
     change_with_interval,
     left_out_in_words,
-    medians,
     tally,
     unit_of,
     verdict_with_rounds,
@@ -97,8 +97,7 @@ def _notes(comparisons: Sequence[Comparison]) -> Iterator[str]:
     for comparison in comparisons:
         for note in comparison.notes:
             places.setdefault(note, []).append(f"{comparison.metric}, {comparison.setting}")
-    if skewed := medians(comparisons):
-        yield skewed
+    yield from beside_typical(comparisons)
     for note, found in places.items():
         many = len(found) > NAMED_MAX
         yield from [f"{counted(len(found), 'comparison')}: {note}"] if many else [f"{place}: {note}" for place in found]

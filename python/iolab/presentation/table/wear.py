@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted
-from iolab.base.quantity import scale_for
+from iolab.base.quantity import plain, scale_for
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _BAR = 40
 _ROWS_MAX = 24
-_FASTER_AT_LAST = 1.25
+_FASTER_AT_LAST = 1.1
 """Times the rate of the whole, from which on the last quarter is no picture of it. Chosen."""
 
 
@@ -36,7 +36,7 @@ def wear_tables(found: Wear) -> Iterator[RenderableType]:
         if found.last_quarter.bytes_per_s > _FASTER_AT_LAST * found.bytes_per_s:
             yield "! the last quarter is faster than the whole: the drive collects in longer turns than it lasted"
             yield "! what helps: more bytes (--amount)"
-    yield f"Written: {sizes.with_unit(found.host_bytes)} in {found.elapsed_ns / 1e9:.4g} s, {_drives(found)}"
+    yield f"Written: {sizes.with_unit(found.host_bytes)} in {plain(found.elapsed_ns / 1e9, 4)} s, {_drives(found)}"
     late = f"{_factor(found.last_quarter.amplification)} in the last quarter"
     yield f"Write amplification: {_factor(found.amplification)}, {late}"
     yield f"Erases: {counted(found.erases, 'block')}"
@@ -64,7 +64,7 @@ def wear_tables(found: Wear) -> Iterator[RenderableType]:
 
 def _drives(found: Wear) -> str:
     size = scale_for("bytes", [found.drive_bytes]).with_unit(found.drive_bytes)
-    return f"{found.host_bytes / found.drive_bytes:.3g} times the drive's {size}"
+    return f"{plain(found.host_bytes / found.drive_bytes, 3)} times the drive's {size}"
 
 
 def _space(found: Wear) -> Iterator[str]:
@@ -86,7 +86,7 @@ def _cliff(found: Wear) -> str:
         return "none, the rate ends above half of the first slice's"
     written, elapsed_ns = found.cliff
     size = scale_for("bytes", [written]).with_unit(written)
-    return f"after {size} and {elapsed_ns / 1e9:.4g} s the rate stays below half of the first slice's"
+    return f"after {size} and {plain(elapsed_ns / 1e9, 4)} s the rate stays below half of the first slice's"
 
 
 def _percent(value: float | None) -> str:

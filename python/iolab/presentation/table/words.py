@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
 
 from iolab.base.plain_text import counted, listed
-from iolab.base.quantity import MULTIPLE_FROM, Scale, change, scale_for
+from iolab.base.quantity import MULTIPLE_FROM, Scale, change, plain, scale_for
 from iolab.domain.comparison import Comparison
 from iolab.domain.definition import BYTE_RATE, VERDICTS
 from iolab.domain.measured_run import MeasuredRun
@@ -44,6 +45,9 @@ def sentence(comparison: Comparison, unit: str, *, same_within: float) -> str:
         if one_round := _change_in_one_round(judgement):
             differs = f"{where} differs by {one_round.partition(' [')[0]}, and one round has no interval"
             return f"{candidate} is undecided against {comparison.against}: {differs}."
+        if judgement.differs:
+            levels, over = both_levels(judgement, unit), _rounds_of_both(judgement)
+            return f"{candidate} is {judgement.verdict} than {comparison.against}: {where} is {levels} over {over}."
         return f"{candidate} is undecided against {comparison.against}: {where} can't be compared, {judgement.reason}."
     how_sure = evidence(judgement, unit)
     differs = f"{where} differs by {change(judgement.ratio, as_multiple=_as_multiple(judgement))} {how_sure}"
@@ -77,6 +81,12 @@ def evidence(judgement: Judgement, unit: str) -> str:
     )
 
 
+def both_levels(judgement: Judgement, unit: str) -> str:
+    """`6 against 0`."""
+    scale = scale_for(unit, (judgement.baseline, judgement.candidate))
+    return f"{scale.with_unit(judgement.candidate)} against {scale.with_unit(judgement.baseline)}"
+
+
 def _rounds_of_both(judgement: Judgement) -> str:
     if judgement.n_baseline is None:
         return counted(judgement.n, "round")
@@ -105,17 +115,38 @@ def change_of(judgement: Judgement) -> str | None:
     return None if judgement.ratio is None else change(judgement.ratio, as_multiple=_as_multiple(judgement))
 
 
-def medians(comparisons: Sequence[Comparison]) -> str | None:
-    """If rounds' ratios are skewed: their median beside the typical ratio, in one line."""
+def beside_typical(comparisons: Sequence[Comparison]) -> list[str]:
+    """What typical values and ratios hide, in a line each: two modes, and skewed ratios."""
+    return [line for line in (_modes(comparisons), _medians(comparisons)) if line]
+
+
+def _modes(comparisons: Sequence[Comparison]) -> str | None:
+    found = []
+    for one in comparisons:
+        if modes := one.judgement.modes:
+            sides = (
+                (modes.baseline_upper, one.judgement.n_baseline or one.judgement.n, one.against),
+                (modes.candidate_upper, one.judgement.n, one.setting),
+            )
+            upper = " and ".join(f"{count} of {counted(n, 'round')} of {name}" for count, n, name in sides)
+            place = f" on {one.place}" if one.place else ""
+            apart = f"{plain(modes.factor, 2)}x the other"
+            found.append(f"{upper} are in the upper one, {apart} ({label(one.metric)}{place})")
+    return f"two modes: {_first(found)}" if found else None
+
+
+def _first(found: Sequence[str]) -> str:
+    more = f"; and {len(found) - MEDIANS_MAX} more" if len(found) > MEDIANS_MAX else ""
+    return f"{'; '.join(found[:MEDIANS_MAX])}{more}"
+
+
+def _medians(comparisons: Sequence[Comparison]) -> str | None:
     found = []
     for one in comparisons:
         if beside := median_beside(one.judgement):
             place = f" on {one.place}" if one.place else ""
             found.append(f"{beside} for {change_of(one.judgement)} ({one.setting}, {label(one.metric)}{place})")
-    if not found:
-        return None
-    more = f"; and {len(found) - MEDIANS_MAX} more" if len(found) > MEDIANS_MAX else ""
-    return f"skewed: the median of the rounds' ratios is {'; '.join(found[:MEDIANS_MAX])}{more}"
+    return f"skewed: the median of the rounds' ratios is {_first(found)}" if found else None
 
 
 def rounds_of_both(comparisons: Sequence[Comparison]) -> list[str]:
@@ -174,7 +205,7 @@ def verdict_with_rounds(judgement: Judgement) -> str:
 def span_of_rounds(judgements: Sequence[Judgement]) -> str:
     """`12 more`, `2 to 12 more`, `over 200 more`: rounds that would decide the undecided; empty if no number
     would."""
-    known = [one for one in judgements if one.ratio is not None]
+    known = [one for one in judgements if one.ratio is not None and one.reason is None]
     if not known:
         return ""
     counts = sorted(one.rounds_to_decide or FORECAST_MAX + 1 for one in known)
@@ -193,11 +224,16 @@ def unit_of(key: str) -> str:
 def tally(comparisons: Iterable[Comparison]) -> str:
     """`1 slower, 2 faster, 4 undecided`; of one round, which no verdict can come of, that."""
     comparisons = list(comparisons)
-    if comparisons and all(comparison.judgement.n == 1 for comparison in comparisons):
+    if are_of_one_round(comparisons):
         return "one round gives no verdict"
     of_verdict = Counter(comparison.judgement.verdict for comparison in comparisons)
     counts = [(of_verdict[verdict], verdict) for verdict in VERDICTS]
     return ", ".join(f"{count} {verdict}" for count, verdict in counts if count) or "nothing to compare"
+
+
+def are_of_one_round(comparisons: Iterable[Comparison]) -> bool:
+    """Whether all that can be compared is of one round; a metric that one setting lacks takes nothing from that."""
+    return {one.judgement.n for one in comparisons if one.judgement.n} == {1}
 
 
 def left_out_in_words(left_out: Collection[str], comparisons: Sequence[Comparison], option: str) -> list[str]:
@@ -227,15 +263,18 @@ def without_values(run: MeasuredRun, summary: Summary) -> str:
     return f"{text}; a trial had at most {max(known):,.0f} operations" if known else text
 
 
-def assumed(comparisons: Sequence[Comparison], known: Collection[str] = ()) -> list[str]:
-    """A line about the metrics that differ and are called better or worse by an assumption: their names show neither a
-    unit nor a direction, and they are not among the `known`."""
-    names = dict.fromkeys(one.metric for one in comparisons if one.judgement.differs and one.nature == "benefit")
-    found = [name for name in names if name not in known and is_unknown(name)]
-    if not found:
+def undirected(comparisons: Sequence[Comparison]) -> list[str]:
+    """A line about the metrics that differ and that nothing says which way is better of, and how to say it."""
+    names = dict.fromkeys(
+        one.metric
+        for one in comparisons
+        if one.judgement.differs and one.nature == "neutral" and is_unknown(one.metric)
+    )
+    if not names:
         return []
-    text = f"no unit or direction is known of {listed(found, MEDIANS_MAX)}: higher is taken as better"
-    return [f"{text}; if lower is, --lower-is-better {found[0]}"]
+    one = shlex.quote(next(iter(names)).rpartition("/")[2])
+    text = f"which way is better is not known of {listed(list(names), MEDIANS_MAX)}"
+    return [f"{text}: give --lower-is-better {one} or --higher-is-better {one}"]
 
 
 def _more_rounds(judgement: Judgement) -> str:

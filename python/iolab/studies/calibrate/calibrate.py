@@ -11,7 +11,7 @@ from typing import cast
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
-from iolab.base.toml import TomlTable, parse
+from iolab.base.toml import TomlTable
 from iolab.domain import native_types as native
 from iolab.domain.calibration import key, null
 from iolab.domain.calibration.cell import Cell, split
@@ -59,8 +59,8 @@ def device_named(name: str) -> TomlTable:
     Raises:
         InputError: there is none, or it can't be calibrated.
     """
-    path = Path(name) if name.endswith(".toml") else part_path(DEVICES, name, Path("machine.toml"))
-    device = parse(path.read_text(), str(path)).values
+    path = Path(name) if name.endswith(".toml") else part_path(DEVICES, name, Path(DEVICES))
+    device = machine_file.device_at(path).values
     if device.get("kind") not in key.OF_KINDS:
         kinds = ", ".join(key.OF_KINDS)
         raise InputError(

@@ -12,7 +12,6 @@ from iolab.base.plain_text import counted
 from iolab.domain import native_types as native
 from iolab.domain.calibration.result import Calibration
 from iolab.domain.executor import Display
-from iolab.files.machine_file.catalogue import DEVICES, part_path
 from iolab.files.measured import measured
 from iolab.files.measured.found import MeasuredCells
 from iolab.files.store.directory import default_path
@@ -76,10 +75,5 @@ def _of_place(question: Question, place: Place, progress: Display) -> Calibratio
 def _this_machine(disk: BlockDevice | None, base: str) -> native.MachineFile:
     """This machine around the device. Its disk is one that the kernel shows nothing of if it is None."""
     table = tomllib.loads(machine_file.text_around(disk))
-    table["drives"] = [{**drive, "device": _table(base)} for drive in table["drives"]]
+    table["drives"] = [{**drive, "device": device_named(base)} for drive in table["drives"]]
     return cast(native.MachineFile, table)
-
-
-def _table(base: str) -> dict[str, object]:
-    path = Path(base) if base.endswith(".toml") else part_path(DEVICES, base, Path("machine.toml"))
-    return tomllib.loads(path.read_text())

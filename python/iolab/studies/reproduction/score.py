@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations, groupby
 from statistics import fmean
 
+from iolab.base.quantity import plain
 from iolab.studies.reproduction.options import AimOptions
 from iolab.studies.reproduction.tables import Cell
 
@@ -107,7 +108,7 @@ def _claims(aim: AimOptions, cells: Sequence[ComparedCell], unanswered: int) -> 
 
 def times(factor: float | None) -> str:
     """A factor of three digits, `1.08x`; `-` for None."""
-    return "-" if factor is None else f"{factor:.3g}x" if factor >= 1.995 else f"{factor:.2f}x"
+    return "-" if factor is None else f"{plain(factor, 3)}x" if factor >= 1.995 else f"{factor:.2f}x"
 
 
 def percent(share: float | None) -> str:

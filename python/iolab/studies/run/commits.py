@@ -420,7 +420,8 @@ class _Searcher:
         if (why := self._failed_with(commit)) is not None:
             self._note({"event": "unmeasurable", "place": place, "why": why})
             return None
-        self.report_line(f"{commit.short} building  {commit.subject}".rstrip())
+        if self.found.question.build or not self.found.question.versions:
+            self.report_line(f"{commit.short} building  {commit.subject}".rstrip())
         source = Repository(self.shared / "source")
         if not question.versions:
             source.check_out(commit.sha)

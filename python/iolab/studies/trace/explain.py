@@ -175,7 +175,11 @@ def _requests(trace: Trace) -> pl.DataFrame:
         "device_ns": column("completed_ns") - column("issued_ns"),
         "whole_ns": column("completed_ns") - column("queued_ns"),
     }
-    signed = pl.concat(kept).with_columns(pl.col(pl.UInt64).cast(pl.Int64))
+    rows = pl.concat(kept)
+    # Times since 1601, as in traces of Windows, are beyond what is signed.
+    times = pl.col("^.*_ns$")
+    first_ns = rows.select(pl.min_horizontal(times.min())).item()
+    signed = rows.with_columns(times - first_ns).with_columns(pl.col(pl.UInt64).cast(pl.Int64))
     return signed.with_columns(**between).sort("arrived_ns", maintain_order=True)
 
 
@@ -190,7 +194,8 @@ def _stages(both: list[pl.DataFrame], measure: str) -> list[Stage]:
     """The stages of the difference of the means. A request that skipped a stage spent no time there."""
     whole = [float(rows[f"{measure}_ns"].mean() or 0.0) for rows in both]  # type: ignore[arg-type]
     found = []
-    for name in STAGES if measure == "whole" else ("device",):
+    known = [name for name in STAGES if measure == "whole" and any(rows[f"{name}_ns"].count() for rows in both)]
+    for name in known or (measure,):
         means = [float(rows[f"{name}_ns"].fill_null(0).mean() or 0.0) for rows in both]  # type: ignore[arg-type]
         apart = whole[1] - whole[0]
         share = (means[1] - means[0]) / apart if apart else 0.0
@@ -221,8 +226,9 @@ def _traits(rows: pl.DataFrame, names: dict[int, str]) -> Iterator[tuple[str, pl
     for name in operations.unique().sort():
         if (of_it := operations == name).any() and groups.filter(of_it).n_unique() > 1:
             yield f"is a {name} of any size", of_it
-    processes = rows["pid"].replace_strict(names, default="unknown", return_dtype=pl.String)
-    for name in processes.value_counts(sort=True)[processes.name][:PROCESSES_MAX]:
+    processes = rows["pid"].replace_strict(names, default="a task that the trace does not name", return_dtype=pl.String)
+    known = processes.value_counts(sort=True)[processes.name][:PROCESSES_MAX].to_list()
+    for name in known:
         yield f"is of {name}", processes == name
     for mark, words in (
         ("fua", "has FUA"),
@@ -238,11 +244,13 @@ def _traits(rows: pl.DataFrame, names: dict[int, str]) -> Iterator[tuple[str, pl
     own = flush.astype(np.int64)
     beside = _under_way(began[flush], ended[flush], began, ended) - own
     yield "had a flush in flight beside it", pl.Series(beside > 0)
-    for name in operations.filter(operations != "flush").unique().sort():
-        of_it = (operations == name).to_numpy()
-        before = np.searchsorted(np.sort(began[of_it]), began)
-        over = np.searchsorted(np.sort(ended[of_it]), began, side="right")
-        yield f"came when a {name} was in flight", pl.Series(before > over)
+    groups_of = [(f"a {name}", operations == name) for name in operations.filter(operations != "flush").unique().sort()]
+    if len(known) > 1:
+        groups_of += [(f"a request of {name}", processes == name) for name in known]
+    for words, of_it in groups_of:
+        before = np.searchsorted(np.sort(began[of_it.to_numpy()]), began)
+        over = np.searchsorted(np.sort(ended[of_it.to_numpy()]), began, side="right")
+        yield f"came when {words} was in flight", pl.Series(before > over)
     for what, weights in (("requests", np.ones(len(rows))), ("bytes", rows["sectors"].to_numpy().astype(float))):
         ahead = _ahead(began, ended, weights)
         many = np.quantile(ahead, 0.9)

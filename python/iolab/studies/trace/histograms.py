@@ -1,5 +1,5 @@
-"""Histograms of latency as text: of biolatency (bcc, libbpf-tools, bpftrace), of iolatency (perf-tools), and those that
-Prometheus collects.
+"""Histograms of latency as text: of biolatency (bcc, libbpf-tools, bpftrace), of iolatency (perf-tools), of
+HdrHistogram, and those that Prometheus collects.
 
 They hold no request, so that nothing but the distribution is known.
 """
@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from iolab.base.errors import InputError
+from iolab.base.histogram import is_known
 from iolab.files.importer.posted import Posting
 from iolab.files.importer.titles import ATTRIBUTION, OF_ANY_RUN
 
@@ -45,6 +47,10 @@ _UNITS_OF_PROMETHEUS = {
     **dict.fromkeys(("microseconds", "us"), 1e3),
     **dict.fromkeys(("nanoseconds", "ns"), 1.0),
 }
+_HEADING_OF_HDR = re.compile(r"\s*Value(?:\s*\(\s*(?P<unit>\w+)\s*\))?\s+Percentile\s+TotalCount\s+1/\(1-Percentile\)")
+_ROW_OF_HDR = re.compile(r"\s*(?P<value>\d{1,15}(?:\.\d{1,9})?)\s+[01]\.\d{1,15}\s+(?P<total>\d{1,18})\s")
+_WRK = "Detailed Percentile spectrum"
+"""What wrk2 writes above its own, which is in ms."""
 _TITLE = re.compile(r"(?:#+ *|[*=]+ *)?([A-Za-z][^@:=|\[\]]{0,60}?)\s*(?:[*=]+|:)\s*$|#+ +([^@:=|\[\]]{1,60}?)\s*$")
 """`before:`, `== before ==`, `## before`: what the histograms below it are called, by whoever put them together."""
 _QUOTE = "'"
@@ -105,13 +111,60 @@ def histograms_of(paths: Sequence[Path]) -> list[Histogram]:
         with paths[0].open("rb") as file:
             start = file.read(_BYTES_LOOKED_AT)
             lines = _lines(start)
-            if b"\0" in start or not any(_unit(line) or _bound(line) for line in lines):
+            if b"\0" in start or not any(_unit(line) or _bound(line) or _HEADING_OF_HDR.match(line) for line in lines):
                 return []
             lines = _lines(start + file.read(_BYTES_MAX))
     except OSError:
         # Whoever reads it as a trace states why it can't be read.
         return []
-    return [*_histograms(lines), *_of_prometheus(lines)]
+    return [*_histograms(lines), *_of_prometheus(lines), *_of_hdr(lines, paths[0])]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Between which latencies a percentile lies in two histograms: no more is known of it."""
+
+    name: str
+    percent: float
+    before: tuple[int, int]
+    after: tuple[int, int]
+
+    @property
+    def how(self) -> Literal["higher", "lower", "in the same bucket", "undecided"]:
+        """As far as the buckets tell."""
+        if self.after[0] >= self.before[1]:
+            return "higher"
+        if self.after[1] <= self.before[0]:
+            return "lower"
+        return "in the same bucket" if self.before == self.after else "undecided"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "name": self.name,
+            "percentile": self.percent,
+            "baseline_ns": self.before,
+            "candidate_ns": self.after,
+        } | {"difference": self.how}
+
+
+PERCENTILES = (50, 90, 99, 99.9, 99.99)
+
+
+def compare_histograms(baseline: Sequence[Histogram], candidate: Sequence[Histogram]) -> list[Moved]:
+    """The percentiles that both know, of histograms of one name, or of the only ones."""
+    theirs = {one.name: one for one in candidate}
+    are_alone = len(baseline) == len(candidate) == 1
+    both = [
+        (one, candidate[0] if are_alone else theirs[one.name]) for one in baseline if are_alone or one.name in theirs
+    ]
+    return [
+        Moved(ours.name, percent, before, after)
+        for ours, other in both
+        for percent in PERCENTILES
+        if is_known(percent, ours.count) and is_known(percent, other.count)
+        if (before := ours.within(percent)) and (after := other.within(percent))
+    ]
 
 
 def _lines(content: bytes) -> list[str]:
@@ -136,6 +189,35 @@ def _of_prometheus(lines: Sequence[str]) -> Iterator[Histogram]:
             histogram.counts[limits] = max(of_name[high] - of_name.get(low, 0), 0)
         if histogram.count:
             yield histogram
+
+
+def _of_hdr(lines: Sequence[str], path: Path) -> Iterator[Histogram]:
+    """HdrHistogram's percentiles, between two of which lie as many as their totals differ by. InputError if nothing
+    tells their unit."""
+    found: Histogram | None = None
+    unit_ns, low, before = 0, 0, 0
+    is_wrk = any(_WRK in line for line in lines)
+    for number, line in enumerate(lines, 1):
+        if heading := _HEADING_OF_HDR.match(line):
+            unit_ns = _UNITS.get(heading["unit"] or ("ms" if is_wrk else ""), 0)
+            if not unit_ns:
+                raise InputError(
+                    "HdrHistogram's text states no unit of its values",
+                    where=f"{path}:{number}",
+                    remedy="write it into this line: Value(ns), Value(us) or Value(ms)",
+                )
+            if found is None:
+                found = Histogram("")
+            found.intervals += 1
+            low = before = 0
+        elif found is not None and (row := _ROW_OF_HDR.match(line)):
+            high, total = round(float(row["value"]) * unit_ns), int(row["total"])
+            if total > before:
+                place = (low, max(high, low))
+                found.counts[place] = found.counts.get(place, 0) + total - before
+            low, before = max(high, low), max(total, before)
+    if found is not None and found.count:
+        yield found
 
 
 def _bound(line: str) -> tuple[str, float, int] | None:

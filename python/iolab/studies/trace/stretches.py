@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,14 @@ ONE_EACH = (
 )
 _LOOKED_AT, _LINES_LOOKED_AT = 4096, 3
 """Bytes, and lines, of which the first may say that it is tracing."""
+_PUBLIC = re.compile(
+    r"\d{18},[^,]+,\d+,(?:Read|Write),\d+,\d+,\d+"
+    r"|\d+,[RW],\d+,\d+,\d{13,}"
+    r"|\d{10},\d+,\d+,[01],\d+"
+    r"|\d+,\d+,\d+,[rRwW],\d+\.\d+(?:,.*)?"
+    r"|(?:Timestamp,Response,IOType,LUN,Offset,Size|\d+\.\d+,[\d.]*,[RW],\d+,\d+,\d+)"
+)
+"""Lines of MSR Cambridge, Alibaba, Tencent, SPC and Systor '17: crates/measure/trace/src/input/public.rs."""
 _MAGICS = (b"\x17\x08\x44tracing", b"PERFILE2", b"\x07tae", b"\x08tae", b"# tracer:", b"fio version ")
 
 
@@ -53,8 +62,10 @@ def is_trace(path: Path) -> bool:
     with path.open("rb") as file:
         begin = file.read(_LOOKED_AT)
     lines = begin.decode(errors="replace").splitlines()[:_LINES_LOOKED_AT]
-    return begin.startswith(_MAGICS) or any(
-        one.line.search(line) for one in UNREAD if one.remedy == TRACE for line in lines
+    return (
+        begin.startswith(_MAGICS)
+        or (len(lines) > 1 and all(map(_PUBLIC.fullmatch, lines[:2])))
+        or any(one.line.search(line) for one in UNREAD if one.remedy == TRACE for line in lines)
     )
 
 

@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 
 use crate::common::devices::LoopDevice;
 use crate::common::*;
@@ -215,7 +216,9 @@ fn what_finds_no_room_is_counted_as_lost() {
     let device = LoopDevice::new(4 * MIB);
     let observe = |buffer_bytes: u64, ops: u64| {
         let probes = start("lost", block(&device.path, buffer_bytes));
+        use_cpu(libc::SCHED_OTHER, libc::CPU_SETSIZE as usize);
         direct_io(&device.path, EngineKind::Psync, job(), ops);
+        IS_OVER.store(true, Ordering::Relaxed);
         let observed = probes.stop();
         let seen = observation(&observed, "block");
         // What the sub-buffers say of their own gaps is part of what the kernel counts.
@@ -225,9 +228,33 @@ fn what_finds_no_room_is_counted_as_lost() {
     // One at a time, so that nothing merges and each takes the same way.
     let (events_of_1000, lost) = observe(4 * MIB, 1000);
     assert_eq!((events_of_1000 % 1000, lost), (0, 0));
-    let (recorded, lost) = observe(1, 20_000);
+    // The thread that empties the buffers inherits to run when its CPU has nothing else to do, and it has.
+    static IS_OVER: AtomicBool = AtomicBool::new(false);
+    IS_OVER.store(false, Ordering::Relaxed);
+    let other = std::thread::spawn(|| {
+        use_cpu(libc::SCHED_OTHER, 1);
+        while !IS_OVER.load(Ordering::Relaxed) {}
+    });
+    use_cpu(libc::SCHED_IDLE, 1);
+    let (recorded, lost) = observe(1, 5000);
+    other.join().unwrap();
     assert!(lost > 0);
-    assert_eq!(recorded + lost, 20 * events_of_1000);
+    assert_eq!(recorded + lost, 5 * events_of_1000);
+}
+
+/// How the calling thread runs: by this policy, on the first so many CPUs.
+fn use_cpu(policy: libc::c_int, cpus: usize) {
+    let param = libc::sched_param { sched_priority: 0 };
+    // SAFETY: all-zero is an empty set, to which CPUs are added; it and the parameters outlive the calls.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        (0..cpus).for_each(|cpu| libc::CPU_SET(cpu, &mut set));
+        assert_eq!(
+            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set),
+            0
+        );
+        assert_eq!(libc::sched_setscheduler(0, policy, &param), 0);
+    }
 }
 
 fn events(block: &Value) -> u64 {
@@ -276,48 +303,63 @@ fn nothing_of_others_is_touched_and_nothing_of_ours_is_left() {
     assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new());
 }
 
-/// Two threads that wake each other through pipes, on one CPU, this many rounds: two switches each. How often the
-/// kernel says that the one which asks left the CPU.
-fn ping_pong(rounds: u64) -> u64 {
+/// Two threads that wake each other through pipes, on one CPU, this many rounds: two switches each. Runs `then` while
+/// the one which asks sleeps and has nothing left to do but to end: with its thread id, and how often it had left the CPU
+/// when it began.
+fn ping_pong<T>(rounds: u64, then: impl FnOnce(libc::pid_t, u64) -> T) -> T {
     let ((mut theirs, ours), (mut mine, other)) = (pipe(), pipe());
-    let pin = || {
-        // SAFETY: all-zero is an empty set, to which the CPU that this runs on is added; it outlives the call.
-        unsafe {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET(0, &mut set);
-            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
-        }
-    };
     let answering = move || {
-        pin();
+        use_cpu(libc::SCHED_OTHER, 1);
         let mut other = other;
         let mut byte = [0];
         while theirs.read_exact(&mut byte).is_ok() {
             other.write_all(&byte).unwrap();
         }
     };
+    let (done, is_done) = mpsc::channel();
+    let (end, ends) = mpsc::channel::<()>();
     let asking = move || {
-        pin();
+        // SAFETY: reads an id.
+        let thread = unsafe { libc::gettid() };
+        let before = switches_of(thread);
+        use_cpu(libc::SCHED_OTHER, 1);
         let mut ours = ours;
         let mut byte = [0];
         for _ in 0..rounds {
             ours.write_all(&byte).unwrap();
             mine.read_exact(&mut byte).unwrap();
         }
-        // SAFETY: all-zero is a valid rusage, and the call only fills it.
-        let used = unsafe {
-            let mut used: libc::rusage = std::mem::zeroed();
-            libc::getrusage(libc::RUSAGE_THREAD, &mut used);
-            used
-        };
-        (used.ru_nvcsw + used.ru_nivcsw) as u64
+        done.send((thread, before)).unwrap();
+        // Nobody sends: it ends when the other side goes.
+        ends.recv().unwrap_err();
     };
     let named = |name: &str| std::thread::Builder::new().name(name.into());
     let answers = named("iolab-pong").spawn(answering).unwrap();
     let asks = named("iolab-ping").spawn(asking).unwrap();
-    let left = asks.join().unwrap();
+    let (thread, before) = is_done.recv().unwrap();
+    while status_of(thread, "State") != "S (sleeping)" {
+        std::thread::yield_now();
+    }
+    let found = then(thread, before);
+    drop(end);
+    asks.join().unwrap();
     answers.join().unwrap();
-    left
+    found
+}
+
+fn status_of(thread: libc::pid_t, key: &str) -> String {
+    let status = std::fs::read_to_string(format!("/proc/self/task/{thread}/status")).unwrap();
+    let mut lines = status.lines().filter_map(|line| line.split_once(':'));
+    let (_, value) = lines.find(|(name, _)| *name == key).unwrap();
+    value.trim().into()
+}
+
+/// How often the kernel says that this thread left the CPU.
+fn switches_of(thread: libc::pid_t) -> u64 {
+    ["voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"]
+        .map(|key| status_of(thread, key).parse::<u64>().unwrap())
+        .iter()
+        .sum()
 }
 
 fn pipe() -> (File, File) {
@@ -354,16 +396,16 @@ fn every_switch_is_counted_and_its_site_is_found() {
     }
     let _alone = alone();
     let probes = start("switches", switches(json!(1), json!(null)));
-    let left = ping_pong(ROUNDS);
-    let observed = probes.stop();
+    let (observed, named) = ping_pong(ROUNDS, |thread, before| {
+        let observed = probes.stop();
+        let all = switches_of(thread);
+        (observed, all - before..=all)
+    });
     let seen = observation(&observed, "switches");
     assert_eq!(number(seen, "/trace_events_lost"), 0);
-    // After it asked the kernel, it left once more, to end.
+    // Those before it had its name are not counted under it.
     let counted = number(task(seen, "iolab-ping"), "/switches");
-    assert!(
-        (left..=left + 3).contains(&counted),
-        "{counted} counted, {left} by the kernel"
-    );
+    assert!(named.contains(&counted), "{counted} counted, not {named:?}");
     let slept = |name: &str| number(task(seen, name), "/by_state/sleep");
     let slept = slept("iolab-ping") + slept("iolab-pong");
     assert!(number(seen, "/wakeup_latency_ns/count") >= slept - 4);
@@ -395,7 +437,7 @@ fn a_sample_stands_for_the_switches_between() {
     let _alone = alone();
     for (every, rounds) in [(json!(7), ROUNDS), (json!(null), 5 * ROUNDS)] {
         let probes = start("weights", switches(every.clone(), json!(null)));
-        ping_pong(rounds);
+        ping_pong(rounds, |_, _| ());
         let observed = probes.stop();
         let seen = observation(&observed, "switches");
         let samples = number(seen, "/stacks/taken");
@@ -427,7 +469,7 @@ fn only_the_switches_of_the_processes_that_were_named() {
         (other.id(), 0..=ROUNDS / 10),
     ] {
         let probes = start("pids", switches(json!(null), json!([pid])));
-        ping_pong(ROUNDS);
+        ping_pong(ROUNDS, |_, _| ());
         let observed = probes.stop();
         let tasks = observation(&observed, "switches")["tasks"]
             .as_array()

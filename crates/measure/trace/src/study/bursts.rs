@@ -4,7 +4,11 @@ use serde::Serialize;
 
 /// Arrivals counted in windows of each length.
 #[derive(Clone, Debug)]
-pub(super) struct Bursts(Vec<Windows>);
+pub(super) struct Bursts {
+    /// When the first arrived.
+    first_ns: Option<u64>,
+    of_lengths: Vec<Windows>,
+}
 
 #[derive(Clone, Debug, Default)]
 struct Windows {
@@ -25,7 +29,7 @@ struct Windows {
 pub struct BurstFigures {
     /// The length of a window.
     pub window_ns: u64,
-    /// Windows from the first arrival to the last.
+    /// Whole windows from the first arrival to the last.
     pub windows: u64,
     /// Arrivals in one, on average.
     pub mean: f64,
@@ -45,13 +49,17 @@ impl Bursts {
             length_ns,
             ..Windows::default()
         };
-        Bursts(LENGTHS_NS.into_iter().map(of).collect())
+        Bursts {
+            first_ns: None,
+            of_lengths: LENGTHS_NS.into_iter().map(of).collect(),
+        }
     }
 
-    /// An arrival, this long after the first.
+    /// The next arrival.
     #[inline]
-    pub(super) fn add(&mut self, since_ns: u64) {
-        for windows in &mut self.0 {
+    pub(super) fn add(&mut self, at_ns: u64) {
+        let since_ns = at_ns.saturating_sub(*self.first_ns.get_or_insert(at_ns));
+        for windows in &mut self.of_lengths {
             // Before it, too: the difference wraps.
             if since_ns.wrapping_sub(windows.began_ns) >= windows.length_ns {
                 windows.next(since_ns / windows.length_ns);
@@ -60,11 +68,9 @@ impl Bursts {
         }
     }
 
-    pub(super) fn figures(mut self) -> Vec<BurstFigures> {
-        let figures = self.0.iter_mut().map(|windows| {
-            windows.next(windows.current + 1);
-            windows.figures()
-        });
+    /// The last window is no whole one.
+    pub(super) fn figures(self) -> Vec<BurstFigures> {
+        let figures = self.of_lengths.iter().map(Windows::figures);
         figures.filter(|figures| figures.windows > 1).collect()
     }
 }

@@ -54,12 +54,15 @@ impl DeviceStudy {
             Step::BackMerge | Step::FrontMerge | Step::RequestMerge => figures.merges += 1,
             Step::Requeue => figures.requeues += 1,
             Step::Split => figures.splits += 1,
-            Step::Issue | Step::Arrival | Step::DeviceDone | Step::WholeDone
-                if event.sectors > 0 =>
-            {
-                self.seeks.add(event.sector, u64::from(event.sectors));
-            }
             _ => {}
+        }
+    }
+
+    /// An I/O of it, in the order of arrival, or in which the driver got them.
+    #[inline]
+    pub(super) fn arrived(&mut self, sector: u64, sectors: u64) {
+        if sectors > 0 {
+            self.seeks.add(sector, sectors);
         }
     }
 

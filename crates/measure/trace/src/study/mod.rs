@@ -1,5 +1,6 @@
 //! What a trace shows, in one pass over its events and with memory that does not grow with it.
 
+mod arrivals;
 mod bursts;
 mod device;
 mod figures;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::arrivals::{Arrival, Arrivals};
 use super::bursts::Bursts;
 use super::device::DeviceStudy;
 use super::figures::{DeviceFigures, FailedFigures, TraceFigures};
@@ -38,6 +39,7 @@ pub struct Study {
     places: Vec<Option<usize>>,
     /// Whether lines of I/Os have how long each waited.
     waits_told: bool,
+    arrivals: Arrivals,
     bursts: Bursts,
     reuse: Reuse,
     worst: SlowestRequests,
@@ -87,6 +89,7 @@ impl Default for Study {
             devices: Vec::new(),
             places: Vec::new(),
             waits_told: false,
+            arrivals: Arrivals::default(),
             bursts: Bursts::new(),
             reuse: Reuse::new(),
             worst: SlowestRequests::default(),
@@ -186,10 +189,13 @@ impl Study {
             };
             self.maps
                 .arrived(arrived_ns, op, pid, event.sector, event.sectors);
-            self.bursts.add(arrived_ns);
-            if event.op != Op::Discard {
-                self.reuse
-                    .add(event.device.0, event.sector, u64::from(event.sectors));
+            let arrival = Arrival::of(event, at);
+            let first = match event.step {
+                Step::Issue | Step::Arrival => Some(arrival),
+                _ => self.arrivals.add(arrival),
+            };
+            if let Some(first) = first {
+                self.arrived(&first);
             }
         }
         if let Some(io) = ended {
@@ -206,6 +212,17 @@ impl Study {
     /// The disk of the event that came last, and how many requests its driver has.
     pub fn depth(&self) -> Option<(Device, u64)> {
         self.follow.latest()
+    }
+
+    fn arrived(&mut self, arrival: &Arrival) {
+        self.bursts.add(arrival.at_ns);
+        let sectors = u64::from(arrival.sectors);
+        self.devices[arrival.place]
+            .1
+            .arrived(arrival.sector, sectors);
+        if arrival.op != Op::Discard {
+            self.reuse.add(arrival.device.0, arrival.sector, sectors);
+        }
     }
 
     fn ended(&mut self, device: usize, io: &Io, began_ns: u64) {
@@ -256,6 +273,9 @@ impl Study {
     /// The trace ended.
     pub fn finish(mut self, about: &TraceInfo) -> TraceFigures {
         self.follow.finish();
+        while let Some(arrival) = self.arrivals.first() {
+            self.arrived(&arrival);
+        }
         let began_ns = self.earliest_ns.or(self.began_ns).unwrap_or(0);
         let elapsed_ns = self.reached_ns.saturating_sub(began_ns);
         let unknown = self.follow.unknown;

@@ -202,9 +202,9 @@ fn periods_end_a_tick_late_and_long_ones_with_every_eighth() {
     assert_eq!(bench.cost.timer, Some(56 * MILLISECOND));
     bench.run(57 * MILLISECOND);
     assert_eq!(bench.cost.timer, Some(2 * 56 * MILLISECOND));
-    assert_eq!(expiry(3, 62), 66);
-    assert_eq!(expiry(3, 63), 72);
-    assert_eq!(expiry(8, 250), 264);
+    assert_eq!(tick_timer::expiry(3, 62, 1), 66);
+    assert_eq!(tick_timer::expiry(3, 63, 1), 72);
+    assert_eq!(tick_timer::expiry(8, 250, 1), 264);
 }
 
 #[test]

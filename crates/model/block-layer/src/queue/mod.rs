@@ -30,8 +30,6 @@ use kernels::queue::{QueueRules, WakeRule};
 pub use outcome::{AllocateOutcome, Counts, SubmitOutcome};
 
 const PAGE_SECTORS: u32 = 8;
-/// Chosen: longer than a task that has been woken takes to its next request, and short beside a drive's latency.
-const AFTER_WOKEN_NS: Time = 50_000;
 
 /// The queue of one device: takes bios in, merges them into requests, and dispatches these by a scheduler's order.
 pub struct RequestQueue {
@@ -59,10 +57,10 @@ pub struct RequestQueue {
     hardware: HardwareQueues,
     /// The scheduler is asked when the device next takes a request: something has happened that has the queue run.
     runs: bool,
-    /// When it runs again, because the scheduler kept what it has, and whether woken tasks have gone before.
+    /// When it runs again, because the scheduler kept what it has.
     runs_again_at: Option<Time>,
-    let_tasks_go: bool,
-    completed_at: Time,
+    /// From a completion until the kernel thread that it calls runs the queue (`kblockd`); 0: the completion does.
+    restart_ns: Time,
     hooks: Hooks,
     in_flight: u32,
     counts: Counts,
@@ -90,8 +88,7 @@ impl RequestQueue {
             hardware: HardwareQueues::new(HardwareRules::SINGLE),
             runs: true,
             runs_again_at: None,
-            let_tasks_go: false,
-            completed_at: 0,
+            restart_ns: 0,
             hooks: Hooks::NONE,
             in_flight: 0,
             counts: Counts::default(),
@@ -271,20 +268,41 @@ impl RequestQueue {
         looks.then(|| self.find_merge(bio)).flatten()
     }
 
-    /// There is no request for the bio. A task that is about to sleep for a tag has the queue run (`blk_mq_get_tag`).
+    /// A task is about to sleep for a tag, or was woken for one (`blk_mq_get_tag`).
+    pub fn runs_for_waiter(&mut self) {
+        self.runs |= self.has_tags();
+    }
+
+    /// A kernel thread runs it for completions, so long after each that calls it.
+    pub fn restarts_after(&mut self, ns: Time) {
+        self.restart_ns = ns;
+    }
+
+    /// When that thread has run it for a completion of now; None: none has called it.
+    pub fn restarts_at(&self, now: Time) -> Option<Time> {
+        let at = now + self.restart_ns;
+        (self.restart_ns > 0 && self.runs_again_at == Some(at)).then_some(at)
+    }
+
+    /// A task without a plug has submitted a bio.
+    pub fn runs_for_single(&mut self) {
+        if self.hardware.runs().by_thread {
+            self.runs_again_at = None;
+        }
+    }
+
+    /// There is no request for the bio.
     fn waits(&mut self, now: Time, bio: &Bio) {
         if self.tap.is_on() {
             self.tap.must_wait(now, bio);
         }
-        self.runs |= self.has_tags();
         self.plug.unplug();
         self.emit_plug(now, false, None);
     }
 
-    /// The bio has got a request. A task that was woken for it has had the queue run before (`blk_mq_get_tag`).
+    /// The bio has got a request.
     fn took(&mut self, now: Time, bio: &Bio, has_waited: bool) {
         if has_waited && self.has_tags() {
-            self.runs = true;
             let class = self.class_of(bio.direction, bio.sync, bio.cpu);
             self.pools[class].has_looked_again();
         }
@@ -329,10 +347,9 @@ impl RequestQueue {
         if !self.requests[id].behind_flush {
             self.scheduler.completed(now, &self.requests, id);
         }
-        self.completed_at = now;
-        // `SCHED_RESTART` of blk-mq states whether a task waits; if only tags can keep a request, asking does no
-        // harm.
-        self.runs |= self.hardware.runs().after_completions || !self.scheduler.runs_queue();
+        // If only tags can keep a request, asking does no harm.
+        let at_once = self.restart_ns == 0 && !self.scheduler.runs_queue();
+        self.runs |= self.hardware.runs().after_completions || at_once;
         self.emit_messages();
         let request = self.requests.take(id);
         let first = self.first_ticket(&request);
@@ -345,7 +362,11 @@ impl RequestQueue {
         if self.woken.len() == woken_before {
             self.pools[class].wake_forgotten(&mut self.woken);
         }
-        self.hardware.give_back(request.cpu);
+        if self.hardware.give_back(request.cpu) {
+            // The same work, so that it comes at no other time (`blk_mq_delay_run_hw_queue`).
+            self.runs |= self.restart_ns == 0;
+            self.runs_again_at = (self.restart_ns > 0).then_some(now + self.restart_ns);
+        }
         self.in_flight -= 1;
         self.counts.completed += 1;
         let mut next = request.bios.map(|(first, _)| first);
@@ -416,17 +437,9 @@ impl RequestQueue {
             self.emit_messages();
         }
         if self.runs_again_at.is_some_and(|at| at <= now) {
-            self.run_again(now);
+            self.runs_again_at = None;
+            self.runs = true;
         }
-    }
-
-    /// A kernel thread does so, after those that a completion has just woken, who may have sent their next request
-    /// then.
-    fn run_again(&mut self, now: Time) {
-        let after = self.completed_at + AFTER_WOKEN_NS;
-        self.let_tasks_go = now < after && !self.let_tasks_go;
-        self.runs |= !self.let_tasks_go;
-        self.runs_again_at = self.let_tasks_go.then_some(after);
     }
 
     /// Informs the scheduler that the task submits no more I/O.
@@ -480,6 +493,9 @@ impl RequestQueue {
 
     /// One that had found no tag, which its queue was to be run for.
     fn dispatch_held(&mut self) -> Option<RequestId> {
+        if self.restart_ns > 0 && !self.runs {
+            return None;
+        }
         let id = self.hardware.take_held()?;
         self.runs = true;
         Some(id)
@@ -498,15 +514,15 @@ impl RequestQueue {
                 return Some(id);
             }
         }
+        self.runs &= self.restart_ns == 0;
         None
     }
 
     /// The scheduler has none or keeps what it has (`blk_mq_do_dispatch_sched`).
     fn got_nothing(&mut self, now: Time) {
-        let rules = self.hardware.runs();
-        self.runs = rules.after_completions;
-        if let Some(after_ns) = rules.again_after_ns.filter(|_| self.scheduler.queued() > 0) {
-            self.runs_again_at.get_or_insert(now + after_ns);
+        self.runs = self.hardware.runs().after_completions;
+        if self.runs_again_at.is_none() && self.scheduler.queued() > 0 {
+            self.runs_again_at = self.hardware.runs_again_at(now);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::scheduler::kyber::Kyber;
 use crate::scheduler::mq_deadline::{MqDeadline, MqDeadlineTunables};
 use crate::scheduler::none::NoScheduler;
 use crate::scheduler::noop::Noop;
-use crate::{QueueMap, TagCounts};
+use crate::{IoClass, Priority, QueueMap, TagCounts};
 use Direction::{Read, Write};
 use kernels::hardware_queue::{Runs, TagLimit, TagWakeRule};
 use kernels::queue::{PlugRules, PoolRules, QueueRules};
@@ -27,12 +27,14 @@ fn two_queues(shared_tags: bool) -> HardwareRules {
         depth: 2,
         shared_tags,
         runs: KERNEL_6_1,
+        ..HardwareRules::SINGLE
     }
 }
 
 const KERNEL_6_1: Runs = Runs {
     after_completions: false,
     again_after_ns: Some(3_000_000),
+    by_thread: true,
     pulls_ahead: true,
 };
 
@@ -185,7 +187,7 @@ fn a_completion_runs_a_queue_only_where_the_driver_does_so() {
         queue.completed(1_000_000, first, &mut Vec::new());
         let at_once = dispatched(&mut queue);
         let again_at = queue.next_wakeup();
-        queue.wake(3_000_000);
+        queue.wake(8_000_000);
         (at_once, again_at, dispatched(&mut queue))
     };
     let scsi_until_5_9 = HardwareRules::SINGLE.runs;
@@ -195,19 +197,115 @@ fn a_completion_runs_a_queue_only_where_the_driver_does_so() {
     };
     assert_eq!(asked_at(scsi_until_5_9), (vec![200], None, vec![]));
     assert_eq!(asked_at(before_5_8), (vec![], None, vec![]));
-    assert_eq!(asked_at(KERNEL_6_1), (vec![], Some(3_000_000), vec![200]));
+    assert_eq!(asked_at(KERNEL_6_1), (vec![], Some(8_000_000), vec![200]));
 }
 
+/// After 3 ms, with the tick behind the next one; a bio that comes alone has the same thread run the queue at once.
 #[test]
-fn who_is_woken_by_a_completion_goes_before_the_thread_that_runs_the_queue_again() {
-    let (mut queue, first) = with_one_of_two_at_the_device(KERNEL_6_1);
-    queue.completed(2_990_000, first, &mut Vec::new());
-    queue.wake(3_000_000);
+fn a_queue_runs_again_with_a_tick_unless_a_bio_has_its_thread_run_it_before() {
+    let again_at = |runs, comes| {
+        let (mut queue, _) = with_one_of_two_at_the_device(runs);
+        if comes {
+            queue.runs_for_single();
+        }
+        queue.next_wakeup()
+    };
+    let by_task = Runs {
+        by_thread: false,
+        ..KERNEL_6_1
+    };
+    assert_eq!(again_at(KERNEL_6_1, false), Some(8_000_000));
+    assert_eq!(again_at(KERNEL_6_1, true), None);
+    assert_eq!(again_at(by_task, true), Some(8_000_000));
+}
+
+/// What is held back when the queue is run has the next completion run it, and so has the run that sends it.
+#[test]
+fn a_request_that_found_no_tag_has_two_completions_run_the_queue() {
+    let mut queue = before_commands(1);
+    queue.submit(0, bio(0, Read, 100));
+    let first = queue.dispatch(0).unwrap();
+    queue.submit(0, bio(1, Read, 900));
+    queue.submit(0, idle(5000));
     assert!(dispatched(&mut queue).is_empty());
-    assert_eq!(queue.next_wakeup(), Some(3_040_000));
-    queue.completed_at = 3_030_000;
-    queue.wake(3_040_000);
-    assert_eq!(dispatched(&mut queue), [200], "once");
+    queue.completed(1, first, &mut Vec::new());
+    let held = queue.dispatch(1).unwrap();
+    assert_eq!(queue.request(held).start, 900);
+    assert!(
+        dispatched(&mut queue).is_empty(),
+        "a higher class is at the device"
+    );
+    queue.completed(2, held, &mut Vec::new());
+    let idle_one = queue.dispatch(2).unwrap();
+    assert_eq!(queue.request(idle_one).start, 5000);
+    queue.submit(3, idle(7000));
+    assert!(queue.dispatch(3).is_none());
+    queue.completed(4, idle_one, &mut Vec::new());
+    assert_eq!(dispatched(&mut queue), [7000]);
+}
+
+/// A completion has the thread send what waits for its tag, unless a task runs the queue before.
+#[test]
+fn the_thread_that_a_completion_calls_sends_what_found_no_tag() {
+    let mut queue = before_commands(1);
+    queue.restarts_after(9_900);
+    queue.submit(0, bio(0, Read, 100));
+    let first = queue.dispatch(0).unwrap();
+    queue.submit(0, bio(0, Read, 900));
+    assert_eq!(queue.dispatch(0), None);
+    assert_eq!(queue.restarts_at(0), None);
+    queue.completed(1_000, first, &mut Vec::new());
+    assert_eq!(queue.dispatch(1_000), None);
+    assert_eq!(queue.restarts_at(1_000), Some(10_900));
+    assert_eq!(queue.next_wakeup(), Some(10_900));
+    queue.wake(10_900);
+    let second = queue.dispatch(10_900).unwrap();
+    assert_eq!(queue.request(second).start, 900);
+    queue.submit(20_000, bio(20_000, Read, 1_700));
+    assert_eq!(queue.dispatch(20_000), None);
+    queue.completed(30_000, second, &mut Vec::new());
+    assert_eq!(queue.dispatch(30_000), None);
+    queue.submit(31_000, bio(31_000, Read, 2_500));
+    let third = queue.dispatch(31_000).expect("before the thread");
+    assert_eq!(queue.request(third).start, 1_700);
+}
+
+/// A completion alone lets a lower class wait on: for a task that waits for a tag, or for the thread's next time.
+#[test]
+fn a_lower_class_is_not_asked_for_when_the_last_request_of_a_higher_one_is_done() {
+    let runs: [fn(&mut RequestQueue); 2] =
+        [RequestQueue::runs_for_waiter, |queue| queue.wake(8_000_000)];
+    for run in runs {
+        let mut queue = before_commands(8);
+        queue.submit(0, bio(0, Read, 100));
+        let first = queue.dispatch(0).unwrap();
+        queue.submit(0, idle(5000));
+        assert!(dispatched(&mut queue).is_empty());
+        queue.completed(1_000_000, first, &mut Vec::new());
+        assert!(dispatched(&mut queue).is_empty());
+        run(&mut queue);
+        assert_eq!(dispatched(&mut queue), [5000]);
+    }
+}
+
+fn before_commands(depth: u32) -> RequestQueue {
+    let scheduler = Box::new(MqDeadline::new(MqDeadlineTunables::default()));
+    let hardware = HardwareRules {
+        depth,
+        runs: KERNEL_6_1,
+        ..HardwareRules::SINGLE
+    };
+    queue(scheduler, 64, hardware)
+}
+
+fn idle(start: Sector) -> Bio {
+    Bio {
+        priority: Priority {
+            class: IoClass::Idle,
+            level: 0,
+        },
+        ..bio(0, Read, start)
+    }
 }
 
 #[test]
@@ -411,7 +509,7 @@ proptest! {
             _ => Box::new(MqDeadline::new(Default::default())),
         };
         let hardware = HardwareRules {
-            map: QueueMap::modulo(4, queues), depth, shared_tags, runs: KERNEL_6_1,
+            map: QueueMap::modulo(4, queues), depth, shared_tags, runs: KERNEL_6_1, ..HardwareRules::SINGLE
         };
         let queue = RequestQueue::new(invariants::rules(), scheduler).with_hardware(hardware);
         invariants::completes_each_once(&invariants::serve_through(queue, &load, 8, 1_000_000));
@@ -428,6 +526,7 @@ fn one_command(tags: u32, pulls_ahead: bool) -> RequestQueue {
             pulls_ahead,
             ..KERNEL_6_1
         },
+        ..HardwareRules::SINGLE
     };
     let scheduler = MqDeadline::new(MqDeadlineTunables::default());
     queue(Box::new(scheduler), tags, hardware)
@@ -563,6 +662,7 @@ fn a_lone_tag_that_is_free_wakes_one_task() {
         depth: 1,
         shared_tags: true,
         runs: KERNEL_6_1,
+        ..HardwareRules::SINGLE
     };
     let mut queue = queue(Box::new(NoScheduler::default()), 1, hardware);
     let mut submit = |task| {

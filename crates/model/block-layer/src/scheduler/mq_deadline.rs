@@ -58,7 +58,8 @@ impl Default for MqDeadlineTunables {
 #[derive(Clone, Debug)]
 pub struct MqDeadline {
     tunables: MqDeadlineTunables,
-    /// The deadline of each direction.
+    tick_ns: Time,
+    /// Of each direction, in whole ticks.
     expire_ns: [Time; 2],
     /// A FIFO for each class and direction.
     fifos: RequestFifos,
@@ -87,13 +88,14 @@ impl MqDeadline {
         MqDeadline {
             expire_ns: [tunables.read_expire_ns, tunables.write_expire_ns],
             tunables,
+            tick_ns: 1,
             fifos: RequestFifos::default(),
             next: [None; LINES],
             position: None,
             reserves: true,
             policies: Vec::new(),
             outstanding: [0; CLASSES.len()],
-            last_direction: Direction::Read,
+            last_direction: Direction::Write,
             batching: 0,
             read_preference: ReadPreference::default(),
         }
@@ -102,6 +104,15 @@ impl MqDeadline {
     /// A batch continues by the position of the last request: from 6.5 on.
     pub fn with_position(mut self) -> MqDeadline {
         self.position = Some([0; LINES]);
+        self
+    }
+
+    /// By the clock of a kernel with so many ticks a second.
+    pub fn with_hz(mut self, hz: u32) -> MqDeadline {
+        self.tick_ns = SECOND / u64::from(hz);
+        self.expire_ns = self
+            .expire_ns
+            .map(|time_ns| time_ns.next_multiple_of(self.tick_ns));
         self
     }
 
@@ -136,10 +147,13 @@ impl MqDeadline {
     /// A request that has waited so long that it is served regardless of its class (`dd_dispatch_prio_aged_requests`).
     fn dispatch_aged(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
         let classes_busy = self.outstanding.iter().filter(|&&count| count > 0).count();
-        let started_by = now.checked_sub(self.tunables.prio_aging_expire_ns)?;
         if classes_busy < 2 {
             return None;
         }
+        // Both times are ticks: who has come with that tick is old enough.
+        let aging = self.tunables.prio_aging_expire_ns.div_ceil(self.tick_ns);
+        let last = (now / self.tick_ns).checked_sub(aging)?;
+        let started_by = (last + 1) * self.tick_ns - 1;
         [IoClass::BestEffort, IoClass::Idle]
             .into_iter()
             .find_map(|class| self.dispatch_class(now, requests, class, started_by))
@@ -268,7 +282,8 @@ impl Scheduler for MqDeadline {
     fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let class = self.class_of(request);
-        let deadline = now + self.expire_ns[request.direction as usize];
+        let tick = now / self.tick_ns * self.tick_ns;
+        let deadline = tick + self.expire_ns[request.direction as usize];
         self.outstanding[class as usize] += 1;
         let fifo = fifo_of(class, request.direction);
         self.fifos.add(requests, id, fifo, deadline);
@@ -288,6 +303,10 @@ impl Scheduler for MqDeadline {
     /// `dd_finish_request`.
     fn completed(&mut self, _: Time, requests: &Requests, request: RequestId) {
         self.outstanding[self.class_of(&requests[request]) as usize] -= 1;
+    }
+
+    fn runs_queue(&self) -> bool {
+        true
     }
 
     fn queued(&self) -> usize {
@@ -397,6 +416,35 @@ mod tests {
             bench.add(0, Read, &[100, 50, 200]);
             assert_eq!(bench.dispatched(0, 1), [100]);
             assert_eq!(bench.dispatched(now, 1), [expected]);
+        }
+    }
+
+    #[test]
+    fn deadlines_are_ticks() {
+        for (now, expected) in [(499, 200), (500, 50)] {
+            let tunables = MqDeadlineTunables {
+                fifo_batch: 1,
+                ..MqDeadlineTunables::default()
+            };
+            let mut bench = Bench::new(MqDeadline::new(tunables).with_hz(250));
+            bench.add(3 * MILLISECOND, Read, &[100, 50, 200]);
+            assert_eq!(bench.dispatched(3 * MILLISECOND, 1), [100]);
+            assert_eq!(bench.dispatched(now * MILLISECOND, 1), [expected]);
+        }
+    }
+
+    /// `dd_init_sched`; from 6.5 on the first batch looks behind sector 0.
+    #[test]
+    fn the_first_batch_goes_on_with_writes() {
+        for (by_position, expected) in [(false, [500, 900]), (true, [-700, 500])] {
+            let mut scheduler = MqDeadline::new(MqDeadlineTunables::default());
+            if by_position {
+                scheduler = scheduler.with_position();
+            }
+            let mut bench = Bench::new(scheduler);
+            bench.add(0, Read, &[500, 900]);
+            bench.add(0, Write, &[700]);
+            assert_eq!(bench.dispatched(0, 2), expected);
         }
     }
 

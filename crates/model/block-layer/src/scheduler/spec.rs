@@ -152,7 +152,7 @@ impl SchedulerSpec {
         matches!(self.tunables, SchedulerTunables::MqDeadline(_))
     }
 
-    /// Whether it counts in timer interrupts.
+    /// Whether it counts in timer interrupts, or keeps requests until one of them.
     pub fn reads_hz(&self) -> bool {
         matches!(
             self.tunables,
@@ -161,6 +161,8 @@ impl SchedulerSpec {
                 | SchedulerTunables::CfqLists(..)
                 | SchedulerTunables::CfqByService(_)
                 | SchedulerTunables::Anticipatory(..)
+                | SchedulerTunables::MqDeadline(_)
+                | SchedulerTunables::Bfq(_)
         )
     }
 
@@ -195,7 +197,9 @@ impl SchedulerSpec {
             }
             SchedulerTunables::DeadlineTimed(tunables) => Box::new(DeadlineTimed::new(*tunables)),
             SchedulerTunables::MqDeadline(tunables) => {
-                let scheduler = MqDeadline::new(*tunables).with_policies(around.group_policies);
+                let scheduler = MqDeadline::new(*tunables)
+                    .with_hz(self.hz)
+                    .with_policies(around.group_policies);
                 Box::new(match self.version() {
                     "5.14" => scheduler,
                     "6.1.105" => scheduler.without_reserve(),
@@ -239,7 +243,8 @@ impl SchedulerSpec {
                 let bfq = Bfq::new(*tunables, around.rotational, around.group_weights);
                 let bfq = bfq.with_queue_merging(self.version() != "5.10");
                 let bfq = bfq.with_limited_queues(matches!(self.version(), "5.17" | "6.2"));
-                Box::new(bfq.with_root_counted(self.version() == "6.2"))
+                let bfq = bfq.with_root_counted(self.version() == "6.2");
+                Box::new(bfq.with_hz(self.hz))
             }
             SchedulerTunables::Kyber(tunables) => {
                 let kyber = Kyber::new(*tunables, around.queue_map.clone());

@@ -41,6 +41,9 @@ pub struct ExtMetadata {
     /// CPU time of giving a load's file the blocks that its sync commits: handles, bitmaps, checksums. Left out: 0.
     #[schemars(range(max = 1_000_000_000))]
     pub allocate_ns: Time,
+    /// CPU time of the journal's thread for a commit that a load's sync waits for: lists, descriptors, checksums. Left out: 0.
+    #[schemars(range(max = 1_000_000_000))]
+    pub commit_ns: Time,
 }
 
 /// The mount option `data` of ext3 and ext4.
@@ -102,6 +105,7 @@ impl Default for ExtMetadata {
             fast_commit: false,
             data: None,
             allocate_ns: 0,
+            commit_ns: 0,
         }
     }
 }
@@ -137,6 +141,7 @@ impl ExtMetadata {
         }
         within("call_ns", self.call_ns, 0, 1_000_000_000)?;
         within("allocate_ns", self.allocate_ns, 0, 1_000_000_000)?;
+        within("commit_ns", self.commit_ns, 0, 1_000_000_000)?;
         within("scan_block_ns", self.scan_block_ns, 0, 1_000_000_000)
     }
 }

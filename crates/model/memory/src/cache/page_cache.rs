@@ -315,7 +315,7 @@ impl PageCache {
         while let Some(then) = self.writes.pop_over() {
             match then {
                 WriteFollowUp::Release(task) => self.release(task),
-                WriteFollowUp::Synced(task) => self.file_is_written(task),
+                WriteFollowUp::Synced(task) => self.sync_is_woken(task),
                 WriteFollowUp::Committed(device) => self.committed(device),
             }
         }
@@ -365,7 +365,7 @@ impl PageCache {
             Some(id) => self.in_flight[id].pages += pages,
             None => {
                 self.submit_ioend(flusher);
-                let number = self.writes.start(file, device);
+                let number = self.writes.start(file, page, device);
                 let write = Some(number);
                 flusher.ioend = Some(self.put(PageIo {
                     file,
@@ -429,7 +429,7 @@ impl PageCache {
 
     fn write_done(&mut self, done: PageIo, number: u64) {
         let device = self.backlog.device_of(done.file);
-        self.writes.end(done.file, device, number);
+        self.writes.end(done.file, done.page, device, number);
         self.devices.written(device, done.pages);
         let counts = self.folios.written(done.file, done.page, done.pages);
         let has_room = !self.devices.is_congested(device, Direction::Write);

@@ -2,15 +2,21 @@
 
 use crate::cache::flushers::Purpose;
 use crate::cache::page_cache::PageCache;
-use crate::cache::writes::{AwaitedWrites, WriteFollowUp};
 use crate::cache::{Effect, FileId, Outcome, PAGE_BYTES};
 use block_layer::TaskId;
 use events::time::Time;
+
+/// Those a sync finds at once that are in flight (`find_get_pages_range_tag`, `PAGEVEC_SIZE` of 6.1, which counts pages; 6.12
+/// has 31).
+const WRITES_LOOKED_UP: usize = 15;
 
 impl PageCache {
     /// Done when all that was written to the file before the call is on the device. Until `fsync_is_over` it may hold the inode.
     pub fn fsync(&mut self, now: Time, task: TaskId, file: FileId) -> Outcome {
         self.now = now;
+        if self.sync_goes_on(task) {
+            return Outcome::Wait;
+        }
         if self.syncs.take_done(task) {
             return Outcome::Done;
         }
@@ -46,6 +52,9 @@ impl PageCache {
         bytes: u64,
     ) -> Outcome {
         self.now = now;
+        if self.sync_goes_on(task) {
+            return Outcome::Wait;
+        }
         self.syncs.take_done(task);
         let (first, end) = (offset / PAGE_BYTES, (offset + bytes).div_ceil(PAGE_BYTES));
         let is_clean = self.pages.unwritten_of(file) == 0
@@ -84,23 +93,53 @@ impl PageCache {
         }
     }
 
-    /// What is in flight of the task's file is waited for.
+    /// What is in flight of the task's file is waited for, one after the other in the order of its pages
+    /// (`__filemap_fdatawait_range` of mm/filemap.c, 6.1). That older kernels do so too is inferred.
     pub(super) fn await_file(&mut self, task: TaskId) {
-        if let Some(file) = self.syncs.file_of(task) {
-            self.writes
-                .wait(AwaitedWrites::File(file), WriteFollowUp::Synced(task));
-            self.end_waits();
+        if !self.waits_for_write(task) && !self.is_written_again(task) {
+            self.effects.push(Effect::Wake(task));
         }
     }
 
-    pub(super) fn file_is_written(&mut self, task: TaskId) {
+    /// The task's sync waits for the next write. False: none is left.
+    fn waits_for_write(&mut self, task: TaskId) -> bool {
         let Some(file) = self.syncs.file_of(task) else {
-            return;
+            return false;
         };
-        if self.syncs.is_written(task) {
-            self.flush_file(task, file);
-        } else {
+        let device = self.backlog.device_of(file);
+        loop {
+            while let Some(number) = self.syncs.pop_write(task) {
+                if self.writes.wait_for(task, device, number) {
+                    self.syncs.sleeps(task);
+                    return true;
+                }
+            }
+            let Some(behind) = self.syncs.behind(task) else {
+                return false;
+            };
+            let (writes, behind) = self.writes.first_of(file, behind, WRITES_LOOKED_UP);
+            self.syncs.found(task, writes, behind);
+        }
+    }
+
+    pub(super) fn sync_is_woken(&mut self, task: TaskId) {
+        if self.syncs.wake(task) {
             self.effects.push(Effect::Wake(task));
         }
+    }
+
+    /// The task, which was woken by the end of a write, looks for the next. False: it waits for none.
+    fn sync_goes_on(&mut self, task: TaskId) -> bool {
+        self.syncs.is_woken(task) && (self.waits_for_write(task) || self.is_written_again(task))
+    }
+
+    /// Nothing of the task's file is in flight any more. False: it was not dirtied meanwhile either, and the sync is done.
+    fn is_written_again(&mut self, task: TaskId) -> bool {
+        let file = self.syncs.file_of(task);
+        let again = self.syncs.is_written(task);
+        if let Some(file) = file.filter(|_| again) {
+            self.flush_file(task, file);
+        }
+        again
     }
 }

@@ -11,13 +11,18 @@ pub(super) struct Syncs {
     done: BTreeSet<TaskId>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Sync {
     file: FileId,
     /// Pages had been dirtied while they were written: after that they are written again.
     again: bool,
     /// The journal commits as well.
     commit: bool,
+    /// Writes of the file that it waits for, the next one last, and the page from which on it then looks for more.
+    writes: Vec<u64>,
+    behind: Option<u64>,
+    /// A write that it has waited for is over.
+    is_woken: bool,
 }
 
 impl Syncs {
@@ -27,6 +32,9 @@ impl Syncs {
             file,
             again,
             commit,
+            writes: Vec::new(),
+            behind: Some(0),
+            is_woken: false,
         };
         let is_new = !self.waiting.contains_key(&task);
         if is_new {
@@ -51,11 +59,50 @@ impl Syncs {
         sync.is_some_and(|sync| std::mem::take(&mut sync.commit))
     }
 
+    /// The next write that the task waits for.
+    pub(super) fn pop_write(&mut self, task: TaskId) -> Option<u64> {
+        self.waiting.get_mut(&task)?.writes.pop()
+    }
+
+    /// From which page on the task looks for more; None: no more.
+    pub(super) fn behind(&self, task: TaskId) -> Option<u64> {
+        self.waiting.get(&task)?.behind
+    }
+
+    /// The task waits for those, in that order, and then looks for more.
+    pub(super) fn found(&mut self, task: TaskId, mut writes: Vec<u64>, behind: Option<u64>) {
+        if let Some(sync) = self.waiting.get_mut(&task) {
+            writes.reverse();
+            (sync.writes, sync.behind) = (writes, behind);
+        }
+    }
+
+    /// The task sleeps.
+    pub(super) fn sleeps(&mut self, task: TaskId) {
+        if let Some(sync) = self.waiting.get_mut(&task) {
+            sync.is_woken = false;
+        }
+    }
+
+    /// The write is over. False: the task is gone.
+    pub(super) fn wake(&mut self, task: TaskId) -> bool {
+        let sync = self.waiting.get_mut(&task);
+        sync.is_some_and(|sync| !std::mem::replace(&mut sync.is_woken, true))
+    }
+
+    /// Whether a write that the task has waited for is over, and it has not looked for the next yet.
+    pub(super) fn is_woken(&self, task: TaskId) -> bool {
+        self.waiting.get(&task).is_some_and(|sync| sync.is_woken)
+    }
+
     /// What was in flight of the task's file is written: whether it is to be written once more. If not, the task is
     /// done.
     pub(super) fn is_written(&mut self, task: TaskId) -> bool {
         let sync = self.waiting.get_mut(&task);
-        let again = sync.is_some_and(|sync| std::mem::take(&mut sync.again));
+        let again = sync.is_some_and(|sync| {
+            (sync.behind, sync.is_woken) = (Some(0), false);
+            std::mem::take(&mut sync.again)
+        });
         if !again {
             self.waiting.remove(&task);
             self.done.insert(task);

@@ -508,12 +508,38 @@ fn fsync_waits_for_all_that_was_written_to_the_file_before() {
     assert_eq!(pages(&written), 100);
     assert!(written.iter().all(|io| io.file == 1 && io.sync));
     let last = bench.in_flight.pop().unwrap();
+    let rest = bench.in_flight.len();
     bench.complete_all();
-    assert!(bench.woken.is_empty());
+    assert_eq!(bench.woken, vec![1; rest.min(1)]);
+    bench.woken.clear();
+    if rest > 0 {
+        assert_eq!(bench.fsync(1, 1), Outcome::Wait, "another is in flight");
+    }
     bench.call(|cache, now| cache.completed(now, last.tag));
     assert_eq!(bench.woken, [1]);
     assert_eq!(bench.fsync(1, 1), Outcome::Done);
     assert_eq!(bench.fsync(1, 1), Outcome::Done, "nothing is dirty");
+}
+
+#[test]
+fn fsync_waits_for_one_write_after_the_other_that_was_in_flight_when_it_looked() {
+    let mut bench = Bench::of(CacheVariant::Linux3_2);
+    let sync = |bench: &mut Bench, task, page| {
+        bench.write(task, 1, page, 1);
+        assert_eq!(bench.fsync(task, 1), Outcome::Wait);
+        bench.flush();
+        bench.in_flight.pop().expect("its page")
+    };
+    let first = sync(&mut bench, 1, 5);
+    let second = sync(&mut bench, 2, 9);
+    bench.woken.clear();
+    bench.call(|cache, now| cache.completed(now, first.tag));
+    assert_eq!(bench.woken, [1, 2]);
+    assert_eq!(bench.fsync(1, 1), Outcome::Done, "its own was all");
+    assert_eq!(bench.fsync(2, 1), Outcome::Wait);
+    bench.call(|cache, now| cache.completed(now, second.tag));
+    assert_eq!(bench.woken, [1, 2, 2]);
+    assert_eq!(bench.fsync(2, 1), Outcome::Done);
 }
 
 #[test]

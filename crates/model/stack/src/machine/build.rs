@@ -87,7 +87,8 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
                 journal = journal.with_journaled_data(machine.kernel.journal_parts());
                 world = world.with_journaled_data(number);
             }
-            world = world.with_load_journal(number, journal.with_allocation_ns(spec.allocate_ns));
+            let journal = journal.with_costs(spec.allocate_ns, spec.commit_ns);
+            world = world.with_load_journal(number, journal);
         }
         if drive.has_filesystem() {
             let holds = machine.kernel.fsync_holds(drive.xfs.is_some());
@@ -232,6 +233,9 @@ fn parts(drive: &DrivePlan, machine: &MachineSpec) -> Result<DriveParts, SpecErr
     }
     if machine.protects_latencies() {
         queue = queue.with_latencies(latency_rules(machine, drive));
+    }
+    if drive.hardware.is_some() {
+        queue.restarts_after(machine.cpus.queue_run_ns());
     }
     Ok(DriveParts {
         polling: drive.polling,

@@ -16,7 +16,7 @@ use kernels::scheduling::TaskOrder;
 
 #[derive(Clone, Debug)]
 pub(super) enum CpusPlan {
-    Simple(CpuSpec),
+    Simple(Box<CpuSpec>),
     Detailed(Box<DetailedPlan>),
 }
 
@@ -47,7 +47,7 @@ pub(super) struct OfflineCpu {
 #[serde(untagged)]
 #[expect(dead_code, reason = "never made: it says what the table holds")]
 pub(super) enum CpusTable {
-    Simple(CpuSpec),
+    Simple(Box<CpuSpec>),
     Detailed(DetailedCpusTable),
 }
 
@@ -82,7 +82,7 @@ impl CpusPlan {
         if !table.contains_key("topology") {
             let spec: CpuSpec = read("cpus", Value::Object(table))?;
             check_simple(&spec).map_err(|error| error.within("cpus"))?;
-            return Ok(CpusPlan::Simple(spec));
+            return Ok(CpusPlan::Simple(Box::new(spec)));
         }
         let calls: Table = CALL_KEYS
             .iter()
@@ -149,6 +149,14 @@ impl CpusPlan {
         }
     }
 
+    /// From a completion until the kernel thread that it wakes has run a hardware queue; detailed CPUs have no such thread.
+    pub(super) fn queue_run_ns(&self) -> Time {
+        match self {
+            CpusPlan::Simple(spec) => spec.queue_run_ns.unwrap_or(0),
+            CpusPlan::Detailed(_) => 0,
+        }
+    }
+
     /// What a call costs that submits I/O, and copying a page.
     pub(super) fn call_costs_ns(&self) -> (Time, Time) {
         match self {
@@ -188,7 +196,7 @@ impl CpusPlan {
                     );
                     return Err(SpecError::of("start_ns", what).within("cpus"));
                 }
-                Ok(Cpus::simple(*spec, order))
+                Ok(Cpus::simple(**spec, order))
             }
             CpusPlan::Detailed(plan) => {
                 let spec = DetailedSpec {
@@ -319,8 +327,10 @@ fn check_simple(cpus: &CpuSpec) -> Result<(), SpecError> {
         ("further_op_ns", cpus.further_op_ns),
         ("further_page_ns", cpus.further_page_ns),
         ("start_ns", cpus.start_ns),
+        ("queue_run_ns", cpus.queue_run_ns),
         ("copy_call_ns", cpus.copy_call_ns),
         ("write_call_ns", cpus.write_call_ns),
+        ("sync_call_ns", cpus.sync_call_ns),
         ("page_write_ns", cpus.page_write_ns),
     ] {
         within(key, value.unwrap_or(0), 0, CALL_NS_MAX)?;
@@ -329,9 +339,12 @@ fn check_simple(cpus: &CpuSpec) -> Result<(), SpecError> {
         let what = "expected one CPU: on several, tasks do not begin behind one another";
         return Err(SpecError::of("start_ns", what));
     }
-    if let Some(interrupt_ns) = cpus.interrupt_ns {
-        within("interrupt_ns", interrupt_ns, 0, CALL_NS_MAX)?;
-        within("interrupt_ns", interrupt_ns, 0, cpus.completion_ns)?;
+    for (key, value) in [
+        ("interrupt_ns", cpus.interrupt_ns),
+        ("wake_ns", cpus.wake_ns),
+    ] {
+        within(key, value.unwrap_or(0), 0, CALL_NS_MAX)?;
+        within(key, value.unwrap_or(0), 0, cpus.completion_ns)?;
     }
     if let Some(clock_hz) = cpus.clock_hz {
         within("clock_hz", clock_hz, 1_000_000, 100_000_000_000)?;

@@ -173,7 +173,7 @@ impl DriveSpec {
                 );
                 let hardware = self
                     .queue
-                    .hardware(map, &device, &scheduler, kernel)
+                    .hardware(map, &device, &scheduler, kernel, hz)
                     .map_err(|error| error.within("queue"))?;
                 let tags = self.queue.tags(&hardware, &scheduler);
                 rules.pool = PoolRules::tags(tags, kernel.tag_waking(), kernel.tag_limit());

@@ -9,7 +9,7 @@ use block_layer::{HardwareRules, QueueMap, WbtRules};
 use devices::Identity;
 use events::SpecError;
 use events::spec_error::within;
-use events::time::MICROSECOND;
+use events::time::{MICROSECOND, SECOND};
 use kernels::Kernel;
 
 /// The tunables of a drive's queue, under the names of /sys/block/DEVICE/queue; those left out are the kernel's.
@@ -222,6 +222,7 @@ impl QueueSpec {
         device: &Identity,
         scheduler: &SchedulerSpec,
         kernel: &Kernel,
+        hz: u32,
     ) -> Result<HardwareRules, SpecError> {
         let mut depth = device.queue_depth;
         if let Some(requests) = self.nr_requests {
@@ -239,6 +240,7 @@ impl QueueSpec {
             map,
             depth,
             runs: kernel.queue_runs(!device.depth_by_queue),
+            tick_ns: SECOND / u64::from(hz),
         })
     }
 

@@ -315,10 +315,6 @@ pub(super) mod tests {
     /// A machine that comes with iolab, with its devices and mounts in place of their names, as Python hands it over;
     /// of many equal drives two.
     pub(in crate::model) fn shipped(path: &Path) -> Value {
-        let of_toml = |path: &Path| -> Value {
-            let text = std::fs::read_to_string(path).unwrap();
-            serde_json::to_value(toml::from_str::<toml::Table>(&text).unwrap()).unwrap()
-        };
         let folder = path.parent().unwrap();
         let mut machine = of_toml(path);
         let mut drives = Vec::new();
@@ -344,6 +340,39 @@ pub(super) mod tests {
             *mount = of_toml(&folder.join("mounts").join(format!("{name}.toml")));
         }
         machine
+    }
+
+    /// A file's table with all that its tables are `like`.
+    fn of_toml(path: &Path) -> Value {
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut own = serde_json::to_value(toml::from_str::<toml::Table>(&text).unwrap()).unwrap();
+        let folder = path.parent().unwrap();
+        if let Some(disk) = own.get_mut("disk") {
+            take_over(disk, folder);
+            disk.as_object_mut().unwrap().remove("kind");
+        }
+        take_over(&mut own, folder);
+        own
+    }
+
+    fn take_over(own: &mut Value, folder: &Path) {
+        let Some(like) = own.as_object_mut().unwrap().remove("like") else {
+            return;
+        };
+        let mut taken = of_toml(&folder.join(format!("{}.toml", like.as_str().unwrap())));
+        merge(&mut taken, own);
+        *own = taken;
+    }
+
+    fn merge(taken: &mut Value, own: &Value) {
+        match (taken.as_object_mut(), own.as_object()) {
+            (Some(table), Some(own)) => {
+                for (key, value) in own {
+                    merge(table.entry(key.clone()).or_insert(Value::Null), value);
+                }
+            }
+            _ => *taken = own.clone(),
+        }
     }
 
     fn all_shipped() -> Vec<(String, Value)> {

@@ -74,6 +74,9 @@ impl World {
         completed: Option<(u32, u16)>,
     ) {
         let mut effects = self.io.run(now, number, completed, &mut self.clock);
+        if let Some(at) = self.io[number].restarts_at(now) {
+            self.cpus.occupied_until(at);
+        }
         let mut may_retry = std::mem::take(&mut self.kept.may_retry);
         let mut released = Vec::new();
         for effect in effects.drain(..) {

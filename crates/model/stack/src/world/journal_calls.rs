@@ -69,6 +69,12 @@ impl World {
             && self.vfs.journal_mut(drive).keeps_out(task, file)
     }
 
+    /// Whether the task, which was woken by the end of a commit, waits for another.
+    pub(super) fn awaits_commit(&mut self, task: TaskId, file: FileId) -> bool {
+        let drive = self.vfs.file(file).drive;
+        self.vfs.has_journal(drive) && self.vfs.journal_mut(drive).awaits(task)
+    }
+
     /// Whether the task, which writes to the file, waits for room in the log of `data=journal`. `make_room_in_log` follows.
     pub(super) fn lacks_room_in_log(&mut self, task: TaskId, file: FileId, op: &Op) -> bool {
         let drive = self.vfs.file(file).drive;
@@ -167,7 +173,9 @@ impl World {
     pub(super) fn journal_goes_on(&mut self, now: Time, drive: usize) {
         let journal = self.vfs.journal_mut(drive);
         journal.goes_on();
-        if journal.commits() {
+        if let Some(write) = journal.take_prepared() {
+            self.write_journal(now, drive, write, OF_COMMIT);
+        } else if journal.commits() {
             let step = self.vfs.journal_mut(drive).next_step();
             self.follow(now, drive, step);
         } else {
@@ -176,9 +184,20 @@ impl World {
     }
 
     fn begin_commit(&mut self, now: Time, drive: usize) {
-        if let Some(step) = self.vfs.journal_mut(drive).begin_commit() {
-            self.follow(now, drive, step);
+        let Some(step) = self.vfs.journal_mut(drive).begin_commit() else {
+            return;
+        };
+        let prepares_ns = self.vfs.journal_mut(drive).prepares_ns();
+        if let (NextStep::Write(write), Some(ns)) = (&step, prepares_ns) {
+            let (task, of) = (self.journal_task(drive), Origin::Journal(drive as u16));
+            self.vfs.journal_mut(drive).prepares(write.clone());
+            if self.works_for(now, task, of, ns) {
+                return;
+            }
+            self.vfs.journal_mut(drive).take_prepared();
+            self.vfs.journal_mut(drive).goes_on();
         }
+        self.follow(now, drive, step);
     }
 
     fn write_journal(&mut self, now: Time, drive: usize, write: JournalWrite, of: u32) {
@@ -313,6 +332,9 @@ impl World {
                 NextStep::Over(tasks) => {
                     for task in tasks {
                         self.sync_goes_on(now, task);
+                    }
+                    for task in self.vfs.journal_mut(drive).wait_on() {
+                        self.unblock(now, task);
                     }
                     self.begin_commit(now, drive);
                     return self.after_commit(now, drive);

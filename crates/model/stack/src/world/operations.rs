@@ -26,7 +26,7 @@ impl World {
     pub(super) fn start(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
         let path = self.tasks[number].path();
         let file = self.phase.file(op.file);
-        if self.is_kept_out(now, number, file, &op) {
+        if self.is_kept_out(now, number, file, &op) || self.awaits_commit(number, file) {
             let task = &mut self.tasks[number];
             task.block();
             task.resumes_with(Action::Start(job, op));
@@ -161,6 +161,11 @@ impl World {
             }
             if !self.io.plugs_submission(number) {
                 self.flush_task_plug(now);
+                let is_single = self.operations[id].bios_left == 1;
+                let is_device = matches!(self.vfs.file(file).place, FileLayout::Contiguous(_));
+                if is_single && is_device && !self.io.waits(number) {
+                    self.io[drive].took_single();
+                }
                 // io_submit(2) and who waits for direct I/O kick the queue (`blk_run_address_space` in `fs/aio.c` of
                 // 2.6.35).
                 self.io[drive].unplug(now);

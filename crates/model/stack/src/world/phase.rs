@@ -160,7 +160,7 @@ impl World {
             cut: false,
         };
         self.clock.progressed(self.clock.now());
-        for number in self.cpus.first_turns(self.tasks.numbers()) {
+        for number in self.tasks.numbers() {
             self.clock.put(self.phase.start, Event::Wake(number));
         }
         Ok(())

@@ -509,7 +509,11 @@ impl Task {
                     false => u64::from(op.bytes).div_ceil(PAGE_BYTES),
                 },
             },
-            (None, Action::Start(_, op)) if op.kind.is_write() => Call::Write { pages },
+            (None, Action::Start(_, op)) if op.kind.is_write() => Call::Write {
+                pages,
+                syncs: op.kind.is_durable_write(),
+            },
+            (None, Action::Start(_, op)) if op.kind.is_sync() => Call::Sync,
             (None, Action::Start(..) | Action::Sync(..)) => Call::Copy { pages },
         }
     }

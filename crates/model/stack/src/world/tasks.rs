@@ -38,10 +38,9 @@ impl World {
 
     /// The task does not sleep any more.
     pub(super) fn wants_cpu(&mut self, now: Time, number: TaskId) {
-        match self.cpus.wants(now, number) {
-            Some(cpu) => self.run_task(now, cpu, number),
-            None => self.tasks[number].waits_for_cpu(),
-        }
+        let later = self.cpus.wants(now, number);
+        self.tasks[number].waits_for_cpu();
+        self.plan_reminder(later);
     }
 
     /// What the task's call waited for has happened.

@@ -26,6 +26,7 @@ const CPUS: CpuSpec = CpuSpec {
     completion_ns: 2_000,
     page_copy_ns: 1_000,
     copy_call_ns: None,
+    sync_call_ns: None,
     write_call_ns: None,
     page_write_ns: None,
     reap_call_ns: None,
@@ -33,6 +34,8 @@ const CPUS: CpuSpec = CpuSpec {
     further_page_ns: None,
     start_ns: None,
     interrupt_ns: None,
+    wake_ns: None,
+    queue_run_ns: None,
     clock_hz: None,
     jitter: 0.05,
 };

@@ -142,10 +142,11 @@ impl Bfq {
         }
         let thought_shortly = queue.short_think;
         queue.judge_think(slice_idle);
-        if queue.short_think != thought_shortly {
-            queue.injection.think_changed(now, queue.short_think);
-        }
+        let has_changed = queue.short_think != thought_shortly;
         queue.note_seek(request, rotational);
+        if has_changed {
+            self.think_changed(queue_id);
+        }
     }
 
     /// The queue may use the rest of its budget if it was idle for a short time only
@@ -173,7 +174,8 @@ impl Bfq {
         self.queues[queue_id].pace.begin(self.now);
         self.hierarchy.forget_service(id);
         self.hierarchy.set_budget(id, budget);
-        self.hierarchy.activate(id, in_time);
+        let raised = self.queues[queue_id].coefficient();
+        self.hierarchy.activate(id, in_time, raised);
         self.count(queue_id);
         self.preempt_if_due(requests, queue_id, in_time);
     }

@@ -1,4 +1,7 @@
 //! Queues and groups as entities: a tree of trees, each level of which shares by weight.
+//!
+//! Source: `block/bfq-wf2q.c` of 6.1.192. Which entity of a group is next is known before its turn begins
+//! (`next_in_service`), and looked up again when the one in service begins, when that one goes, or when one comes.
 
 use crate::IoClass;
 use crate::scheduler::bfq::tree::{Entity, EntityId, EntityState, Tree};
@@ -8,7 +11,6 @@ pub(super) type GroupId = usize;
 
 /// The idle class gets a turn when it has had none for this long.
 const IDLE_CLASS_AFTER_NS: Time = 200 * MILLISECOND;
-const CLASSES: [IoClass; 3] = [IoClass::RealTime, IoClass::BestEffort, IoClass::Idle];
 pub(super) const ROOT: GroupId = 0;
 /// `IOPRIO_BE_NR`.
 const LEVELS: u64 = 8;
@@ -18,7 +20,7 @@ pub(super) struct Hierarchy {
     entities: Vec<Entity>,
     nodes: Vec<Node>,
     groups: Vec<Group>,
-    idle_class_served_at: Time,
+    now: Time,
 }
 
 /// What an entity stands for.
@@ -30,11 +32,16 @@ struct Node {
     group: Option<GroupId>,
 }
 
+/// `struct bfq_sched_data`.
 #[derive(Clone, Debug, Default)]
 struct Group {
     /// What it is in its parent; the root is nothing.
     entity: Option<EntityId>,
+    /// By class.
     trees: [Tree; 3],
+    in_service: Option<EntityId>,
+    next: Option<EntityId>,
+    idle_class_served_at: Time,
 }
 
 impl Hierarchy {
@@ -44,12 +51,17 @@ impl Hierarchy {
             entities: Vec::new(),
             nodes: Vec::new(),
             groups: vec![Group::default()],
-            idle_class_served_at: 0,
+            now: 0,
         };
         for &weight in weights.iter().skip(1) {
             hierarchy.add_group(u64::from(weight));
         }
         hierarchy
+    }
+
+    /// Whatever follows happens at that time.
+    pub(super) fn at(&mut self, now: Time) {
+        self.now = now;
     }
 
     /// Groups up to that number; those without a weight of their own have `weight`.
@@ -73,100 +85,90 @@ impl Hierarchy {
 
     /// From now on it shares by that weight, wherever it stands.
     pub(super) fn set_weight(&mut self, id: EntityId, weight: u64) {
-        let Node { parent, class, .. } = self.nodes[id];
-        self.groups[parent].trees[class as usize].reweight(&mut self.entities, id, weight);
+        let (tree, entities) = self.tree_of(id);
+        tree.reweight(entities, id, weight);
     }
 
-    /// The budget of a queue that waits for its turn is another.
+    /// The budget of a queue that waits for its turn is another (`bfq_requeue_bfqq`).
     pub(super) fn rebudget(&mut self, id: EntityId, sectors: u64) {
         self.entities[id].budget = sectors;
-        let mut next = Some(id);
-        while let Some(id) = next {
-            let Node { parent, class, .. } = self.nodes[id];
-            if self.entities[id].is_active() {
-                self.groups[parent].trees[class as usize].rebudget(&mut self.entities, id);
-            }
-            next = self.groups[parent].entity;
-            if let Some(above) = next {
-                self.entities[above].budget = self.budget_of_next(parent);
-            }
-        }
+        self.begin_stays(id, None, false);
     }
 
     pub(super) fn forget_service(&mut self, id: EntityId) {
         self.entities[id].service = 0;
     }
 
-    /// The queue has something to do, with that budget (`bfq_activate_requeue_entity`). `in_time`: see `Tree::activate`.
-    pub(super) fn activate(&mut self, id: EntityId, in_time: bool) {
-        let mut next = Some(id);
-        while let Some(id) = next {
-            let Node { parent, class, .. } = self.nodes[id];
-            self.groups[parent].trees[class as usize].activate(&mut self.entities, id, in_time);
-            next = self.groups[parent].entity.filter(|&above| {
-                let place = self.entities[above].place;
-                if place == EntityState::InService {
-                    return false;
-                }
-                self.take_budget_of_next(above, parent);
-                !self.entities[above].is_active()
-            });
-        }
+    /// The queue has something to do, with that budget (`bfq_activate_bfqq`). `in_time`, `raised`: see `Tree::activate`.
+    pub(super) fn activate(&mut self, id: EntityId, in_time: bool, raised: u64) {
+        self.begin_stays(id, Some((in_time, raised)), false);
     }
 
     /// The queue to serve, all the way down (`bfq_get_next_queue`).
-    pub(super) fn serve_next(&mut self, now: Time) -> Option<EntityId> {
+    pub(super) fn serve_next(&mut self) -> Option<EntityId> {
         let mut group = ROOT;
-        loop {
-            let class = self.class_to_serve(group, now)?;
-            let tree = &mut self.groups[group].trees[class as usize];
-            let id = tree.serve_next(&mut self.entities)?;
-            match self.nodes[id].group {
-                Some(below) => group = below,
-                None => return Some(id),
+        let queue = loop {
+            let id = self.groups[group].next?;
+            self.groups[group].in_service = Some(id);
+            let below = self.nodes[id].group;
+            // A group of which others have something to do is a candidate for the next turn, too.
+            if below.is_none_or(|below| self.groups[below].active() == 1) {
+                let (tree, entities) = self.tree_of(id);
+                tree.take_out(entities, id);
             }
+            match below {
+                Some(below) => group = below,
+                None => break id,
+            }
+        };
+        let mut next = Some(queue);
+        while let Some(id) = next {
+            let group = self.nodes[id].parent;
+            if !self.choose_next(group, None, false) {
+                break;
+            }
+            next = self.groups[group].entity;
         }
+        Some(queue)
     }
 
-    /// A queue other than the one in service was served `sectors`: it is charged when its turn comes.
-    pub(super) fn injected(&mut self, id: EntityId, sectors: u64) {
+    /// The queue and its groups were served this much, in its turn or out of it (`bfq_bfqq_served`).
+    pub(super) fn served(&mut self, id: EntityId, sectors: u64) {
         let mut next = Some(id);
         while let Some(id) = next {
-            let Node { parent, class, .. } = self.nodes[id];
-            match self.entities[id].place {
-                EntityState::InService => self.entities[id].service += sectors,
-                _ => self.entities[id].injected += sectors,
-            }
-            self.groups[parent].trees[class as usize].served(&mut self.entities, sectors);
-            next = self.groups[parent].entity;
+            self.entities[id].service += sectors;
+            let (tree, entities) = self.tree_of(id);
+            tree.served(entities, sectors);
+            next = self.above(id);
         }
     }
 
     /// A queue that is not in service has no more requests: all that were left have been injected.
     pub(super) fn withdraw(&mut self, id: EntityId) {
+        self.deactivate(id, false);
+    }
+
+    /// The queue is no longer in service. `has_more`: it continues later, with the budget that has been set.
+    pub(super) fn expire(&mut self, id: EntityId, has_more: bool) {
+        if has_more {
+            self.begin_stays(id, None, true);
+            self.entities[id].service = 0;
+        } else {
+            self.deactivate(id, true);
+        }
         let mut next = Some(id);
-        while let Some(id) = next {
-            let Node {
-                parent,
-                class,
-                group,
-            } = self.nodes[id];
-            if !self.entities[id].is_active() {
-                return;
+        while let Some(one) = next {
+            self.groups[self.nodes[one].parent].in_service = None;
+            next = self.above(one);
+            if let Some(above) = next {
+                self.entities[above].service = 0;
             }
-            if let Some(group) = group
-                && self.groups[group].trees.iter().any(Tree::has_active)
-            {
-                return self.take_budget_of_next(id, group);
-            }
-            self.groups[parent].trees[class as usize].withdraw(&mut self.entities, id);
-            next = self.groups[parent].entity;
         }
     }
 
     /// Whether another than the queue in service, or than its group, is next at the root (`next_queue_may_preempt`).
     pub(super) fn another_is_next(&self) -> bool {
-        self.groups[ROOT].trees.iter().any(Tree::has_active)
+        self.groups[ROOT].next != self.groups[ROOT].in_service
     }
 
     /// The weight by which two queues compare (`bfq_bfqq_higher_class_or_weight`): their own within a group, else those of
@@ -193,7 +195,7 @@ impl Hierarchy {
         requests: u64,
         allocated: impl Fn(EntityId) -> u64,
     ) -> bool {
-        let above = |&id: &EntityId| self.groups[self.nodes[id].parent].entity;
+        let above = |&id: &EntityId| self.above(id);
         let mut path: Vec<EntityId> = std::iter::successors(Some(id), above).collect();
         let is_forgotten = |id: &EntityId| self.entities[*id].place == EntityState::Forgotten;
         if path.iter().any(is_forgotten) {
@@ -235,38 +237,128 @@ impl Hierarchy {
         inside.map(|id| self.allocated_in(id, allocated)).sum()
     }
 
-    /// The queue in service and its groups were served this much (`bfq_bfqq_served`).
-    pub(super) fn served(&mut self, id: EntityId, sectors: u64) {
+    /// The entity, and those above it that this changes, begin new stays (`bfq_activate_requeue_entity`).
+    ///
+    /// Args:
+    /// comes: it has had nothing to do; None: it goes on.
+    /// expires: the turn of it and all above it is over.
+    fn begin_stays(&mut self, id: EntityId, comes: Option<(bool, u64)>, expires: bool) {
+        let (in_time, raised) = comes.unwrap_or((false, 1));
         let mut next = Some(id);
         while let Some(id) = next {
-            let Node { parent, class, .. } = self.nodes[id];
-            self.entities[id].service += sectors;
-            self.groups[parent].trees[class as usize].served(&mut self.entities, sectors);
-            next = self.groups[parent].entity;
+            let group = self.nodes[id].parent;
+            let is_in_service = self.groups[group].in_service == Some(id);
+            let is_active = self.entities[id].is_active();
+            let is_group = self.nodes[id].group.is_some();
+            let (tree, entities) = self.tree_of(id);
+            if is_in_service || is_active {
+                tree.requeue(entities, id, is_in_service);
+            } else {
+                tree.activate(entities, id, in_time, if is_group { 1 } else { raised });
+            }
+            if !self.choose_next(group, Some(id), expires) && !expires {
+                return;
+            }
+            next = self.groups[group].entity;
         }
     }
 
-    /// The queue is no longer in service. `has_more`: it continues later, with the budget that has been set.
-    pub(super) fn expire(&mut self, id: EntityId, has_more: bool) {
-        let (mut next, mut has_more) = (Some(id), has_more);
+    /// The entity has nothing more to do, nor has any group that has nobody else (`bfq_deactivate_entity`).
+    fn deactivate(&mut self, id: EntityId, expires: bool) {
+        let mut next = Some(id);
         while let Some(id) = next {
-            let Node {
-                parent,
-                class,
-                group,
-            } = self.nodes[id];
-            if let Some(group) = group {
-                has_more = self.groups[group].trees.iter().any(Tree::has_active);
-                self.entities[id].budget = self.budget_of_next(group);
+            if self.entities[id].place == EntityState::Forgotten {
+                return;
             }
-            let tree = &mut self.groups[parent].trees[class as usize];
-            if has_more {
-                tree.requeue(&mut self.entities, id);
+            let group = self.nodes[id].parent;
+            let (tree, entities) = self.tree_of(id);
+            tree.deactivate(entities, id);
+            if self.groups[group].in_service == Some(id) {
+                self.groups[group].in_service = None;
             } else {
-                tree.deactivate(&mut self.entities, id);
+                self.entities[id].service = 0;
             }
-            next = self.groups[parent].entity;
+            if self.groups[group].next == Some(id) {
+                self.choose_next(group, None, expires);
+            }
+            next = self.groups[group].entity;
+            if self.groups[group].next.is_some() || self.groups[group].in_service.is_some() {
+                break;
+            }
         }
+        while let Some(id) = next {
+            let group = self.nodes[id].parent;
+            let is_in_service = self.groups[group].in_service == Some(id);
+            let (tree, entities) = self.tree_of(id);
+            tree.requeue(entities, id, is_in_service);
+            if !self.choose_next(group, Some(id), expires) && !expires {
+                return;
+            }
+            next = self.groups[group].entity;
+        }
+    }
+
+    /// `bfq_update_next_in_service`: whether that changes anything above, whose budget is that of the next
+    /// (`bfq_update_parent_budget`).
+    ///
+    /// Args:
+    /// came: the one that begins a stay.
+    /// expires: the one in service counts no longer.
+    fn choose_next(&mut self, group: GroupId, came: Option<EntityId>, expires: bool) -> bool {
+        let before = self.groups[group].next;
+        let first = came.filter(|&came| Some(came) != before);
+        let is_ahead = |came: &EntityId| {
+            before.is_none_or(|next| {
+                let [came, next] = [*came, next].map(|id| (&self.entities[id], &self.nodes[id]));
+                let tree = &self.groups[group].trees[came.1.class as usize];
+                came.1.class == next.1.class
+                    && came.0.start <= tree.now()
+                    && came.0.finish < next.0.finish
+            })
+        };
+        let next = match first.filter(is_ahead) {
+            Some(came) => Some(came),
+            None => self.look_up(group, expires),
+        };
+        self.groups[group].next = next;
+        let Some(next) = next else {
+            return false;
+        };
+        let budget = self.entities[next].budget;
+        let mut is_less = false;
+        if let Some(above) = self.groups[group].entity {
+            is_less = budget < self.entities[above].budget;
+            self.entities[above].budget = budget;
+        }
+        before.is_none() || is_less
+    }
+
+    /// `bfq_lookup_next_entity`.
+    fn look_up(&mut self, group: GroupId, expires: bool) -> Option<EntityId> {
+        let Hierarchy {
+            entities, groups, ..
+        } = self;
+        let group = &mut groups[group];
+        let mut first = IoClass::RealTime;
+        if self.now > group.idle_class_served_at + IDLE_CLASS_AFTER_NS {
+            group.idle_class_served_at = self.now;
+            if group.trees[IoClass::Idle as usize].has_active() {
+                first = IoClass::Idle;
+            }
+        }
+        let another_is_in_service = group.in_service.is_some() && !expires;
+        let mut trees = group.trees[first as usize..].iter_mut();
+        trees.find_map(|tree| tree.look_up(entities, another_is_in_service))
+    }
+
+    fn tree_of(&mut self, id: EntityId) -> (&mut Tree, &mut [Entity]) {
+        let Node { parent, class, .. } = self.nodes[id];
+        let tree = &mut self.groups[parent].trees[class as usize];
+        (tree, &mut self.entities)
+    }
+
+    fn above(&self, id: EntityId) -> Option<EntityId> {
+        self.groups[self.nodes[id].parent].entity
     }
 
     fn add_group(&mut self, weight: u64) {
@@ -291,35 +383,11 @@ impl Hierarchy {
         });
         self.entities.len() - 1
     }
+}
 
-    /// A group's budget is that of the queue in it that is next (`bfq_update_parent_budget`).
-    fn take_budget_of_next(&mut self, id: EntityId, group: GroupId) {
-        let budget = self.budget_of_next(group);
-        if self.entities[id].budget == budget {
-            return;
-        }
-        self.entities[id].budget = budget;
-        if self.entities[id].is_active() {
-            let Node { parent, class, .. } = self.nodes[id];
-            self.groups[parent].trees[class as usize].rebudget(&mut self.entities, id);
-        }
-    }
-
-    fn budget_of_next(&self, group: GroupId) -> u64 {
-        let next = self.groups[group].trees.iter().find_map(Tree::peek);
-        next.map_or(0, |id| self.entities[id].budget)
-    }
-
-    /// `bfq_lookup_next_entity`.
-    fn class_to_serve(&mut self, group: GroupId, now: Time) -> Option<IoClass> {
-        let has = |class: &IoClass| self.groups[group].trees[*class as usize].has_active();
-        if now >= self.idle_class_served_at + IDLE_CLASS_AFTER_NS {
-            self.idle_class_served_at = now;
-            if has(&IoClass::Idle) {
-                return Some(IoClass::Idle);
-            }
-        }
-        CLASSES.into_iter().find(has)
+impl Group {
+    fn active(&self) -> usize {
+        self.trees.iter().map(Tree::active).sum()
     }
 }
 
@@ -338,21 +406,21 @@ mod tests {
         let queues = [1, 2, 3].map(|group| hierarchy.add_queue(group, IoClass::BestEffort, 40));
         for queue in queues {
             hierarchy.set_budget(queue, 1024);
-            hierarchy.activate(queue, false);
+            hierarchy.activate(queue, false, 1);
         }
-        let first = hierarchy.serve_next(0).expect("all are active");
+        let first = hierarchy.serve_next().expect("all are active");
         hierarchy.served(first, served);
         hierarchy.expire(first, false);
         let group = hierarchy.groups[hierarchy.nodes[first].parent]
             .entity
             .unwrap();
         let went_at = hierarchy.entities[group].finish;
-        let other = hierarchy.serve_next(0).expect("others are active");
+        let other = hierarchy.serve_next().expect("others are active");
         hierarchy.served(other, meanwhile);
         hierarchy.expire(other, true);
         let now = hierarchy.groups[ROOT].trees[IoClass::BestEffort as usize].now();
         hierarchy.set_budget(first, 1024);
-        hierarchy.activate(first, in_time);
+        hierarchy.activate(first, in_time, 1);
         [went_at, hierarchy.entities[group].start, now]
     }
 
@@ -373,6 +441,58 @@ mod tests {
             };
             prop_assert_eq!(start, expected);
         }
+    }
+
+    fn best_effort(hierarchy: &mut Hierarchy, group: GroupId, budget: u64) -> EntityId {
+        let id = hierarchy.add_queue(group, IoClass::BestEffort, 40);
+        hierarchy.set_budget(id, budget);
+        hierarchy.activate(id, false, 1);
+        id
+    }
+
+    /// The first of three has been served ahead of its time, which comes while the last is served.
+    #[test]
+    fn who_is_next_is_known_before_unless_the_one_in_service_goes_on() {
+        for goes_on in [false, true] {
+            let mut hierarchy = Hierarchy::new(&[1000]);
+            let [ahead, large, small] =
+                [100, 1000, 60].map(|budget| best_effort(&mut hierarchy, ROOT, budget));
+            assert_eq!(hierarchy.serve_next(), Some(small));
+            hierarchy.served(small, 1);
+            hierarchy.expire(small, false);
+            assert_eq!(hierarchy.serve_next(), Some(ahead));
+            hierarchy.served(ahead, 100);
+            hierarchy.set_budget(ahead, 10);
+            hierarchy.expire(ahead, true);
+            hierarchy.activate(small, false, 1);
+            assert_eq!(hierarchy.serve_next(), Some(small), "the smallest finish");
+            hierarchy.served(small, 300);
+            assert_eq!(hierarchy.entity(ahead).place, EntityState::Eligible);
+            hierarchy.expire(small, goes_on);
+            let next = if goes_on { ahead } else { large };
+            assert_eq!(hierarchy.serve_next(), Some(next));
+        }
+    }
+
+    /// `__bfq_requeue_entity` of a group in service leaves its service as it is, so that it is charged again at the end.
+    #[test]
+    fn a_group_in_service_is_charged_twice_for_what_it_had_when_another_of_its_queues_comes() {
+        let start_after = |comes_late: bool| {
+            let mut hierarchy = Hierarchy::new(&[1000, 100]);
+            let first = best_effort(&mut hierarchy, 1, 200);
+            if !comes_late {
+                best_effort(&mut hierarchy, 1, 300);
+            }
+            assert_eq!(hierarchy.serve_next(), Some(first));
+            hierarchy.served(first, 100);
+            if comes_late {
+                best_effort(&mut hierarchy, 1, 300);
+            }
+            hierarchy.expire(first, true);
+            hierarchy.entities[hierarchy.above(first).unwrap()].start
+        };
+        assert_eq!(start_after(false), delta(100, 100));
+        assert_eq!(start_after(true), delta(200, 100));
     }
 
     #[test]

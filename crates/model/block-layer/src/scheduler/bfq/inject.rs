@@ -49,9 +49,7 @@ impl Injection {
         }
     }
 
-    /// The queue thinks for long now, or no longer.
-    pub(super) fn think_changed(&mut self, now: Time, short_think: bool) {
-        let late = now >= self.lowered_at + THINK_AFTER_NS;
+    fn think_changed(&mut self, now: Time, short_think: bool, late: bool) {
         if self.alone_ns.is_none() && (late || !short_think) {
             *self = Injection::unknown(now, short_think);
         }
@@ -59,18 +57,27 @@ impl Injection {
 }
 
 impl Bfq {
+    /// The queue thinks for long now, or no longer.
+    pub(super) fn think_changed(&mut self, id: QueueId) {
+        let late = self.has_passed(THINK_AFTER_NS, self.queues[id].injection.lowered_at);
+        let queue = &mut self.queues[id];
+        queue
+            .injection
+            .think_changed(self.now, queue.short_think, late);
+    }
+
     /// The queue's task sends a request while it has no other (`bfq_add_request`).
     pub(super) fn begin_measuring(&mut self, id: QueueId) {
         let now = self.now;
-        let queue = &mut self.queues[id];
-        if now >= queue.injection.lowered_at + FORGET_AFTER_NS {
+        if self.has_passed(FORGET_AFTER_NS, self.queues[id].injection.lowered_at) {
+            let queue = &mut self.queues[id];
             queue.injection = Injection::unknown(now, queue.short_think);
             self.measuring.request = None;
         }
         let known = self.queues[id].injection;
         let alone = self.in_driver == 0;
         let among = known.alone_ns.is_some() && self.measuring.injected && !alone;
-        let due = now >= known.lowered_at + MEASURE_AFTER_NS;
+        let due = self.has_passed(MEASURE_AFTER_NS, known.lowered_at);
         if self.active == Some(id) && due && (alone || among) {
             self.measuring.awaits_dispatch = true;
             self.measuring.arrived_at = now;

@@ -26,7 +26,7 @@ use crate::scheduler::backward_seeks::BackwardSeekRule;
 use crate::scheduler::request_fifo::{FifoId, RequestFifos};
 use crate::scheduler::task_map::TaskMap;
 use crate::{Bio, Direction, IoClass, RequestId, Requests, Sector, TagCounts, TaskId};
-use events::time::Time;
+use events::time::{SECOND, Time};
 use hierarchy::{GroupId, Hierarchy};
 use inject::InjectionMeasurement;
 use kernels::hardware_queue::TagLimit;
@@ -41,6 +41,9 @@ type QueueId = FifoId;
 #[derive(Clone, Debug)]
 pub struct Bfq {
     tunables: BfqTunables,
+    tick_ns: Time,
+    /// `timeout_sync` in whole ticks.
+    timeout_ns: Time,
     rotational: bool,
     backwards: BackwardSeekRule,
     queues: Vec<Queue>,
@@ -120,7 +123,9 @@ impl Bfq {
                 sectors_max: tunables.back_seek_max_kib * 2,
                 penalty: tunables.back_seek_penalty,
             },
+            timeout_ns: tunables.timeout_ns,
             tunables,
+            tick_ns: 1,
             rotational,
             queues: Vec::new(),
             fifos: RequestFifos::default(),
@@ -155,6 +160,19 @@ impl Bfq {
             peak_rate: PeakRate::new(rotational),
             now: 0,
         }
+    }
+
+    /// By the clock of a kernel with so many ticks a second. The default of `timeout_sync` is `HZ / 8`; one that is set is
+    /// rounded up (`msecs_to_jiffies`).
+    pub fn with_hz(mut self, hz: u32) -> Bfq {
+        self.tick_ns = SECOND / u64::from(hz);
+        let timeout_ns = self.tunables.timeout_ns;
+        let ticks = match timeout_ns == BfqTunables::default().timeout_ns {
+            true => timeout_ns / self.tick_ns,
+            false => timeout_ns.div_ceil(self.tick_ns),
+        };
+        self.timeout_ns = ticks * self.tick_ns;
+        self
     }
 
     /// Whether queues that come soon after one another become one: those of kernels from 5.13 on do.
@@ -224,10 +242,20 @@ impl Bfq {
         if self.tunables.max_budget > 0 {
             self.tunables.max_budget
         } else if self.peak_rate.is_measured() {
-            self.peak_rate.sectors_in(self.tunables.timeout_ns).max(1)
+            self.peak_rate.sectors_in(self.timeout_ns).max(1)
         } else {
             DEFAULT_MAX_BUDGET
         }
+    }
+
+    fn at(&mut self, now: Time) {
+        self.now = now;
+        self.hierarchy.at(now);
+    }
+
+    /// Whether so much time has passed, in ticks (`time_is_before_eq_jiffies`).
+    fn has_passed(&self, time_ns: Time, since: Time) -> bool {
+        self.now / self.tick_ns >= since / self.tick_ns + time_ns.div_ceil(self.tick_ns)
     }
 
     /// `bfq_schedule_dispatch`.
@@ -273,7 +301,7 @@ impl Scheduler for Bfq {
         survivor: RequestId,
         merged: RequestId,
     ) {
-        self.now = now;
+        self.at(now);
         self.merge_requests(requests, survivor, merged);
     }
 
@@ -310,12 +338,12 @@ impl Scheduler for Bfq {
     }
 
     fn add(&mut self, now: Time, requests: &Requests, request: RequestId) {
-        self.now = now;
+        self.at(now);
         self.enqueue(requests, request);
     }
 
     fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
-        self.now = now;
+        self.at(now);
         self.kicked = None;
         if self.tunables.strict_guarantees && self.in_driver > 0 {
             return None;
@@ -325,7 +353,7 @@ impl Scheduler for Bfq {
     }
 
     fn completed(&mut self, now: Time, requests: &Requests, request: RequestId) {
-        self.now = now;
+        self.at(now);
         self.complete(requests, request);
     }
 
@@ -334,7 +362,7 @@ impl Scheduler for Bfq {
     }
 
     fn wake(&mut self, now: Time, requests: &Requests) {
-        self.now = now;
+        self.at(now);
         self.kicked = None;
         if self.idle_timer.is_some_and(|at| at <= now) {
             self.idle_timer = None;

@@ -111,7 +111,7 @@ impl Queue {
             judged_since: now,
             idle_ns: 0,
             is_new: true,
-            injection: Injection::default(),
+            injection: Injection::unknown(now, sync && priority.class != IoClass::Idle),
             waker: Waker::default(),
             made_at: now,
             merges_into: None,

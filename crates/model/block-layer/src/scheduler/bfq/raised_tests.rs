@@ -77,6 +77,26 @@ fn a_raised_queue_may_take_as_many_times_as_long() {
     }
 }
 
+/// At 250 ticks a second: `HZ / 8` are 31, and 30 ms are 8.
+#[test]
+fn a_turn_ends_with_a_tick() {
+    let ends_at = |timeout_ns: Option<Time>, now: Time| {
+        let default = BfqTunables::default();
+        let tunables = BfqTunables {
+            timeout_ns: timeout_ns.unwrap_or(default.timeout_ns),
+            low_latency: false,
+            ..default
+        };
+        let mut bench = Bench::new(Bfq::new(tunables, false, &[1000]).with_hz(250));
+        bench.add_bio(now, &read_of(1, now, 0, 256));
+        bench.dispatched(now, 1);
+        bench.scheduler.times_out_at / MILLISECOND
+    };
+    assert_eq!(ends_at(None, 3 * MILLISECOND), 124);
+    assert_eq!(ends_at(None, 4 * MILLISECOND), 128);
+    assert_eq!(ends_at(Some(30 * MILLISECOND), 3 * MILLISECOND), 32);
+}
+
 /// What is charged for a turn of one request of 4 KiB that took so long.
 fn charged(took_ns: Time, sync: bool, seeks: bool) -> u64 {
     let mut bench = bench_with(false);

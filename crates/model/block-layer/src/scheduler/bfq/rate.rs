@@ -74,11 +74,13 @@ impl PeakRate {
         self.is_measured
     }
 
-    /// A pause so long that it says nothing of the device begins the interval anew.
+    /// A pause so long that it says nothing of the device ends the interval, which counts as far as the last request
+    /// (`bfq_completed_request`).
     pub(super) fn completed(&mut self, now: Time) {
         let pause_ns = now.saturating_sub(self.last_completion);
         let at_most = (u64::from(self.largest) << FRACTION_BITS) / (pause_ns / 1000).max(1);
         if pause_ns > PAUSE_NS && at_most < IDLE_FRACTION {
+            self.judge();
             self.samples = 0;
         }
         self.last_completion = now;
@@ -195,6 +197,22 @@ mod tests {
             rate.completed(now + MILLISECOND);
         }
         assert!(!rate.is_measured());
+    }
+
+    #[test]
+    fn what_was_before_a_pause_counts_if_it_was_long_enough() {
+        let measured = |ms: u64| {
+            let mut rate = PeakRate::new(true);
+            for n in 0..ms {
+                rate.dispatched(n * MILLISECOND, n * 400, 400, 1);
+                rate.completed(n * MILLISECOND);
+            }
+            rate.dispatched(ms * MILLISECOND, ms * 400, 8, 1);
+            rate.completed((ms + 500) * MILLISECOND);
+            rate.is_measured()
+        };
+        assert!(measured(310));
+        assert!(!measured(290));
     }
 
     #[test]

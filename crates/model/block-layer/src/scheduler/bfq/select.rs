@@ -63,14 +63,15 @@ impl Bfq {
 
     /// `bfq_set_in_service_queue`.
     fn set_active(&mut self) -> Option<QueueId> {
-        let entity = self.hierarchy.serve_next(self.now)?;
+        let entity = self.hierarchy.serve_next()?;
         let id = self.queue_of_entity[entity].expect("entities that are served are queues");
         self.queues[id].fifo_looked_at = false;
         self.budgets_given = (self.budgets_given * 7 + 256) / 8;
         self.active = Some(id);
         self.active_since = self.now;
         self.prolong_soft_raise(id);
-        self.times_out_at = self.now + self.tunables.timeout_ns * self.timeout_factor(id);
+        let tick = self.now / self.tick_ns * self.tick_ns;
+        self.times_out_at = tick + self.timeout_ns * self.timeout_factor(id);
         self.queues[id].budget_timeout = Some(self.times_out_at);
         Some(id)
     }
@@ -215,11 +216,10 @@ impl Bfq {
         }
         let entity_id = queue.entity;
         let entity = self.hierarchy.entity(entity_id);
-        let had = entity.service + entity.injected;
         let budget = queue
             .max_budget
             .max(self.charge_of_next(requests, id))
-            .max(had);
+            .max(entity.service);
         if entity.budget != budget {
             self.hierarchy.rebudget(entity_id, budget);
             self.move_to_front(id);
@@ -280,7 +280,7 @@ impl Bfq {
             (true, false) => SHORT_TURN_NS,
             (false, _) => took / MILLISECOND * MILLISECOND,
         };
-        let timeout = self.tunables.timeout_ns;
+        let timeout = self.timeout_ns;
         let share = u128::from(charged_ns.min(timeout)) * u128::from(self.device_budget());
         let due = (share / u128::from(timeout.max(1))) as u64;
         let more = due.saturating_sub(entity.service);

@@ -30,10 +30,8 @@ impl Bfq {
         if self.queues[queue_id].raised.is_some() {
             self.queues[queue_id].raised_service += charge;
         }
-        if is_injected {
-            self.hierarchy.injected(entity, charge);
-        } else {
-            self.hierarchy.served(entity, charge);
+        self.hierarchy.served(entity, charge);
+        if !is_injected {
             self.measure_dispatch(id);
         }
         self.peak_rate
@@ -51,6 +49,7 @@ impl Bfq {
         if is_injected {
             if self.queues[queue_id].is_empty() {
                 self.hierarchy.withdraw(entity);
+                self.hierarchy.set_budget(entity, 0);
                 self.went_idle(queue_id);
             }
             return id;

@@ -2,7 +2,7 @@
 //!
 //! An entity's stay runs from virtual time S, when it should begin, to F = S + budget / weight, when it should be done.
 //! Among those that should have begun (S <= V), the one with the smallest F is served. V moves with the service given
-//! to all, over the sum of weights. Source: `block/bfq-wf2q.c` of 5.10 (docs/model/sources/bfq.md).
+//! to all, over the sum of weights. Source: `block/bfq-wf2q.c` of 5.10 and 6.1.192 (docs/model/sources/bfq.md).
 
 use crate::scheduler::sorted_set::SortedSet;
 
@@ -23,17 +23,18 @@ pub(super) struct Entity {
     pub(super) weight: u64,
     pub(super) start: VirtualTime,
     pub(super) finish: VirtualTime,
-    /// In sectors: of this stay, and what of it has been had.
+    /// In sectors: of this stay, and what of it has been had, in its turn or out of it.
     pub(super) budget: u64,
     pub(super) service: u64,
-    /// Had out of turn, to be paid for in the next stay.
-    pub(super) injected: u64,
     pub(super) place: EntityState,
+    /// Those of one finish are served as they came (`bfq_insert`).
+    order: u64,
 }
 
+/// In which of its tree's sets it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntityState {
-    /// Its weight does not count.
+    /// In none, and its weight does not count (`on_st_or_in_serv`).
     Forgotten,
     /// Has nothing to do, but has had more than its share: counts until V reaches its F.
     Idle,
@@ -41,7 +42,8 @@ pub(super) enum EntityState {
     Eligible,
     /// Should not begin yet.
     Waiting,
-    InService,
+    /// In none, since it is in service.
+    TakenOut,
 }
 
 impl Entity {
@@ -52,19 +54,19 @@ impl Entity {
             finish: 0,
             budget: 0,
             service: 0,
-            injected: 0,
             place: EntityState::Forgotten,
+            order: 0,
         }
     }
 
     /// `bfq_calc_finish`.
-    pub(super) fn finish_after(&self, sectors: u64) -> VirtualTime {
+    fn finish_after(&self, sectors: u64) -> VirtualTime {
         self.start + delta(sectors, self.weight)
     }
 
     /// What is left of its budget.
     pub(super) fn budget_left(&self) -> u64 {
-        self.budget.saturating_sub(self.service + self.injected)
+        self.budget.saturating_sub(self.service)
     }
 
     pub(super) fn is_active(&self) -> bool {
@@ -78,16 +80,16 @@ impl Entity {
 pub(super) struct Tree {
     now: VirtualTime,
     weights: u64,
-    /// By finish.
-    eligible: SortedSet<(VirtualTime, EntityId)>,
-    /// By start and finish.
-    waiting: SortedSet<(VirtualTime, VirtualTime, EntityId)>,
+    /// By finish and order.
+    eligible: SortedSet<(VirtualTime, u64, EntityId)>,
+    /// By start, finish and order.
+    waiting: SortedSet<(VirtualTime, VirtualTime, u64, EntityId)>,
     /// By finish.
     idle: SortedSet<(VirtualTime, EntityId)>,
+    inserted: u64,
 }
 
 impl Tree {
-    #[cfg(test)]
     pub(super) fn now(&self) -> VirtualTime {
         self.now
     }
@@ -97,13 +99,27 @@ impl Tree {
         self.weights
     }
 
-    pub(super) fn has_active(&self) -> bool {
-        !self.eligible.is_empty() || !self.waiting.is_empty()
+    /// How many are active.
+    pub(super) fn active(&self) -> usize {
+        self.eligible.len() + self.waiting.len()
     }
 
-    /// The entity has something to do again (`__bfq_activate_entity`, `bfq_update_fin_time_enqueue`). `in_time`: it was
-    /// gone only to wait for what it was served before.
-    pub(super) fn activate(&mut self, entities: &mut [Entity], id: EntityId, in_time: bool) {
+    pub(super) fn has_active(&self) -> bool {
+        self.active() > 0
+    }
+
+    /// The entity has something to do again (`__bfq_activate_entity`, `bfq_update_fin_time_enqueue`).
+    ///
+    /// Args:
+    /// in_time: it was gone only to wait for what it was served before.
+    /// raised: by how much its weight is, which the push forward is less by.
+    pub(super) fn activate(
+        &mut self,
+        entities: &mut [Entity],
+        id: EntityId,
+        in_time: bool,
+        raised: u64,
+    ) {
         let entity = &mut entities[id];
         let shifted = in_time && self.now > entity.finish;
         let start = if shifted { entity.finish } else { self.now };
@@ -117,27 +133,23 @@ impl Tree {
         entity.finish = entity.finish_after(entity.budget);
         if shifted && self.now > entity.finish {
             // Behind everybody else's time it would be served for as long as it was gone.
-            let ahead = self.now - entity.finish;
+            let ahead = (self.now - entity.finish) / raised;
             entity.start += ahead;
             entity.finish += ahead;
         }
         self.insert(entity, id);
     }
 
-    /// It has been served and has more to do (`__bfq_requeue_entity`): a new stay of its budget, which begins where the
-    /// service that it had ends.
-    pub(super) fn requeue(&mut self, entities: &mut [Entity], id: EntityId) {
+    /// It begins a new stay of its budget (`__bfq_requeue_entity`): one in service where the service that it had ends,
+    /// another where its stay began.
+    pub(super) fn requeue(&mut self, entities: &mut [Entity], id: EntityId, is_in_service: bool) {
+        if entities[id].is_active() {
+            self.take_out(entities, id);
+        }
         let entity = &mut entities[id];
-        entity.start = entity.finish_after(entity.service);
-        entity.service = 0;
-        entity.finish = entity.finish_after(entity.budget);
-        self.insert(entity, id);
-    }
-
-    /// The budget of an active entity has changed.
-    pub(super) fn rebudget(&mut self, entities: &mut [Entity], id: EntityId) {
-        self.remove(&entities[id], id);
-        let entity = &mut entities[id];
+        if is_in_service {
+            entity.start = entity.finish_after(entity.service);
+        }
         entity.finish = entity.finish_after(entity.budget);
         self.insert(entity, id);
     }
@@ -146,7 +158,7 @@ impl Tree {
     pub(super) fn reweight(&mut self, entities: &mut [Entity], id: EntityId, weight: u64) {
         let is_active = entities[id].is_active();
         if is_active {
-            self.remove(&entities[id], id);
+            self.take_out(entities, id);
         }
         let entity = &mut entities[id];
         if entity.place != EntityState::Forgotten {
@@ -159,9 +171,12 @@ impl Tree {
         }
     }
 
-    /// The one in service has nothing more to do (`__bfq_deactivate_entity`). What it has had is kept in mind while it
-    /// is ahead of the others.
+    /// It has nothing more to do (`__bfq_deactivate_entity`). What it has had is kept in mind while it is ahead of the
+    /// others.
     pub(super) fn deactivate(&mut self, entities: &mut [Entity], id: EntityId) {
+        if entities[id].is_active() {
+            self.take_out(entities, id);
+        }
         let entity = &mut entities[id];
         entity.finish = entity.finish_after(entity.service);
         if entity.finish > self.now {
@@ -173,32 +188,21 @@ impl Tree {
         }
     }
 
-    /// The one that is not in service has nothing more to do: all that it had was injected.
-    pub(super) fn withdraw(&mut self, entities: &mut [Entity], id: EntityId) {
-        self.remove(&entities[id], id);
-        entities[id].service = std::mem::take(&mut entities[id].injected);
-        self.deactivate(entities, id);
-    }
-
-    /// The one that would be served next.
-    pub(super) fn peek(&self) -> Option<EntityId> {
-        let eligible = self.eligible.first().map(|(_, id)| id);
-        eligible.or_else(|| self.waiting.first().map(|(.., id)| id))
-    }
-
-    /// Takes out the one to be served next (`bfq_first_active_entity`, `bfq_calc_vtime_jump`).
-    pub(super) fn serve_next(&mut self, entities: &mut [Entity]) -> Option<EntityId> {
-        if self.eligible.is_empty() {
-            let (start, ..) = self.waiting.first()?;
-            let jumps = start > self.now;
-            self.advance_to(entities, start.max(self.now));
-            if jumps {
-                self.forget_idle(entities);
-            }
+    /// The one to be served next (`__bfq_lookup_next_entity`, `bfq_first_active_entity`). If nobody should have begun, V
+    /// jumps to the first (`bfq_calc_vtime_jump`), unless another is in service.
+    pub(super) fn look_up(
+        &mut self,
+        entities: &mut [Entity],
+        another_is_in_service: bool,
+    ) -> Option<EntityId> {
+        if let Some((.., id)) = self.eligible.first() {
+            return Some(id);
         }
-        let (_, id) = self.eligible.pop_first()?;
-        entities[id].place = EntityState::InService;
-        entities[id].service = std::mem::take(&mut entities[id].injected);
+        let (start, .., id) = self.waiting.first()?;
+        if !another_is_in_service {
+            self.advance_to(entities, start);
+            self.forget_idle(entities);
+        }
         Some(id)
     }
 
@@ -228,34 +232,42 @@ impl Tree {
     /// `bfq_update_vtime`.
     fn advance_to(&mut self, entities: &mut [Entity], now: VirtualTime) {
         self.now = now;
-        while let Some((start, finish, id)) = self.waiting.first()
+        while let Some((start, finish, order, id)) = self.waiting.first()
             && start <= now
         {
             self.waiting.pop_first();
-            self.eligible.insert((finish, id));
+            self.eligible.insert((finish, order, id));
             entities[id].place = EntityState::Eligible;
         }
     }
 
     /// `bfq_active_insert`.
     fn insert(&mut self, entity: &mut Entity, id: EntityId) {
+        entity.order = self.inserted;
+        self.inserted += 1;
         if entity.start <= self.now {
             entity.place = EntityState::Eligible;
-            self.eligible.insert((entity.finish, id));
+            self.eligible.insert((entity.finish, entity.order, id));
         } else {
             entity.place = EntityState::Waiting;
-            self.waiting.insert((entity.start, entity.finish, id));
+            self.waiting
+                .insert((entity.start, entity.finish, entity.order, id));
         }
     }
 
     /// `bfq_active_extract`.
-    fn remove(&mut self, entity: &Entity, id: EntityId) {
+    pub(super) fn take_out(&mut self, entities: &mut [Entity], id: EntityId) {
+        let entity = &mut entities[id];
         let was_there = match entity.place {
-            EntityState::Eligible => self.eligible.remove(&(entity.finish, id)),
-            EntityState::Waiting => self.waiting.remove(&(entity.start, entity.finish, id)),
-            EntityState::Forgotten | EntityState::Idle | EntityState::InService => false,
+            EntityState::Eligible => self.eligible.remove(&(entity.finish, entity.order, id)),
+            EntityState::Waiting => {
+                let key = (entity.start, entity.finish, entity.order, id);
+                self.waiting.remove(&key)
+            }
+            EntityState::Forgotten | EntityState::Idle | EntityState::TakenOut => false,
         };
         debug_assert!(was_there, "entity {id} at {:?}", entity.place);
+        entity.place = EntityState::TakenOut;
     }
 }
 
@@ -269,14 +281,15 @@ mod tests {
         let mut entities: Vec<Entity> = weights.iter().map(|&weight| Entity::new(weight)).collect();
         for id in 0..weights.len() {
             entities[id].budget = budget;
-            tree.activate(&mut entities, id, false);
+            tree.activate(&mut entities, id, false, 1);
         }
         (tree, entities)
     }
 
     fn serve(tree: &mut Tree, entities: &mut [Entity], sectors: u64) -> EntityId {
-        let id = tree.serve_next(entities).expect("something is active");
-        entities[id].service += sectors;
+        let id = tree.look_up(entities, false).expect("something is active");
+        tree.take_out(entities, id);
+        entities[id].service = sectors;
         tree.served(entities, sectors);
         id
     }
@@ -287,18 +300,22 @@ mod tests {
         let order: Vec<EntityId> = (0..6)
             .map(|_| {
                 let id = serve(&mut tree, &mut entities, 60);
-                tree.requeue(&mut entities, id);
+                tree.requeue(&mut entities, id, true);
                 id
             })
             .collect();
-        assert_eq!(order, [1, 2, 1, 0, 1, 2], "3 : 2 : 1, and nobody far ahead");
+        assert_eq!(
+            order,
+            [1, 2, 1, 0, 2, 1],
+            "3 : 2 : 1; of the three that end together, who came first"
+        );
     }
 
     #[test]
     fn an_entity_is_charged_what_it_was_served_not_its_budget() {
         let (mut tree, mut entities) = tree_of(&[1, 1], 1000);
         let id = serve(&mut tree, &mut entities, 10);
-        tree.requeue(&mut entities, id);
+        tree.requeue(&mut entities, id, true);
         assert_eq!(entities[id].start, delta(10, 1));
         assert_eq!(entities[id].finish, delta(1010, 1));
     }
@@ -310,7 +327,7 @@ mod tests {
         tree.deactivate(&mut entities, gone);
         assert_eq!((entities[gone].place, tree.weights), (EntityState::Idle, 2));
         let other = serve(&mut tree, &mut entities, 100);
-        tree.requeue(&mut entities, other);
+        tree.requeue(&mut entities, other, true);
         assert_eq!(
             (entities[gone].place, tree.weights),
             (EntityState::Forgotten, 1)
@@ -322,7 +339,7 @@ mod tests {
         let (mut tree, mut entities) = tree_of(&[1, 1], 100);
         let gone = serve(&mut tree, &mut entities, 100);
         tree.deactivate(&mut entities, gone);
-        tree.activate(&mut entities, gone, false);
+        tree.activate(&mut entities, gone, false, 1);
         assert_eq!(entities[gone].start, delta(100, 1));
     }
 
@@ -334,7 +351,7 @@ mod tests {
             tree.deactivate(&mut entities, gone);
             assert_eq!(entities[gone].place, EntityState::Forgotten);
             tree.now = delta(500, 1);
-            tree.activate(&mut entities, gone, in_time);
+            tree.activate(&mut entities, gone, in_time, 1);
             assert_eq!(entities[gone].start, delta(expected, 1), "{in_time}");
         }
     }
@@ -358,7 +375,7 @@ mod tests {
                 served[id] += sectors;
                 given += sectors;
                 entities[id].budget = budget;
-                tree.requeue(&mut entities, id);
+                tree.requeue(&mut entities, id, true);
             }
             for (served, weight) in served.iter().zip(&weights) {
                 let due = given as f64 * *weight as f64 / total as f64;

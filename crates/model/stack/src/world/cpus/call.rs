@@ -12,10 +12,12 @@ pub(in crate::world) enum Call {
     /// Submits an operation on so many pages, alone or as the first or a further one of its call, or finds that there is
     /// nothing to do.
     Submit { further: bool, pages: u64 },
-    /// Reads or syncs through the page cache.
+    /// Reads through the page cache.
     Copy { pages: u64 },
-    /// Writes to the page cache.
-    Write { pages: u64 },
+    /// Syncs what the page cache has of a file.
+    Sync,
+    /// Writes to the page cache, and syncs what it has written.
+    Write { pages: u64, syncs: bool },
     /// Continues with that, after this many pages.
     CopyOn { pages: u64 },
     /// Looks at a completed I/O, as the first or a further one of its call; a task that has polled for it was not

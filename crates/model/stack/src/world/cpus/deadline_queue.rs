@@ -44,12 +44,6 @@ struct Entity {
     work: (Time, Time),
     /// Another is to have its CPU when its call ends.
     gives_way: bool,
-    /// When it began, and what it had had.
-    began: (Time, i64),
-    /// Another that came when it began was to have the CPU before it, and has it after its first call, which counts as
-    /// had only afterwards.
-    is_put_off: bool,
-    put_off_ns: i64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,9 +94,7 @@ impl DeadlineQueue {
         let mut running = self.running.iter().copied();
         let gives_way = running.find(|&running| self.is_preempted(now, running, task));
         if let Some(running) = gives_way {
-            let entity = self.entity(running);
-            entity.gives_way = true;
-            entity.is_put_off = entity.began.0 == now;
+            self.entity(running).gives_way = true;
         }
     }
 
@@ -112,11 +104,8 @@ impl DeadlineQueue {
         self.running.insert(task);
         let entity = self.entity(task);
         entity.state = State::Running;
-        entity.had_ns += std::mem::take(&mut entity.put_off_ns);
-        entity.began = (now, entity.had_ns);
         entity.work = (now, 0);
         entity.gives_way = false;
-        entity.is_put_off = false;
     }
 
     /// The task has its CPU for so long from now on.
@@ -141,11 +130,6 @@ impl DeadlineQueue {
     /// The task has no CPU any more, and waits for one (`put_prev_entity`).
     pub(super) fn gives_way(&mut self, now: Time, task: TaskId) {
         self.leaves(now, task);
-        let entity = self.entity(task);
-        if std::mem::take(&mut entity.is_put_off) {
-            entity.put_off_ns = entity.had_ns - entity.began.1;
-            entity.had_ns = entity.began.1;
-        }
         self.queue(task, State::Ready);
     }
 

@@ -155,7 +155,7 @@ impl DetailedCpus {
     pub(super) fn remind(&mut self, now: Time, reminder: Reminder) {
         match reminder {
             Reminder::Moved(drive) => self.moved(now, usize::from(drive)),
-            Reminder::Worked(_) => unreachable!("they know by themselves"),
+            Reminder::Worked(_) | Reminder::Chooses(_) => unreachable!("they know by themselves"),
         }
     }
 

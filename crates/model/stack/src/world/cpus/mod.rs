@@ -12,8 +12,6 @@ mod simple_cpus;
 mod spec;
 mod time_queue;
 
-use std::ops::Range;
-
 use base::usage::Usage;
 use block_layer::completion::Counters;
 use block_layer::scheduler::hooks::Hooks;
@@ -77,6 +75,13 @@ impl Cpus {
     pub(super) fn serve(&mut self, schedulers: impl Iterator<Item = Hooks>) {
         if let Form::Simple(cpus) = &mut self.0 {
             cpus.serve(schedulers);
+        }
+    }
+
+    /// A kernel thread that goes before all tasks has a CPU until then. Detailed CPUs have no such thread.
+    pub(super) fn occupied_until(&mut self, at: Time) {
+        if let Form::Simple(cpus) = &mut self.0 {
+            cpus.occupied_until(at);
         }
     }
 
@@ -175,16 +180,8 @@ impl Cpus {
         }
     }
 
-    /// In which of these all of the phase's tasks begin that are woken at once.
-    pub(super) fn first_turns(&self, tasks: Range<TaskId>) -> Vec<TaskId> {
-        match &self.0 {
-            Form::Simple(cpus) => cpus.first_turns(tasks),
-            Form::Detailed(_) => tasks.collect(),
-        }
-    }
-
-    /// The task wants a CPU: which one it has at once, if any.
-    pub(super) fn wants(&mut self, now: Time, task: TaskId) -> Option<u16> {
+    /// The task wants a CPU.
+    pub(super) fn wants(&mut self, now: Time, task: TaskId) -> TimedReminder {
         match &mut self.0 {
             Form::Simple(cpus) => cpus.wants(now, task),
             Form::Detailed(cpus) => {

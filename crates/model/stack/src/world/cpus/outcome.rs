@@ -12,6 +12,8 @@ pub(in crate::world) type TimedReminder = Option<(Time, Reminder)>;
 pub(in crate::world) enum Reminder {
     /// What that one does has had its time.
     Worked(u16),
+    /// That one takes who is first in line.
+    Chooses(u16),
     /// The adapter of that drive has moved a request's data.
     Moved(u16),
 }

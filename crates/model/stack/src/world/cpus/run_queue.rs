@@ -47,22 +47,12 @@ impl RunQueue {
         }
     }
 
-    /// By who runs first, if all are woken at once.
-    pub(super) fn sort(&self, tasks: &mut [TaskId]) {
-        if let RunQueue::OfTimes(queue) = self {
-            tasks.sort_by_key(|&task| queue.place(task));
-        }
-    }
-
-    /// The task wakes up; `waits`: there is no CPU for it.
-    pub(super) fn wakes(&mut self, now: Time, task: TaskId, waits: bool) {
+    /// The task wakes up and waits for a CPU.
+    pub(super) fn wakes(&mut self, now: Time, task: TaskId) {
         match self {
             RunQueue::OfTimes(queue) => {
-                if waits {
-                    queue.waits(now, task);
-                } else {
-                    queue.wakes(task);
-                }
+                queue.wakes(task);
+                queue.push(task);
             }
             RunQueue::OfDeadlines(queue) => queue.wakes(now, task),
         }
@@ -79,7 +69,7 @@ impl RunQueue {
     /// The task has been given a CPU.
     pub(super) fn begins(&mut self, now: Time, task: TaskId) {
         match self {
-            RunQueue::OfTimes(queue) => queue.begins(now, task),
+            RunQueue::OfTimes(_) => {}
             RunQueue::OfDeadlines(queue) => queue.begins(now, task),
         }
     }
@@ -103,10 +93,7 @@ impl RunQueue {
     /// The task has no CPU any more, and waits for one.
     pub(super) fn gives_way(&mut self, now: Time, task: TaskId) {
         match self {
-            RunQueue::OfTimes(queue) => {
-                queue.ends(task);
-                queue.push(task);
-            }
+            RunQueue::OfTimes(queue) => queue.push(task),
             RunQueue::OfDeadlines(queue) => queue.gives_way(now, task),
         }
     }
@@ -114,7 +101,7 @@ impl RunQueue {
     /// The task has no CPU any more, and sleeps.
     pub(super) fn sleeps(&mut self, now: Time, task: TaskId) {
         match self {
-            RunQueue::OfTimes(queue) => queue.ends(task),
+            RunQueue::OfTimes(_) => {}
             RunQueue::OfDeadlines(queue) => queue.sleeps(now, task),
         }
     }

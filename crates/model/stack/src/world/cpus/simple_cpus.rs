@@ -1,7 +1,6 @@
 //! Processors, simply: tasks that want one wait in line, and keep it until they sleep or their time slice is over.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
 
 use serde::Deserialize;
 
@@ -36,6 +35,9 @@ pub struct CpuSpec {
     /// Of one that writes to the page cache, without what it copies. Left out: `copy_call_ns`.
     #[schemars(range(max = CALL_NS_MAX))]
     pub write_call_ns: Option<Time>,
+    /// Of one that syncs what the page cache has of a file, with all that it sends to the drive. Left out: `copy_call_ns`.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub sync_call_ns: Option<Time>,
     /// Of what a completed I/O costs its task.
     #[schemars(range(max = CALL_NS_MAX))]
     pub completion_ns: Time,
@@ -54,6 +56,14 @@ pub struct CpuSpec {
     /// Of `completion_ns`: interrupt, wake-up and switch, which a task that polls for its completions does without. Left out: none.
     #[schemars(range(max = CALL_NS_MAX))]
     pub interrupt_ns: Option<Time>,
+    /// Of `completion_ns`: from an interrupt until an idle CPU takes one of those that have been woken by then. Left out:
+    /// nothing.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub wake_ns: Option<Time>,
+    /// From a completion until the kernel thread that it wakes has run the hardware queue for what waits there (blk-mq).
+    /// Left out: nothing.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub queue_run_ns: Option<Time>,
     /// Of copying a page between a task and the page cache, and looking it up.
     #[schemars(range(max = CALL_NS_MAX))]
     pub page_copy_ns: Time,
@@ -76,6 +86,10 @@ pub(super) struct SimpleCpus {
     spec: CpuSpec,
     /// By CPU: whose it is, and until when.
     running: Vec<Option<RunningTask>>,
+    /// By CPU: it was idle, and takes the first in line when all that happens now has happened.
+    chooses: Vec<bool>,
+    /// A kernel thread that goes before all tasks has the one CPU until then.
+    occupied_until: Time,
     ready: RunQueue,
     runners: Vec<Runner>,
     /// When each lock is free.
@@ -94,6 +108,8 @@ enum FollowUp {
     Nothing,
     /// What the CPU did has had its time.
     Worked(u16),
+    /// It takes the first in line.
+    Chooses(u16),
     /// All that follows from the runner's item has happened.
     WorkItem(u16, RunnerNumber),
 }
@@ -120,6 +136,8 @@ struct Runner {
 struct RunningTask {
     task: TaskId,
     slice_ends_at: Time,
+    /// Of what its first call costs, so much has passed while the CPU was idle.
+    waited_ns: Time,
 }
 
 impl SimpleCpus {
@@ -127,6 +145,8 @@ impl SimpleCpus {
         SimpleCpus {
             spec,
             running: vec![None; usize::from(spec.count)],
+            chooses: vec![false; usize::from(spec.count)],
+            occupied_until: 0,
             ready: RunQueue::new(order, spec.time_slice_ns),
             runners: Vec::new(),
             locks: Vec::new(),
@@ -155,15 +175,10 @@ impl SimpleCpus {
         }
     }
 
-    pub(super) fn first_turns(&self, tasks: Range<TaskId>) -> Vec<TaskId> {
-        let mut tasks: Vec<TaskId> = tasks.collect();
-        self.ready.sort(&mut tasks);
-        tasks
-    }
-
     pub(super) fn remind(&mut self, reminder: Reminder) {
         match reminder {
             Reminder::Worked(cpu) => self.done = FollowUp::Worked(cpu),
+            Reminder::Chooses(cpu) => self.done = FollowUp::Chooses(cpu),
             Reminder::Moved(_) => unreachable!("their drives have no adapters"),
         }
     }
@@ -182,18 +197,37 @@ impl SimpleCpus {
                     None => self.follow(now),
                 }
             }
+            FollowUp::Chooses(cpu) => {
+                self.chooses[usize::from(cpu)] = false;
+                let turn = self.next_turn(now, cpu)?;
+                if let Some(running) = &mut self.running[usize::from(cpu)] {
+                    running.waited_ns = self.spec.wake_ns.unwrap_or(0);
+                }
+                Some(Continuation::Next { cpu, turn })
+            }
             FollowUp::WorkItem(cpu, runner) => self
                 .after_item(now, cpu, runner)
                 .map(|turn| Continuation::Next { cpu, turn }),
         }
     }
 
-    pub(super) fn wants(&mut self, now: Time, task: TaskId) -> Option<u16> {
-        let idle = self.running.iter().position(Option::is_none);
-        self.ready.wakes(now, task, idle.is_none());
-        let cpu = idle? as u16;
-        self.give(now, cpu, task);
-        Some(cpu)
+    /// A kernel thread that goes before all tasks has a CPU until then; of several, another is free.
+    pub(super) fn occupied_until(&mut self, at: Time) {
+        if self.spec.count == 1 {
+            self.occupied_until = at;
+        }
+    }
+
+    /// The task waits for a CPU. An idle one takes nobody before an interrupt has woken all that it wakes.
+    pub(super) fn wants(&mut self, now: Time, task: TaskId) -> TimedReminder {
+        self.ready.wakes(now, task);
+        let is_idle = |&cpu: &usize| self.running[cpu].is_none() && !self.chooses[cpu];
+        let cpu = (0..self.running.len()).find(is_idle)?;
+        self.chooses[cpu] = true;
+        let at = self
+            .occupied_until
+            .max(now + self.spec.wake_ns.unwrap_or(0));
+        Some((at, Reminder::Chooses(cpu as u16)))
     }
 
     /// Whoever has it goes to sleep or is done.
@@ -201,6 +235,11 @@ impl SimpleCpus {
         if let Some(running) = self.running[usize::from(cpu)].take() {
             self.ready.sleeps(now, running.task);
         }
+        self.next_turn(now, cpu)
+    }
+
+    /// The first in line has the CPU.
+    fn next_turn(&mut self, now: Time, cpu: u16) -> Option<Turn> {
         let next = self.ready.pop()?;
         self.give(now, cpu, next);
         Some(self.turn_of(now, cpu, next))
@@ -215,9 +254,7 @@ impl SimpleCpus {
             return self.turn_of(now, cpu, running.task);
         }
         self.ready.gives_way(now, running.task);
-        let next = self.ready.pop().expect("it was not empty");
-        self.give(now, cpu, next);
-        self.turn_of(now, cpu, next)
+        self.next_turn(now, cpu).expect("it was not empty")
     }
 
     /// Who has been given the CPU begins.
@@ -245,8 +282,14 @@ impl SimpleCpus {
         if let Some(drive) = calling.drive {
             takes_ns += self.schedulers[drive].takes_ns(now + takes_ns, self.spec.clock_hz);
         }
-        self.ready.runs_for(now, calling.task, takes_ns);
         used.system(takes_ns);
+        if let Some(running) = &mut self.running[usize::from(calling.cpu)] {
+            let waited_ns = std::mem::take(&mut running.waited_ns);
+            if matches!(calling.call, Call::Reap { .. } | Call::Resume) {
+                takes_ns = takes_ns.saturating_sub(waited_ns);
+            }
+        }
+        self.ready.runs_for(now, calling.task, takes_ns);
         (now + takes_ns, Reminder::Worked(calling.cpu))
     }
 
@@ -281,11 +324,16 @@ impl SimpleCpus {
                 of_op_ns.unwrap_or(self.spec.call_ns) + of_pages_ns
             }
             Call::Copy { pages } => self.copy_call_ns() + self.spec.page_copy_ns * pages,
-            Call::Write { pages } => {
+            Call::Write { pages, syncs } => {
                 let call_ns = self.spec.write_call_ns;
                 let page_ns = self.spec.page_write_ns.unwrap_or(self.spec.page_copy_ns);
-                call_ns.unwrap_or_else(|| self.copy_call_ns()) + page_ns * pages
+                let sync_ns = self.spec.sync_call_ns.filter(|_| syncs).unwrap_or(0);
+                call_ns.unwrap_or_else(|| self.copy_call_ns()) + page_ns * pages + sync_ns
             }
+            Call::Sync => self
+                .spec
+                .sync_call_ns
+                .unwrap_or_else(|| self.copy_call_ns()),
             Call::CopyOn { pages } => self.spec.page_copy_ns * pages,
             Call::Work { ns } => ns,
         }
@@ -306,6 +354,7 @@ impl SimpleCpus {
         self.running[usize::from(cpu)] = Some(RunningTask {
             task,
             slice_ends_at: now + self.spec.time_slice_ns,
+            waited_ns: 0,
         });
     }
 
@@ -334,8 +383,7 @@ impl SimpleCpus {
         if std::mem::replace(&mut state.is_awake, true) {
             return None;
         }
-        let cpu = self.wants(now, RUNNERS + runner)?;
-        Some((self.begin_item(now, runner), Reminder::Worked(cpu)))
+        self.wants(now, RUNNERS + runner)
     }
 
     fn begin_item(&mut self, now: Time, runner: RunnerNumber) -> Time {

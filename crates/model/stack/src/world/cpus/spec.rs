@@ -116,8 +116,8 @@ impl CallCycles {
     pub(super) fn of(&self, call: Call) -> u64 {
         match call {
             Call::Reap { .. } | Call::Resume => u64::from(self.reap_cycles),
-            Call::Submit { .. } => u64::from(self.submit_cycles),
-            Call::Copy { pages } | Call::Write { pages } => {
+            Call::Submit { .. } | Call::Sync => u64::from(self.submit_cycles),
+            Call::Copy { pages } | Call::Write { pages, .. } => {
                 u64::from(self.submit_cycles) + u64::from(self.page_copy_cycles) * pages
             }
             Call::CopyOn { pages } => u64::from(self.page_copy_cycles) * pages,

@@ -3,7 +3,7 @@
 //! Source: `kernel/sched/fair.c` of 6.1 (`place_entity`, `update_min_vruntime`, `wakeup_preempt_entity`): the first is who
 //! has had the least; who slept comes back at most half a latency behind the others.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use block_layer::TaskId;
 use events::time::{MILLISECOND, Time};
@@ -26,10 +26,6 @@ pub(super) struct TimeQueue {
     came: u64,
     /// The CPU time of each task, counted from the floor when it came.
     had_ns: BTreeMap<TaskId, Time>,
-    /// Who has a CPU: since when, and what it had had then.
-    running: BTreeMap<TaskId, (Time, Time)>,
-    /// Those of them that give it to another after the call that they began with.
-    giving_way: BTreeSet<TaskId>,
     /// `min_vruntime`: what the least of all have had, which never falls.
     floor_ns: Time,
 }
@@ -41,8 +37,6 @@ impl TimeQueue {
             ready: BTreeMap::new(),
             came: 0,
             had_ns: BTreeMap::new(),
-            running: BTreeMap::new(),
-            giving_way: BTreeSet::new(),
             floor_ns: 0,
         }
     }
@@ -69,32 +63,6 @@ impl TimeQueue {
         let least = self.floor_ns.saturating_sub(SLEEPER_CREDIT_NS);
         let had_ns = self.had_ns.entry(task).or_insert(least);
         *had_ns = (*had_ns).max(least);
-    }
-
-    /// The task wakes up and waits for a CPU. An interrupt wakes all before the first of them runs, and a task that has
-    /// been given an idle CPU in that instant has it after those that have had less: here it makes its first call, and
-    /// gives way then.
-    pub(super) fn waits(&mut self, now: Time, task: TaskId) {
-        self.wakes(task);
-        self.push(task);
-        let had_ns = self.had(task);
-        let mut running = self.running.iter();
-        let later = running.find(|&(_, &(began, before))| began == now && before > had_ns);
-        if let Some((&later, _)) = later.filter(|_| self.by_time) {
-            self.giving_way.insert(later);
-        }
-    }
-
-    /// The task has a CPU.
-    pub(super) fn begins(&mut self, now: Time, task: TaskId) {
-        let had_ns = self.had(task);
-        self.running.insert(task, (now, had_ns));
-    }
-
-    /// The task has no CPU any more.
-    pub(super) fn ends(&mut self, task: TaskId) {
-        self.running.remove(&task);
-        self.giving_way.remove(&task);
     }
 
     /// Who is awake waits for a CPU.
@@ -126,9 +94,7 @@ impl TimeQueue {
     /// Whether somebody who waits has had so much less than the running task that it takes the CPU from it.
     pub(super) fn preempts(&self, running: TaskId) -> bool {
         let first = self.ready.first_key_value().map(|((first, _), _)| *first);
-        self.giving_way.contains(&running)
-            || self.by_time
-                && first.is_some_and(|first| self.had(running) > first + PREEMPTS_BEYOND_NS)
+        self.by_time && first.is_some_and(|first| self.had(running) > first + PREEMPTS_BEYOND_NS)
     }
 
     /// Who has the least is first.
@@ -226,23 +192,5 @@ mod tests {
         queue.wakes(1);
         queue.runs_for(1, PREEMPTS_BEYOND_NS / 2);
         assert!(!queue.preempts(1));
-    }
-
-    #[test]
-    fn who_is_woken_in_the_instant_in_which_another_begins_is_before_it_if_it_has_had_less() {
-        let gives_way = |had_ns: [Time; 2], later_ns: Time| {
-            let mut queue = TimeQueue::new(true);
-            for (task, ns) in [1, 2].into_iter().zip(had_ns) {
-                queue.wakes(task);
-                queue.runs_for(task, ns);
-            }
-            queue.wakes(1);
-            queue.begins(1000, 1);
-            queue.waits(1000 + later_ns, 2);
-            queue.preempts(1)
-        };
-        assert!(gives_way([12_000, 5_000], 0));
-        assert!(!gives_way([12_000, 5_000], 1));
-        assert!(!gives_way([5_000, 5_000], 0));
     }
 }

@@ -137,9 +137,7 @@ impl Component for Drive {
             self.queue.wake(now);
             self.queue.take_woken(&mut self.may_retry);
         }
-        while let Some(tag) = self.send(now) {
-            self.newly_sent.push(tag);
-        }
+        self.send_all(now);
     }
 
     fn take_effects(&mut self, into: &mut Vec<Effect>) {
@@ -219,9 +217,15 @@ impl Drive {
     pub(super) fn submit_after(&mut self, now: Time, bio: Bio, has_waited: bool) -> SubmitOutcome {
         self.told_at = Some(now);
         let outcome = match has_waited {
-            true => self.queue.submit_again(now, bio),
+            true => {
+                self.run_for_waiter(now);
+                self.queue.submit_again(now, bio)
+            }
             false => self.queue.submit(now, bio),
         };
+        if outcome == SubmitOutcome::MustWait {
+            self.run_for_waiter(now);
+        }
         self.queue.take_woken(&mut self.may_retry);
         outcome
     }
@@ -233,13 +237,32 @@ impl Drive {
         bio: Bio,
         has_waited: bool,
     ) -> AllocateOutcome {
-        let outcome = self.queue.allocate_for_plug(now, bio, has_waited);
-        self.queue.take_woken(&mut self.may_retry);
-        // Who waits for a tag has the queue run.
-        if has_waited || matches!(outcome, AllocateOutcome::MustWait(_)) {
-            self.told_at = Some(now);
+        if has_waited {
+            self.run_for_waiter(now);
         }
+        let outcome = self.queue.allocate_for_plug(now, bio, has_waited);
+        if matches!(outcome, AllocateOutcome::MustWait(_)) {
+            self.run_for_waiter(now);
+        }
+        self.queue.take_woken(&mut self.may_retry);
         outcome
+    }
+
+    /// When a kernel thread has run the queue for a completion of now.
+    pub(in crate::world) fn restarts_at(&self, now: Time) -> Option<Time> {
+        self.queue.restarts_at(now)
+    }
+
+    /// A task has submitted a bio past its filesystem, alone.
+    pub(in crate::world) fn took_single(&mut self) {
+        self.queue.runs_for_single();
+    }
+
+    /// Who waits for a tag has the queue run, which has nothing of what it is about to submit (`blk_mq_get_tag`).
+    fn run_for_waiter(&mut self, now: Time) {
+        self.told_at = Some(now);
+        self.queue.runs_for_waiter();
+        self.send_all(now);
     }
 
     /// A task waits.
@@ -374,6 +397,12 @@ impl Drive {
     fn may_dispatch(&self) -> bool {
         let has_room = !self.free_tags.is_empty();
         has_room || self.queue.pulls_ahead() || self.peek && self.taken_ahead.is_none()
+    }
+
+    fn send_all(&mut self, now: Time) {
+        while let Some(tag) = self.send(now) {
+            self.newly_sent.push(tag);
+        }
     }
 
     /// Sends the device a request, if one may go: its tag.

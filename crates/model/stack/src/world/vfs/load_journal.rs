@@ -41,6 +41,10 @@ pub struct LoadJournal {
     priority: Priority,
     /// CPU time of whoever syncs a file that has got blocks.
     allocation_ns: Time,
+    /// CPU time of its thread for a commit, and the write that the thread prepares in it: meanwhile blocks may still change
+    /// (`b_frozen_data`).
+    commit_ns: Time,
+    prepared: Option<JournalWrite>,
     /// None: all commits are full.
     fast: Option<FastCommits>,
     /// `data=journal`; None: data are not in the log.
@@ -89,6 +93,7 @@ pub(in crate::world) enum NextStep {
 }
 
 /// Blocks of a journal that are to be written.
+#[derive(Clone, Debug)]
 pub(in crate::world) struct JournalWrite {
     pub(in crate::world) places: Vec<FileExtent>,
     /// Only after a flush that it waited for.
@@ -140,6 +145,8 @@ impl LoadJournal {
             converts_after_writes,
             priority,
             allocation_ns: 0,
+            commit_ns: 0,
+            prepared: None,
             fast: None,
             data: None,
             room: LogRoom::default(),
@@ -161,9 +168,9 @@ impl LoadJournal {
         }
     }
 
-    /// The same with CPU time for each sync of a file that has got blocks.
-    pub fn with_allocation_ns(mut self, allocation_ns: Time) -> LoadJournal {
-        self.allocation_ns = allocation_ns;
+    /// The same with CPU time for each sync of a file that has got blocks, and for each commit.
+    pub fn with_costs(mut self, allocation_ns: Time, commit_ns: Time) -> LoadJournal {
+        (self.allocation_ns, self.commit_ns) = (allocation_ns, commit_ns);
         self
     }
 
@@ -263,7 +270,7 @@ impl LoadJournal {
 
     /// The blocks of the transaction are on their way to the log.
     pub(super) fn is_logging(&self) -> bool {
-        !self.is_fast && self.step == Some(CommitStep::Log)
+        !self.is_fast && self.step == Some(CommitStep::Log) && self.prepared.is_none()
     }
 
     /// Files are made one after the other.
@@ -274,7 +281,8 @@ impl LoadJournal {
     /// The task changes the file's times. True: it waits, because the inode's block is being written to the log
     /// (`BH_Shadow` in `do_get_write_access`), or because a fast commit has the inode (`ext4_fc_start_update`).
     pub(in crate::world) fn keeps_out(&mut self, task: TaskId, file: FileId) -> bool {
-        let is_logged = self.committing_inodes.contains(&self.inode_block(file));
+        let is_logged =
+            self.prepared.is_none() && self.committing_inodes.contains(&self.inode_block(file));
         let keeps = is_logged || self.fast.as_ref().is_some_and(|fast| fast.commits(file));
         if keeps {
             self.kept_out.push(task);
@@ -317,6 +325,33 @@ impl LoadJournal {
             None => 1 + metadata + u32::from(self.committing_inodes.is_empty()),
         };
         Some(NextStep::Write(self.write(count)))
+    }
+
+    /// Its thread prepares the write for so long; None: at once, or in the task that syncs.
+    pub(in crate::world) fn prepares_ns(&self) -> Option<Time> {
+        (self.commit_ns > 0 && !self.is_fast).then_some(self.commit_ns)
+    }
+
+    /// Its thread has begun to prepare the write.
+    pub(in crate::world) fn prepares(&mut self, write: JournalWrite) {
+        self.prepared = Some(write);
+        self.is_awake = true;
+    }
+
+    /// What its thread has prepared.
+    pub(in crate::world) fn take_prepared(&mut self) -> Option<JournalWrite> {
+        self.prepared.take()
+    }
+
+    /// Who is woken at the end of a commit and waits for a later one (`j_wait_done_commit` in
+    /// `jbd2_log_wait_commit`).
+    pub(in crate::world) fn wait_on(&self) -> Vec<TaskId> {
+        self.waiting.clone()
+    }
+
+    /// The task waits for a commit that is not over.
+    pub(in crate::world) fn awaits(&self, task: TaskId) -> bool {
+        self.waiting.contains(&task) || self.committing.contains(&task)
     }
 
     /// All its blocks but the last, which is its record.
@@ -434,6 +469,28 @@ mod tests {
             times: true,
             transaction,
         }
+    }
+
+    #[test]
+    fn what_its_thread_prepares_may_still_change_and_belongs_to_the_next_transaction() {
+        let mut journal = LoadJournal::new(10_000, 100, true, false, true, Priority::default());
+        journal = journal.with_costs(0, 5_000);
+        journal.inode_changes(3);
+        assert!(journal.wait(1, demand(1)));
+        let Some(NextStep::Write(write)) = journal.begin_commit() else {
+            panic!("descriptor and inode")
+        };
+        assert_eq!(journal.prepares_ns(), Some(5_000));
+        journal.prepares(write);
+        assert!(!journal.keeps_out(2, 3), "it is copied (b_frozen_data)");
+        assert_eq!(journal.running(), 2);
+        assert!(journal.wait(2, demand(2)));
+        assert!(journal.awaits(1) && journal.awaits(2));
+        assert!(journal.take_prepared().is_some());
+        assert!(journal.keeps_out(4, 3), "it is on its way to the log");
+        assert_eq!(end(&mut journal), [1]);
+        assert_eq!(journal.wait_on(), [2], "who is woken in vain");
+        assert!(!journal.awaits(1));
     }
 
     /// Ends the commit that is in flight: who has waited for it.
