@@ -233,7 +233,9 @@ fn what_finds_no_room_is_counted_as_lost() {
     IS_OVER.store(false, Ordering::Relaxed);
     let other = std::thread::spawn(|| {
         use_cpu(libc::SCHED_OTHER, 1);
-        while !IS_OVER.load(Ordering::Relaxed) {}
+        while !IS_OVER.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
     });
     use_cpu(libc::SCHED_IDLE, 1);
     let (recorded, lost) = observe(1, 5000);
