@@ -296,6 +296,52 @@ KINDS: dict[str, tuple[str, dict[Place, float]]] = {
         "The Samsung 970 gets 3400 MB/s, while the SN550 only does 2300 MB/s.\n",
         {("SN550", "list", "rate_bytes_per_s"): 2300 * MB},
     ),
+    "a cell a line": (
+        "Pools\n\nPool\n\nBacking\n\nLayout\n\nUsed\n\nnvme\n\nNVMe SSD\n\nstripe (2 drives)\n\n84%\n\ndata0\n\nHDD\n\n"
+        "3x mirror\n\n91%\n\nNote: nvme is striped.\n\n\nSummary\n\nTest\n\nPattern\n\n"
+        "Depth\n\nnvme (84%)\n\ndata0 (91%)\n\n"
+        "Seq. Write\n\nwrite\n\n1\n\n317 MiB/s\n\n127 MiB/s\n\nRand Read IOPS\n\nrandread\n\n32\n\n21,500\n\n419\n",
+        {
+            ("data0 (91%)", "Seq. Write[Pattern=write,Depth=1]", "write.rate_bytes_per_s"): 127 * MIB,
+            ("nvme (84%)", "Rand Read [Pattern=randread,Depth=32]", "read.iops"): 21500,
+        },
+    ),
+    "cells of numbers, a line each": (
+        "threads\next4\nxfs\n1\n500 MB/s\n510 MB/s\n4\n900 MB/s\n950 MB/s\n",
+        {
+            ("ext4", "table[threads=4]", "rate_bytes_per_s"): 900 * MB,
+            ("xfs", "table[threads=1]", "rate_bytes_per_s"): 510 * MB,
+        },
+    ),
+    "ranges, below names of two columns": (
+        "Protocol | Configuration | Time (seconds) | Load |\n---|---|---|---|\n"
+        "NFS | Kernel server (sync) | 32-36 | Low |\n"
+        "NFS | Kernel server (async) | 3-4 | Low |\nSamba | Default config | 4-7 | Medium |\n",
+        {
+            ("NFS Kernel server (sync)", "table", "Time_ns"): 34e9,
+            ("Samba Default config", "table", "Time_ns"): 5.5e9,
+        },
+    ),
+    "settings that were measured in their own way": (
+        "| Engine | I/O depth | IOPS | p99 clat |\n|---|---:|---:|---:|\n| `io_uring` | 8 | 10.2k | 1483 us |\n"
+        "| `sync` | 1 | 5007 | 486 us |\n",
+        {
+            ("io_uring[I/O depth=8]", "table", "iops"): 10200,
+            ("sync[I/O depth=1]", "table", "latency_ns_p99"): 486 * US,
+        },
+    ),
+    "one program timed with other options": (
+        "".join(
+            f'\tCommand being timed: "./iobench -c 48{option}"\n\tUser time (seconds): {user}\n'
+            f"\tSystem time (seconds): 1.0\n\tElapsed (wall clock) time (h:mm:ss or m:ss): 0:0{elapsed}\n"
+            "\tExit status: 0\n"
+            for option, user, elapsed in ((" -s", 19.41, 1.25), ("", 17.72, 2.5))
+        ),
+        {
+            ("-s", "./iobench -c 48", "elapsed_s"): 1.25,
+            ("without -s", "./iobench -c 48", "cpu_user_s"): 17.72,
+        },
+    ),
 }
 
 

@@ -19,7 +19,7 @@ from iolab.base.errors import InputError
 from iolab.base.toml import TomlTable
 from iolab.domain.metric import ALL, Key, describe, parse_key
 from iolab.domain.validity import NOT_JUDGED
-from iolab.files.importer.shell_commands import commands_apart, copies_apart, path_apart
+from iolab.files.importer.shell_commands import calls_apart, commands_apart, path_apart
 from iolab.files.importer.text import QUOTED_MAX
 from iolab.files.importer.titles import Titles, differ_by_tests
 from iolab.files.store.rows import TableRow
@@ -329,7 +329,7 @@ class Results:
                 self._name_by_titles(tables, self._unnamed, paths)
             _name_by_paths([row for table in tables for row in table.rows if id(row) in paths], self._unnamed, paths)
             self._part_by_titles(tables, self._unnamed)
-            self._name_copies(tables, self._unnamed)
+            self._name_calls(tables, self._unnamed)
             self._state_prose(tables, self._unnamed)
         first = 0
         for table in tables:
@@ -483,14 +483,14 @@ class Results:
                 if above := names.get(row.place):
                     row.workload = f"{row.workload}[{above[table.line]}]"
 
-    def _name_copies(self, tables: Sequence[Table], unnamed: Unnamed) -> None:
-        """Calls of dd that do the same work are settings, if nothing else in the text names any: called by the titles
-        above them, or by their own words."""
+    def _name_calls(self, tables: Sequence[Table], unnamed: Unnamed) -> None:
+        """Calls of a program that do the same work are settings, if nothing else in the text names any: called by the
+        titles above them, or by their own words."""
         rows = [(row, table.line) for table in tables for row in table.rows]
         if not unnamed.is_alone or any(row.setting != unnamed.setting for row, _ in rows):
             return
         lines = {row.workload: line for row, line in rows if not _OF_CLOCK.match(row.workload)}
-        if (apart := copies_apart(list(lines))) is None:
+        if (apart := calls_apart(list(lines), are_commands=self.times_commands)) is None:
             return
         shared, words = apart
         titles = unnamed.titles().marked(list(lines.values()))

@@ -4,7 +4,7 @@ set."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from iolab.files.importer.columns import CHANGES
@@ -106,27 +106,41 @@ def commands_apart(
         names = {command: command[:NAME_MAX] for command in words}
     own = [word for of in words.values() for word in of if word not in common]
     are_paths = len({len(of) for of in words.values()}) == 1 and all(map(_PATH.fullmatch, own))
-    firsts = [next((word for word in of[1:] if word not in common), "-") for of in words.values()]
-    are_options = (
-        are_alone
-        and len({of[0] for of in words.values()}) == 1
-        and all(word.startswith("-") or "=" in word for word in firsts)
-        and not any(map(_OF_WORK.search, own))
-    )
-    are_settings = are_paths or are_options
+    is_one_program = len({of[0] for of in words.values()}) == 1
+    are_settings = are_paths or (are_alone and is_one_program and _differ_in_options(words.values(), common))
     return CommandNames({table: names[command] for table, command in last.items()}, are_settings)
 
 
-def copies_apart(commands: Sequence[str]) -> tuple[str, Mapping[str, str]] | None:
-    """Calls of dd that all write, or all read, and differ otherwise: what they share, and each one's own words."""
+def _differ_in_options(commands: Iterable[Sequence[str]], common: Container[str]) -> bool:
+    """Whether the words of each command that not all have begin with an option, and none says that it does other
+    work."""
+    own = [[word for word in of[1:] if word not in common] for of in commands]
+    are_options = all(of[:1] == [] or of[0].startswith("-") or "=" in of[0] for of in own)
+    return are_options and not any(_OF_WORK.search(word) for of in own for word in of)
+
+
+def calls_apart(commands: Sequence[str], *, are_commands: bool) -> tuple[str, Mapping[str, str]] | None:
+    """Calls of dd that all write, or all read, or of another program that differ in options alone: what they share, and
+    each one's own words.
+
+    Args:
+        are_commands: else they may be anything, and only calls of dd are known as such.
+    """
     words = {command: command.split() for command in commands}
-    ways = {("of=/dev/null" in of, any(map(_FROM_NOTHING.fullmatch, of))) for of in words.values()}
-    are_copies = all(of[:1] == ["dd"] for of in words.values())
-    if len(words) < 2 or not are_copies or ways not in ({(True, False)}, {(False, True)}):
+    if len(words) < 2 or len({of[0] for of in words.values() if of}) != 1:
         return None
     common = set.intersection(*map(set, words.values()))
+    if all(of[0] == "dd" for of in words.values()):
+        ways = {("of=/dev/null" in of, any(map(_FROM_NOTHING.fullmatch, of))) for of in words.values()}
+        are_alike = ways in ({(True, False)}, {(False, True)})
+    else:
+        are_alike = are_commands and _differ_in_options(words.values(), common)
+    if not are_alike:
+        return None
     own = {command: " ".join(word for word in of if word not in common)[:NAME_MAX] for command, of in words.items()}
     shared = " ".join(word for word in words[commands[0]] if word in common)
+    if len(own) == 2 and "" in own.values():
+        own = {command: name or f"without {''.join(own.values())}" for command, name in own.items()}
     return (shared, own) if len(set(own.values())) == len(own) else None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
-from iolab.files.importer import separated_rows
+from iolab.files.importer import separated_rows, stacked_cells
 from iolab.files.importer.content import Content, content_of, content_with, name_unpacked, stem_of
 from iolab.files.importer.html_table import BEGINS, WIKI_BEGINS, wiki_with_bars, with_bars
 from iolab.files.importer.posted import NumberedLine, Posting, is_quoted, plain
@@ -206,7 +206,8 @@ class Source:
         posted = self._posting.lines(lines)
         posted = with_bars(posted) if self._has_html else posted
         posted = wiki_with_bars(posted) if self._has_wiki else posted
-        posted = separated_rows.with_bars(list(posted)) if self.is_short else posted
+        if self.is_short:
+            posted = separated_rows.with_bars(list(stacked_cells.with_bars(list(posted))))
         return posted if self.wrapping is None else joined(posted, self.wrapping)
 
     def joined(self, *, indented: bool) -> list[Source]:

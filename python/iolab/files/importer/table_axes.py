@@ -152,6 +152,8 @@ class Axes(NamedTuple):
     round: int | None
     cases: list[int]
     """What of the workload differs."""
+    of_setting: list[int]
+    """What differs with the setting."""
 
 
 def axes_of(header: list[str], rows: list[list[str]]) -> Axes:
@@ -182,7 +184,19 @@ def axes_of(header: list[str], rows: list[list[str]]) -> Axes:
         cases = _parameters(header, rows)
     if round is None:
         cases += _conditions(header, rows, setting, {*special, *cases})
-    return Axes(setting, workload, round, cases)
+    if setting is not None and (workload, round) == (None, None) and _belong_to_settings(columns, setting, cases):
+        return Axes(setting, workload, round, [], cases)
+    return Axes(setting, workload, round, cases, [])
+
+
+def _belong_to_settings(columns: list[list[str]], setting: int, cases: list[int]) -> bool:
+    """Whether no two settings share what the columns of `cases` say, so that nothing would be comparable: each setting
+    was measured in its own way, or needs the text behind its name, which names no test."""
+    of_cases = list(zip(*(columns[place] for place in cases), strict=True))
+    if not cases or setting in cases or len(set(of_cases)) < len(of_cases):
+        return False
+    are_names = all(is_text(cell) and not OF_TEST.search(cell) for of_row in of_cases for cell in of_row)
+    return len(set(columns[setting])) == len(of_cases) or are_names
 
 
 def _are_of_kinds(header: list[str], rows: list[list[str]]) -> bool:

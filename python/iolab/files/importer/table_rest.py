@@ -23,6 +23,12 @@ from iolab.files.importer.written_number import number
 
 _CHANGE_OR_NONE = re.compile(r"[-+\u2212~\u00b1]?[\d.,]{1,12} ?%|[-\u2013]?")
 _VERSION = re.compile(r"v?\d+\.\d+\.\d")
+_OF_INVENTORY = re.compile(
+    r"(?:(?:raw|usable|total|disk|drive|used) )?(?:capacity|size|used|free|disks?|drives?|devices?|layout|cores?|cpus?"
+    r"|ram|memory|year|rpm|firmware|interface|model|slots?)",
+    re.IGNORECASE,
+)
+"""Columns of what was tested, beside two of text. Chosen."""
 _OF_VERSION = re.compile(r"\bversions?\b", re.IGNORECASE)
 _OF_LINK = re.compile(r"\d ?[kKMG]?i?bits?/s", re.IGNORECASE)
 _OF_RATE = re.compile(r"\d ?[kKMG]?i?(?:bits?|b|B)(?:/s|ps)\b")
@@ -60,7 +66,12 @@ _FIGURE = re.compile(r"[-+~<>≈]?\d")
 
 
 def describes_machine(header: list[str], rows: list[list[str]]) -> bool:
-    """Whether the table says what the machine was: two columns, most of whose figures are versions and names."""
+    """Whether the table says what the machine was: two columns, most of whose figures are versions and names, or
+    columns of text among which figures are sizes and numbers of what was tested."""
+    if len(header) > 2:
+        figures = [place for place in range(1, len(header)) if any(_FIGURE.match(row[place]) for row in rows)]
+        are_of_text = len(header) - 1 - len(figures) >= 2
+        return bool(figures) and are_of_text and all(_OF_INVENTORY.fullmatch(header[place]) for place in figures)
     cells = [row[1] for row in rows if row[1]] if len(header) == 2 else []
     known = [one for cell in cells for one in quantities(cell)]
     are_results = any(map(is_result, (*header, *(row[0] for row in rows)))) or any(one.metric for one in known)

@@ -32,6 +32,10 @@ _STATES_LATENCY = re.compile(
 _OF_PERCENTILE = re.compile(r"\d")
 _MAY_BE_BITS = re.compile(r"\d[\d.,]*+ ?[kKMG]i?b/s")
 _POINTED = re.compile(r"\d{1,3}\.\d{3}")
+_RANGE = re.compile(
+    r"~?(?P<low>\d{1,9}(?:\.\d{1,9})?) ?(?:-|\u2013|to) ?(?P<high>\d{1,9}(?:\.\d{1,9})?)"
+    r"(?P<unit> ?[a-zA-Z\u00b5/]{0,8})"
+)
 _OF_COUNT = re.compile(r"\b(?:k?IOPS|[TQR]PS|ops/s)\b", re.IGNORECASE)
 
 
@@ -103,6 +107,20 @@ def without_doubtful_points(header: list[str], rows: list[list[str]], problem: P
         problem(f"{counted(len(pointed), 'figure')} such as {pointed[0]!r} may be thousands: left out; write 1000")
         for row in made:
             row[place] = "" if row[place] in pointed else row[place]
+    return made
+
+
+def with_middles(header: list[str], rows: list[list[str]], problem: Problem) -> list[list[str]]:
+    """The rows with the middle of each range such as `32-35` in columns of results that are mostly ranges."""
+    made = [list(row) for row in rows]
+    for place, name in enumerate(header[1:], 1):
+        ranges = {number: of for number, row in enumerate(rows) if (of := _RANGE.fullmatch(row[place].strip()))}
+        is_known = is_result(name) or unit_in(name) or STATED.search(name) or all(of["unit"] for of in ranges.values())
+        if not is_known or 2 * len(ranges) <= len(rows):
+            continue
+        problem(f"{counted(len(ranges), 'range')} of {name!r} are read as their middles")
+        for number, of in ranges.items():
+            made[number][place] = f"{(float(of['low']) + float(of['high'])) / 2:.9g}{of['unit']}"
     return made
 
 

@@ -128,6 +128,7 @@ def _of_results(table: Table, header: list[str], rows: list[list[str]], source: 
     header, rows = table_rest.without_numbering(header, table_rest.without_changed(rows, problem))
     header, rows = table_cells.with_groups(header, rows)
     header, rows = table_rest.without_specified(header, rows, problem)
+    rows = table_units.with_middles(header, rows, problem)
     rows = table_units.without_doubtful_points(header, table_units.with_bytes(rows, problem), problem)
     header, rows = table_units.with_stated_latencies(header, rows, source, table.line, problem)
     header, rows = list(map(in_english, header)), [[in_english(row[0]), *row[1:]] for row in rows]
@@ -253,24 +254,34 @@ def _add_rounds(table: Table, names: list[str], rows: list[list[str]]) -> list[s
     return left_out
 
 
+def _parameters(header: list[str], row: list[str], places: list[int]) -> str:
+    """What these columns say of the row, behind a name."""
+    return f"[{','.join(f'{without_unit(header[place]).strip()}={row[place]}' for place in places)}]" if places else ""
+
+
 def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: Source) -> list[str]:
     """Returns the cells that are text in a column of figures, or hold no single figure."""
     left_out: list[str] = []
     apart = table_axes.sizes_in(header) or table_axes.of_one_metric(header, rows)
     apart |= table_axes.of_one_name(header, rows, apart)
-    setting, workload, round, cases = table_axes.axes_of(header, rows)
+    setting, workload, round, cases, of_setting = table_axes.axes_of(header, rows)
     special = {setting, workload, round}
+    # A setting of several words, such as `NFS | kernel server`: the first comes again.
+    before = [
+        place
+        for place in range(setting or 0)
+        if place not in (*special, *cases, *of_setting) and all(table_axes.is_text(row[place]) for row in rows)
+    ]
     if len(header) > 1 and all(table_axes.DURATION.fullmatch(cell) for row in rows for cell in row[1:]):
         return [repr(cell) for row in rows for cell in row[1:]]
     of_ways = bool(apart) and workload is not None and all(row[workload].lower() in _OPS for row in rows)
     for row in rows:
-        name = source.stem_without_round if setting is None else row[setting]
-        setting_name = name or source.stem_without_round
+        name = source.stem_without_round if setting is None else " ".join(row[place] for place in (*before, setting))
+        setting_name = (name or source.stem_without_round) + _parameters(header, row, of_setting)
         called = OF_NO_NAME if workload is None or of_ways else row[workload]
-        if cases:
-            called += f"[{','.join(f'{without_unit(header[place]).strip()}={row[place]}' for place in cases)}]"
+        called += _parameters(header, row, cases)
         for place, cell in enumerate(row):
-            if place in special or place in cases or not header[place]:
+            if place in (*special, *cases, *of_setting) or not header[place]:
                 continue
             known = quantities_below(cell, header[place])
             if table_axes.is_text(cell) and not known:
