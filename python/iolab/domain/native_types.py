@@ -536,6 +536,18 @@ class CpuObservation(TypedDict):
     times: Times
 
 
+class TimerInterruptSpec(TypedDict):
+    after_issue_ns: NotRequired[int]
+    calls_thread_ns: NotRequired[int]
+    dequeue_ns: NotRequired[int]
+    first_ns: NotRequired[int]
+    further_ns: NotRequired[int]
+    issue_ns: NotRequired[int]
+    switch_ns: NotRequired[int]
+    thread_ends_ns: NotRequired[int]
+    thread_ns: NotRequired[int]
+
+
 class CpuSpec(TypedDict):
     call_ns: int
     clock_hz: NotRequired[int | None]
@@ -548,12 +560,11 @@ class CpuSpec(TypedDict):
     jitter: float
     page_copy_ns: int
     page_write_ns: NotRequired[int | None]
-    queue_run_ns: NotRequired[int | None]
     reap_call_ns: NotRequired[int | None]
     start_ns: NotRequired[int | None]
     sync_call_ns: NotRequired[int | None]
     time_slice_ns: int
-    wake_ns: NotRequired[int | None]
+    timer_interrupts: NotRequired[TimerInterruptSpec | None]
     write_call_ns: NotRequired[int | None]
 
 
@@ -705,7 +716,6 @@ class DeviceFigures(TypedDict):
 
 class NullDeviceSpec(TypedDict):
     capacity_bytes: int
-    gap_ns: NotRequired[int | None]
     kind: Literal["null"]
     latency_ns: int
     queue_depth: int

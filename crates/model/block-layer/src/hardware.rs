@@ -46,6 +46,10 @@ impl HardwareRules {
     };
 }
 
+/// `1 << BLK_MQ_DISPATCH_BUSY_EWMA_FACTOR` and `BLK_MQ_DISPATCH_BUSY_EWMA_WEIGHT` of block/blk-mq.c, 6.1.
+const BUSY: u32 = 1 << 4;
+const BUSY_WEIGHT: u32 = 8;
+
 #[derive(Clone, Debug)]
 pub(super) struct HardwareQueues {
     rules: HardwareRules,
@@ -55,6 +59,8 @@ pub(super) struct HardwareQueues {
     held: Vec<VecDeque<RequestId>>,
     /// By queue: the next completion runs it (`SCHED_RESTART`).
     restarts: Vec<bool>,
+    /// By queue: how often it had too few tags of late (`dispatch_busy`).
+    busy: Vec<u32>,
     turn: usize,
 }
 
@@ -66,8 +72,33 @@ impl HardwareQueues {
             rules,
             held: vec![VecDeque::new(); queues],
             restarts: vec![false; queues],
+            busy: vec![0; queues],
             turn: 0,
         }
+    }
+
+    /// Whether the queue of that CPU takes requests from its scheduler one at a time.
+    pub(super) fn is_busy(&self, cpu: u16) -> bool {
+        self.busy[self.rules.map.queue_of(cpu)] > 0
+    }
+
+    /// Whether requests are held back and none of them has a tag now, which makes their queues busier.
+    pub(super) fn is_held_up(&mut self) -> bool {
+        let mut is_any = false;
+        for queue in 0..self.held.len() {
+            if !self.held[queue].is_empty() {
+                self.was_run(queue, false);
+                is_any = true;
+            }
+        }
+        is_any
+    }
+
+    /// The queue has sent what it took, or has found too few tags for it (`blk_mq_update_dispatch_busy`, which keeps an
+    /// eighth of each run in whole numbers).
+    fn was_run(&mut self, queue: usize, has_sent: bool) {
+        let new = if has_sent { 0 } else { BUSY };
+        self.busy[queue] = ((BUSY_WEIGHT - 1) * self.busy[queue] + new) / BUSY_WEIGHT;
     }
 
     pub(super) fn runs(&self) -> Runs {
@@ -99,13 +130,16 @@ impl HardwareQueues {
         self.restarts[queue] = true;
         let set = self.set_of(queue);
         self.in_use[set] += 1;
+        self.was_run(queue, true);
         self.held[queue].pop_front()
     }
 
     /// Takes a tag for a request of that CPU. False: there is none, and the request is held back.
     pub(super) fn take_tag(&mut self, cpu: u16, id: RequestId) -> bool {
         let queue = self.rules.map.queue_of(cpu);
-        if !self.has_tag(queue) || !self.held[queue].is_empty() {
+        let is_sent = self.has_tag(queue) && self.held[queue].is_empty();
+        self.was_run(queue, is_sent);
+        if !is_sent {
             self.held[queue].push_back(id);
             self.restarts[queue] = true;
             return false;

@@ -15,6 +15,7 @@ mod qos;
 mod qos_ticket;
 mod queue;
 mod queue_map;
+mod queue_thread;
 mod request;
 pub mod scheduler;
 mod tag_bits;

@@ -87,6 +87,11 @@ impl Pool {
         self.allocated
     }
 
+    /// Whether any request is free.
+    pub(super) fn has_room(&self) -> bool {
+        self.allocated < self.rules.requests
+    }
+
     /// Whether the class counts as congested, by the thresholds of its rules.
     pub(super) fn is_congested(&self) -> bool {
         self.congested

@@ -23,18 +23,13 @@ pub struct NullSpec {
     /// Commands that it takes at once.
     #[schemars(range(min = 1, max = QUEUE_DEPTH_MAX))]
     pub queue_depth: u32,
-    /// Between two completions, at least: what the CPU needs to send the next command of a row. Left out: nothing.
-    #[schemars(range(max = WORK_NS_MAX))]
-    pub gap_ns: Option<u64>,
 }
 
-/// Completes each command `latency_ns` after it came, however many there are, and no two at once if it has a gap.
+/// Completes each command `latency_ns` after it came, however many there are. It may come later than now.
 #[derive(Clone, Debug)]
 pub struct Null {
     spec: NullSpec,
     completing: CompletionTimes,
-    /// When the last of them completes.
-    last_at: Time,
 }
 
 impl NullSpec {
@@ -42,7 +37,6 @@ impl NullSpec {
     pub fn check(&self) -> Result<(), SpecError> {
         capacity("capacity_bytes", self.capacity_bytes)?;
         within("latency_ns", self.latency_ns, 0, WORK_NS_MAX)?;
-        within("gap_ns", self.gap_ns.unwrap_or(0), 0, WORK_NS_MAX)?;
         queue_depth("queue_depth", self.queue_depth)
     }
 }
@@ -54,7 +48,6 @@ impl Null {
         Ok(Null {
             spec: *spec,
             completing: CompletionTimes::default(),
-            last_at: 0,
         })
     }
 }
@@ -69,9 +62,7 @@ impl Device for Null {
     }
 
     fn submit(&mut self, now: Time, command: Command) {
-        let free_at = self.last_at + self.spec.gap_ns.unwrap_or(0);
-        self.last_at = free_at.max(now + self.spec.latency_ns);
-        self.completing.put(self.last_at, command.tag);
+        self.completing.put(now + self.spec.latency_ns, command.tag);
     }
 
     fn next_event(&self) -> Option<Time> {
@@ -95,7 +86,6 @@ mod tests {
             capacity_bytes: 1 << 30,
             latency_ns: 1000,
             queue_depth: 1024,
-            gap_ns: None,
         };
         let commands = vec![command(Direction::Read, 0, 8); 1024];
         for depth in [1, 1024] {
@@ -106,30 +96,11 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_come_at_once_complete_a_gap_apart() {
-        let spec = NullSpec {
-            capacity_bytes: 1 << 30,
-            latency_ns: 1000,
-            queue_depth: 8,
-            gap_ns: Some(10),
-        };
-        let commands = vec![command(Direction::Read, 0, 8); 16];
-        let run = trial::run(&mut Null::new(&spec).unwrap(), &commands, 8);
-        let latencies: Vec<Time> = run.latencies().collect();
-        let first: Vec<Time> = (0..8).map(|before| 1000 + 10 * before).collect();
-        assert_eq!(latencies[..8], first);
-        assert_eq!(latencies[8..], [1000; 8]);
-        let alone = trial::run(&mut Null::new(&spec).unwrap(), &commands, 1);
-        assert!(alone.latencies().all(|latency| latency == 1000));
-    }
-
-    #[test]
     fn a_device_of_no_size_is_impossible() {
         let spec = NullSpec {
             capacity_bytes: 0,
             latency_ns: 0,
             queue_depth: 1,
-            gap_ns: None,
         };
         assert_eq!(Null::new(&spec).unwrap_err().key, "capacity_bytes");
     }

@@ -17,6 +17,7 @@ use crate::plug::Plug;
 use crate::pool::Pool;
 use crate::qos::Qos;
 use crate::qos_ticket::QosTicket;
+use crate::queue_thread::QueueThread;
 use crate::scheduler::Scheduler;
 use crate::scheduler::hooks::Hooks;
 use crate::wbt::{Wbt, WbtRules};
@@ -59,8 +60,10 @@ pub struct RequestQueue {
     runs: bool,
     /// When it runs again, because the scheduler kept what it has.
     runs_again_at: Option<Time>,
-    /// From a completion until the kernel thread that it calls runs the queue (`kblockd`); 0: the completion does.
-    restart_ns: Time,
+    /// Runs the queue for completions; None: a completion does.
+    thread: Option<QueueThread>,
+    /// The last request that was dispatched was the only one that the run took from the scheduler at once.
+    is_single: bool,
     hooks: Hooks,
     in_flight: u32,
     counts: Counts,
@@ -88,7 +91,8 @@ impl RequestQueue {
             hardware: HardwareQueues::new(HardwareRules::SINGLE),
             runs: true,
             runs_again_at: None,
-            restart_ns: 0,
+            thread: None,
+            is_single: false,
             hooks: Hooks::NONE,
             in_flight: 0,
             counts: Counts::default(),
@@ -268,20 +272,52 @@ impl RequestQueue {
         looks.then(|| self.find_merge(bio)).flatten()
     }
 
+    /// Whether its pool has a request for the bio, whatever the scheduler allows.
+    pub fn has_room_for(&self, bio: &Bio) -> bool {
+        self.pools[self.class_of(bio.direction, bio.sync, bio.cpu)].has_room()
+    }
+
     /// A task is about to sleep for a tag, or was woken for one (`blk_mq_get_tag`).
     pub fn runs_for_waiter(&mut self) {
         self.runs |= self.has_tags();
     }
 
-    /// A kernel thread runs it for completions, so long after each that calls it.
-    pub fn restarts_after(&mut self, ns: Time) {
-        self.restart_ns = ns;
+    /// A kernel thread whose CPU time counts runs it for completions.
+    pub fn runs_by_thread(&mut self) {
+        self.thread = Some(QueueThread::default());
     }
 
-    /// When that thread has run it for a completion of now; None: none has called it.
-    pub fn restarts_at(&self, now: Time) -> Option<Time> {
-        let at = now + self.restart_ns;
-        (self.restart_ns > 0 && self.runs_again_at == Some(at)).then_some(at)
+    /// When that thread runs it; None: nobody has called it, or an interrupt has the CPU.
+    pub fn thread_runs_at(&self) -> Option<Time> {
+        self.thread.and_then(|thread| thread.runs_at())
+    }
+
+    /// Whether a completion has called the thread.
+    pub fn has_called_thread(&self) -> bool {
+        self.thread.is_some_and(|thread| thread.is_called())
+    }
+
+    /// An interrupt takes the thread's CPU.
+    pub fn hold_thread(&mut self, now: Time) {
+        if let Some(thread) = &mut self.thread {
+            thread.hold(now);
+        }
+    }
+
+    /// The interrupt is over: when the thread runs the queue, `switch_ns` from now if the interrupt has called it.
+    pub fn release_thread(&mut self, now: Time, switch_ns: Time) -> Option<Time> {
+        self.thread.as_mut()?.release(now, switch_ns)
+    }
+
+    /// Whether the last request that was dispatched was the only one of its batch (`max_dispatch` of
+    /// `__blk_mq_do_dispatch_sched`).
+    pub fn is_single(&self) -> bool {
+        self.is_single
+    }
+
+    /// Whether a scheduler gives the requests out.
+    pub fn has_scheduler(&self) -> bool {
+        self.hooks != Hooks::NONE
     }
 
     /// A task without a plug has submitted a bio.
@@ -348,7 +384,7 @@ impl RequestQueue {
             self.scheduler.completed(now, &self.requests, id);
         }
         // If only tags can keep a request, asking does no harm.
-        let at_once = self.restart_ns == 0 && !self.scheduler.runs_queue();
+        let at_once = self.thread.is_none() && !self.scheduler.runs_queue();
         self.runs |= self.hardware.runs().after_completions || at_once;
         self.emit_messages();
         let request = self.requests.take(id);
@@ -364,8 +400,11 @@ impl RequestQueue {
         }
         if self.hardware.give_back(request.cpu) {
             // The same work, so that it comes at no other time (`blk_mq_delay_run_hw_queue`).
-            self.runs |= self.restart_ns == 0;
-            self.runs_again_at = (self.restart_ns > 0).then_some(now + self.restart_ns);
+            match &mut self.thread {
+                None => self.runs = true,
+                Some(thread) => thread.call(),
+            }
+            self.runs_again_at = None;
         }
         self.in_flight -= 1;
         self.counts.completed += 1;
@@ -415,6 +454,7 @@ impl RequestQueue {
             self.plug.next_wakeup(),
             self.scheduler.next_wakeup(),
             self.runs_again_at,
+            self.thread_runs_at(),
         ];
         times.into_iter().flatten().min()
     }
@@ -440,6 +480,10 @@ impl RequestQueue {
             self.runs_again_at = None;
             self.runs = true;
         }
+        self.runs |= self
+            .thread
+            .as_mut()
+            .is_some_and(|thread| thread.take_due(now));
     }
 
     /// Informs the scheduler that the task submits no more I/O.
@@ -493,11 +537,16 @@ impl RequestQueue {
 
     /// One that had found no tag, which its queue was to be run for.
     fn dispatch_held(&mut self) -> Option<RequestId> {
-        if self.restart_ns > 0 && !self.runs {
+        if self.thread.is_some() && !self.runs {
             return None;
         }
-        let id = self.hardware.take_held()?;
+        let Some(id) = self.hardware.take_held() else {
+            // Who runs it finds no tag for what was held back.
+            self.runs &= self.thread.is_none() || !self.hardware.is_held_up();
+            return None;
+        };
         self.runs = true;
+        self.is_single = true;
         Some(id)
     }
 
@@ -510,11 +559,13 @@ impl RequestQueue {
                 break;
             };
             self.no_more_merges(id);
-            if self.hardware.take_tag(self.requests[id].cpu, id) {
+            let cpu = self.requests[id].cpu;
+            self.is_single = self.hardware.is_busy(cpu);
+            if self.hardware.take_tag(cpu, id) {
                 return Some(id);
             }
         }
-        self.runs &= self.restart_ns == 0;
+        self.runs &= self.thread.is_none();
         None
     }
 

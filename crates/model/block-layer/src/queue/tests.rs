@@ -248,15 +248,16 @@ fn a_request_that_found_no_tag_has_two_completions_run_the_queue() {
 #[test]
 fn the_thread_that_a_completion_calls_sends_what_found_no_tag() {
     let mut queue = before_commands(1);
-    queue.restarts_after(9_900);
+    queue.runs_by_thread();
     queue.submit(0, bio(0, Read, 100));
     let first = queue.dispatch(0).unwrap();
     queue.submit(0, bio(0, Read, 900));
     assert_eq!(queue.dispatch(0), None);
-    assert_eq!(queue.restarts_at(0), None);
+    assert!(!queue.has_called_thread());
+    queue.hold_thread(1_000);
     queue.completed(1_000, first, &mut Vec::new());
     assert_eq!(queue.dispatch(1_000), None);
-    assert_eq!(queue.restarts_at(1_000), Some(10_900));
+    assert_eq!(queue.release_thread(8_000, 2_900), Some(10_900));
     assert_eq!(queue.next_wakeup(), Some(10_900));
     queue.wake(10_900);
     let second = queue.dispatch(10_900).unwrap();
@@ -268,6 +269,32 @@ fn the_thread_that_a_completion_calls_sends_what_found_no_tag() {
     queue.submit(31_000, bio(31_000, Read, 2_500));
     let third = queue.dispatch(31_000).expect("before the thread");
     assert_eq!(queue.request(third).start, 1_700);
+}
+
+/// A run that finds too few tags makes the next ones take their requests one at a time, until two have sent theirs.
+#[test]
+fn a_queue_with_too_few_tags_takes_its_requests_one_at_a_time() {
+    let mut queue = before_commands(2);
+    for start in [100, 900, 1_700] {
+        queue.submit(0, bio(0, Read, start));
+    }
+    let sent: Vec<RequestId> = std::iter::from_fn(|| queue.dispatch(0)).collect();
+    assert_eq!(sent.len(), 2);
+    assert!(!queue.is_single());
+    for id in sent {
+        queue.completed(1, id, &mut Vec::new());
+    }
+    let held = queue.dispatch(1).unwrap();
+    assert!(queue.is_single(), "what was held back comes alone");
+    let mut are_single = Vec::new();
+    for now in 2..5 {
+        queue.submit(now, bio(now, Read, 5_000 * now));
+        let next = queue.dispatch(now).unwrap();
+        are_single.push(queue.is_single());
+        queue.completed(now, next, &mut Vec::new());
+    }
+    assert_eq!(are_single, [true, false, false]);
+    queue.completed(5, held, &mut Vec::new());
 }
 
 /// A completion alone lets a lower class wait on: for a task that waits for a tag, or for the thread's next time.

@@ -234,10 +234,12 @@ fn parts(drive: &DrivePlan, machine: &MachineSpec) -> Result<DriveParts, SpecErr
     if machine.protects_latencies() {
         queue = queue.with_latencies(latency_rules(machine, drive));
     }
-    if drive.hardware.is_some() {
-        queue.restarts_after(machine.cpus.queue_run_ns());
+    let run_costs = machine.cpus.queue_run_costs();
+    if run_costs.is_some() {
+        queue.runs_by_thread();
     }
     Ok(DriveParts {
+        run_costs,
         polling: drive.polling,
         queue,
         device,

@@ -5,7 +5,9 @@ use serde_json::Value;
 
 use super::drive::DrivePlan;
 use super::{Table, read};
-use crate::world::{CALL_NS_MAX, CallCycles, CpuSpec, Cpus, DetailedSpec, DriveCpus, World};
+use crate::world::{
+    CALL_NS_MAX, CallCycles, CpuSpec, Cpus, DetailedSpec, DriveCpus, QueueRunCosts, World,
+};
 use block_layer::completion::{CompletionSpec, CompletionVariant};
 use events::SpecError;
 use events::smp::{SmpSpec, Topology};
@@ -120,11 +122,15 @@ impl CpusPlan {
         drives: &[DrivePlan],
     ) -> Result<(), SpecError> {
         match self {
-            CpusPlan::Simple(_) => {
+            CpusPlan::Simple(spec) => {
                 if completion.is_some() {
                     return Err(SpecError::of("completion", ONLY_DETAILED));
                 }
                 for (number, drive) in drives.iter().enumerate() {
+                    if spec.timer_interrupts.is_some() && !drive.completes_by_timer() {
+                        let what = "a timer completes requests of null devices of blk-mq that are not polled alone";
+                        return Err(SpecError::of(&format!("drives.{number}.device"), what));
+                    }
                     if let Some(key) = drive.needs_detailed_cpus() {
                         return Err(SpecError::of(
                             &format!("drives.{number}.{key}"),
@@ -149,11 +155,14 @@ impl CpusPlan {
         }
     }
 
-    /// From a completion until the kernel thread that it wakes has run a hardware queue; detailed CPUs have no such thread.
-    pub(super) fn queue_run_ns(&self) -> Time {
+    /// What runs of hardware queues cost; None: nothing of their own.
+    pub(super) fn queue_run_costs(&self) -> Option<QueueRunCosts> {
         match self {
-            CpusPlan::Simple(spec) => spec.queue_run_ns.unwrap_or(0),
-            CpusPlan::Detailed(_) => 0,
+            CpusPlan::Simple(spec) => spec.timer_interrupts.map(|of| QueueRunCosts {
+                dequeue_ns: of.dequeue_ns,
+                issue_ns: of.issue_ns,
+            }),
+            CpusPlan::Detailed(_) => None,
         }
     }
 
@@ -327,7 +336,6 @@ fn check_simple(cpus: &CpuSpec) -> Result<(), SpecError> {
         ("further_op_ns", cpus.further_op_ns),
         ("further_page_ns", cpus.further_page_ns),
         ("start_ns", cpus.start_ns),
-        ("queue_run_ns", cpus.queue_run_ns),
         ("copy_call_ns", cpus.copy_call_ns),
         ("write_call_ns", cpus.write_call_ns),
         ("sync_call_ns", cpus.sync_call_ns),
@@ -339,12 +347,17 @@ fn check_simple(cpus: &CpuSpec) -> Result<(), SpecError> {
         let what = "expected one CPU: on several, tasks do not begin behind one another";
         return Err(SpecError::of("start_ns", what));
     }
-    for (key, value) in [
-        ("interrupt_ns", cpus.interrupt_ns),
-        ("wake_ns", cpus.wake_ns),
-    ] {
-        within(key, value.unwrap_or(0), 0, CALL_NS_MAX)?;
-        within(key, value.unwrap_or(0), 0, cpus.completion_ns)?;
+    let interrupt_ns = cpus.interrupt_ns.unwrap_or(0);
+    within("interrupt_ns", interrupt_ns, 0, CALL_NS_MAX)?;
+    within("interrupt_ns", interrupt_ns, 0, cpus.completion_ns)?;
+    if let Some(interrupts) = &cpus.timer_interrupts {
+        if cpus.count > 1 {
+            let what = "expected one CPU: of several it is not known which one a timer interrupts";
+            return Err(SpecError::of("timer_interrupts", what));
+        }
+        for (key, value) in interrupts.values() {
+            within(key, value, 0, CALL_NS_MAX).map_err(|error| error.within("timer_interrupts"))?;
+        }
     }
     if let Some(clock_hz) = cpus.clock_hz {
         within("clock_hz", clock_hz, 1_000_000, 100_000_000_000)?;

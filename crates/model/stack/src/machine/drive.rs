@@ -237,6 +237,13 @@ impl DrivePlan {
         }
     }
 
+    /// Whether a driver gives each of its requests a timer (null_blk's `irqmode` 2).
+    pub(super) fn completes_by_timer(&self) -> bool {
+        matches!(self.device, DeviceSpec::Null(_))
+            && self.hardware.is_some()
+            && self.polling.is_none()
+    }
+
     /// What its scheduler costs; without merges nothing is looked for.
     pub(super) fn hooks(&self) -> Hooks {
         let mut hooks = self.scheduler.hooks();

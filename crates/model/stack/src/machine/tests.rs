@@ -236,6 +236,31 @@ fn a_beginning_of_tasks_that_the_kernel_does_not_know_is_refused() {
 }
 
 #[test]
+fn timers_interrupt_one_cpu_before_null_devices_of_blk_mq() {
+    let interrupts = json!({
+        "first_ns": 3_800, "further_ns": 2_200, "calls_thread_ns": 3_200, "switch_ns": 1_200, "thread_ns": 2_900,
+        "thread_ends_ns": 3_000, "dequeue_ns": 800, "issue_ns": 1_300, "after_issue_ns": 500
+    });
+    let of = |changes: &[(&str, Value)]| {
+        let mut all = vec![
+            ("/kernel", json!("6.12")),
+            ("/cpus/count", json!(1)),
+            ("/cpus/timer_interrupts", interrupts.clone()),
+        ];
+        all.extend_from_slice(changes);
+        changed(machine(), &all).and_then(|spec| spec.build().map(|_| ()))
+    };
+    assert!(of(&[]).is_ok());
+    let key = |changes: &[(&str, Value)]| of(changes).unwrap_err().key;
+    assert_eq!(key(&[("/cpus/count", json!(2))]), "cpus.timer_interrupts");
+    assert_eq!(key(&[("/kernel", json!("2.6.35"))]), "drives.0.device");
+    assert_eq!(
+        key(&[("/cpus/timer_interrupts/first_ns", json!(u64::MAX))]),
+        "cpus.timer_interrupts.first_ns"
+    );
+}
+
+#[test]
 fn words_for_places_become_cpus() {
     let places = |affinity: Value| {
         let drive = [

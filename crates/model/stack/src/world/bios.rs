@@ -73,16 +73,28 @@ impl World {
         number: usize,
         completed: Option<(u32, u16)>,
     ) {
+        let before = self.io[number].queue();
+        let (by_thread, had_called) = (
+            before.thread_runs_at() == Some(now),
+            before.has_called_thread(),
+        );
         let mut effects = self.io.run(now, number, completed, &mut self.clock);
-        if let Some(at) = self.io[number].restarts_at(now) {
-            self.cpus.occupied_until(at);
+        if let Some(spec) = self.cpus.timer_interrupts() {
+            let ends_ns = if by_thread { spec.thread_ends_ns } else { 0 };
+            let until = now.max(self.io[number].sent_until()) + ends_ns;
+            self.cpus.occupy(now, until);
+            if !had_called && self.io[number].queue().has_called_thread() {
+                self.cpus.called_thread();
+            }
         }
         let mut may_retry = std::mem::take(&mut self.kept.may_retry);
         let mut released = Vec::new();
         for effect in effects.drain(..) {
             match effect {
                 Effect::Arrived(tag) => {
-                    self.touched.insert(KeyReader::Completion(number as u16));
+                    if self.cpus.timer_interrupts().is_none() {
+                        self.touched.insert(KeyReader::Completion(number as u16));
+                    }
                     let later = self.cpus.arrived(now, number, tag);
                     self.plan_reminder(later);
                 }
@@ -160,6 +172,7 @@ impl World {
             self.swap_bio_done(now, bio);
             return;
         }
+        self.cpus.completed_for(bio.task);
         let id = self.operations.id(bio.tag);
         let operation = &mut self.operations[id];
         operation.bios_left -= 1;

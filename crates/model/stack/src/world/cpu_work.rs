@@ -22,9 +22,30 @@ impl World {
                     self.io[drive].unplug(now);
                     self.run_drive(now, drive);
                 }
+                Continuation::Interrupted => {
+                    for drive in self.io.drive_numbers() {
+                        self.io[drive].hold_thread(now);
+                    }
+                }
+                Continuation::Resumed => self.resume_threads(now),
+                Continuation::Later(at, reminder) => self.plan_reminder(Some((at, reminder))),
                 Continuation::Completed { drive, tag, cpu } => {
                     self.run_drive_after(now, drive, Some((tag, cpu)));
                 }
+            }
+        }
+    }
+
+    /// Threads that completions of the interrupt have called run their queues before all tasks.
+    fn resume_threads(&mut self, now: Time) {
+        let thread_ns = self
+            .cpus
+            .timer_interrupts()
+            .map_or(0, |spec| spec.thread_ns);
+        for drive in self.io.drive_numbers() {
+            if let Some(at) = self.io[drive].release_thread(now, thread_ns) {
+                self.cpus.occupy(now, at);
+                self.call_drive(now, drive);
             }
         }
     }

@@ -38,14 +38,14 @@ use clock::{Clock, Event};
 pub(crate) use cpus::CALL_NS_MAX;
 pub use cpus::{
     CallCycles, CpuSpec, Cpus, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Origin, RunnerNumber,
-    Tag,
+    Tag, TimerInterruptSpec,
 };
 use events::slab::Slab;
 use events::smp::{Processors, SchedulerEvent};
 use events::station::Violation;
 use events::time::Time;
 use io_path::IoPath;
-pub use io_path::{DriveParts, FuaRules, PollDelay, PollRules};
+pub use io_path::{DriveParts, FuaRules, PollDelay, PollRules, QueueRunCosts};
 use memory::cache::PageCache;
 use nfs::DirectIo;
 use phase::Phase;
@@ -303,7 +303,8 @@ impl World {
                 self.follow_cpus(now);
             }
             Event::Reminder(reminder) => {
-                self.cpus.remind(now, reminder);
+                let later = self.cpus.remind(now, reminder);
+                self.plan_reminder(later);
                 self.follow_cpus(now);
             }
             Event::Online(cpu, is) => self.cpus.set_online(now, cpu, is),

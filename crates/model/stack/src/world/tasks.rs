@@ -58,7 +58,8 @@ impl World {
         let task = &mut self.tasks[number];
         task.runs_on(cpu);
         if task.begins_retry() {
-            return self.spend(now, cpu, number, Call::Resume, None, None);
+            let finds = self.io.finds_request(number);
+            return self.spend(now, cpu, number, Call::Retry { finds }, None, None);
         }
         if task.is_blocked() && task.looks_for_completions() {
             return self.poll(now, cpu, number);
@@ -254,6 +255,9 @@ impl World {
         }
         let has_ended = self.tasks[number].has_submitted();
         self.look_at_submission(now, number, has_ended);
+        if has_ended {
+            self.cpus.has_submitted(now, cpu);
+        }
         self.count_use(number);
         let used_by_all = self.tasks.used_by_all();
         let task = &mut self.tasks[number];

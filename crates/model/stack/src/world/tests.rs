@@ -34,8 +34,7 @@ const CPUS: CpuSpec = CpuSpec {
     further_page_ns: None,
     start_ns: None,
     interrupt_ns: None,
-    wake_ns: None,
-    queue_run_ns: None,
+    timer_interrupts: None,
     clock_hz: None,
     jitter: 0.05,
 };
@@ -66,6 +65,7 @@ fn world(scheduler: Box<dyn block_layer::scheduler::Scheduler>) -> World {
     let size_bytes = disk.sectors() * 512;
     let drive = DriveParts {
         polling: None,
+        run_costs: None,
         queue: RequestQueue::new(rules(), scheduler),
         device: Box::new(disk),
         filesystem: None,
@@ -107,6 +107,7 @@ impl World {
 fn drive_of(rules: QueueRules, write_bio_sectors_max: u32) -> DriveParts {
     DriveParts {
         polling: None,
+        run_costs: None,
         queue: RequestQueue::new(rules, Box::new(Noop::default())),
         device: Box::new(Disk::new(&test_disk()).unwrap()),
         filesystem: None,

@@ -29,6 +29,8 @@ pub(in crate::world) enum Call {
     },
     /// Goes on with a call that has waited: what the call costs was spent before.
     Resume,
+    /// The same for a request; `finds`: there is one now.
+    Retry { finds: bool },
     /// Takes so long by itself: a mount's call, as the mount reports it, or what precedes a commit.
     Work { ns: Time },
 }

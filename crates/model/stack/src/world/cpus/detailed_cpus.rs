@@ -155,7 +155,9 @@ impl DetailedCpus {
     pub(super) fn remind(&mut self, now: Time, reminder: Reminder) {
         match reminder {
             Reminder::Moved(drive) => self.moved(now, usize::from(drive)),
-            Reminder::Worked(_) | Reminder::Chooses(_) => unreachable!("they know by themselves"),
+            Reminder::Worked(_) | Reminder::Chooses(_) | Reminder::Interrupt => {
+                unreachable!("they know by themselves")
+            }
         }
     }
 
@@ -252,7 +254,8 @@ impl DetailedCpus {
             return self.spend(now, task, ns);
         }
         let number = self.tasks[task as usize];
-        if !matches!(call, Call::Reap { .. } | Call::Resume) && self.calls.user_cycles > 0 {
+        let is_within_call = matches!(call, Call::Reap { .. } | Call::Resume | Call::Retry { .. });
+        if !is_within_call && self.calls.user_cycles > 0 {
             let cycles = drawn(u64::from(self.calls.user_cycles));
             let work = Work::of(cycles as u32).in_user_mode();
             self.smp.wake(now, number, None, work);

@@ -11,6 +11,7 @@ mod runner;
 mod simple_cpus;
 mod spec;
 mod time_queue;
+mod timer_interrupts;
 
 use base::usage::Usage;
 use block_layer::completion::Counters;
@@ -32,6 +33,7 @@ pub(crate) use simple_cpus::CALL_NS_MAX;
 pub use simple_cpus::CpuSpec;
 use simple_cpus::SimpleCpus;
 pub use spec::{CallCycles, DetailedSpec, DriveCpus, Interrupts};
+pub use timer_interrupts::TimerInterruptSpec;
 
 /// The CPUs of a machine.
 #[derive(Debug)]
@@ -78,10 +80,39 @@ impl Cpus {
         }
     }
 
-    /// A kernel thread that goes before all tasks has a CPU until then. Detailed CPUs have no such thread.
-    pub(super) fn occupied_until(&mut self, at: Time) {
+    /// Timer's interrupts, whose time counts, complete requests; None: nothing of the kind.
+    pub(super) fn timer_interrupts(&self) -> Option<&TimerInterruptSpec> {
+        match &self.0 {
+            Form::Simple(cpus) => cpus.timer_interrupts(),
+            Form::Detailed(_) => None,
+        }
+    }
+
+    /// What goes before all tasks has the one CPU until then.
+    pub(super) fn occupy(&mut self, now: Time, until: Time) {
         if let Form::Simple(cpus) = &mut self.0 {
-            cpus.occupied_until(at);
+            cpus.occupy(now, until);
+        }
+    }
+
+    /// A completion of a timer's interrupt has called the thread that runs its queue.
+    pub(super) fn called_thread(&mut self) {
+        if let Form::Simple(cpus) = &mut self.0 {
+            cpus.called_thread();
+        }
+    }
+
+    /// A timer's interrupt has completed something of the task's.
+    pub(super) fn completed_for(&mut self, task: TaskId) {
+        if let Form::Simple(cpus) = &mut self.0 {
+            cpus.completed_for(task);
+        }
+    }
+
+    /// The call that the task on that CPU is in has submitted all that it submits.
+    pub(super) fn has_submitted(&mut self, now: Time, cpu: u16) {
+        if let Form::Simple(cpus) = &mut self.0 {
+            cpus.has_submitted(now, cpu);
         }
     }
 
@@ -145,11 +176,14 @@ impl Cpus {
         }
     }
 
-    /// It is the time for which they asked: the result is to be followed.
-    pub(super) fn remind(&mut self, now: Time, reminder: Reminder) {
+    /// It is the time for which they asked: the result is to be followed, or they ask for a later one.
+    pub(super) fn remind(&mut self, now: Time, reminder: Reminder) -> TimedReminder {
         match &mut self.0 {
-            Form::Simple(cpus) => cpus.remind(reminder),
-            Form::Detailed(cpus) => cpus.remind(now, reminder),
+            Form::Simple(cpus) => cpus.remind(now, reminder),
+            Form::Detailed(cpus) => {
+                cpus.remind(now, reminder);
+                None
+            }
         }
     }
 
@@ -290,13 +324,16 @@ impl Cpus {
 
     /// Whether they have something to do with a request before it is completed.
     pub(super) fn complete_requests(&self) -> bool {
-        matches!(self.0, Form::Detailed(_))
+        match &self.0 {
+            Form::Simple(cpus) => cpus.timer_interrupts().is_some(),
+            Form::Detailed(_) => true,
+        }
     }
 
     /// The device is done with the request of that tag, and `Continuation::Completed` will report that it is completed.
     pub(super) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> TimedReminder {
         match &mut self.0 {
-            Form::Simple(_) => unreachable!("simple CPUs complete no requests"),
+            Form::Simple(cpus) => cpus.arrived(now, drive, tag),
             Form::Detailed(cpus) => cpus.arrived(now, drive, tag),
         }
     }

@@ -14,6 +14,8 @@ pub(in crate::world) enum Reminder {
     Worked(u16),
     /// That one takes who is first in line.
     Chooses(u16),
+    /// A timer's interrupt begins, or has done with a completion.
+    Interrupt,
     /// The adapter of that drive has moved a request's data.
     Moved(u16),
 }
@@ -39,6 +41,12 @@ pub(in crate::world) enum Continuation {
     WorkItem { origin: Origin, cpu: u16 },
     /// The bio may enter its queue, on this CPU.
     Entered { drive: usize, bio: Bio },
+    /// A timer's interrupt has taken the CPU.
+    Interrupted,
+    /// It has given it back.
+    Resumed,
+    /// They ask for a call then.
+    Later(Time, Reminder),
     /// The request with that tag is to be completed.
     Completed { drive: usize, tag: u32, cpu: u16 },
 }

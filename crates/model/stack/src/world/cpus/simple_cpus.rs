@@ -8,6 +8,7 @@ use super::call::{Call, CallContext, UsageAccounts};
 use super::outcome::{Continuation, Reminder, TimedReminder, Turn};
 use super::run_queue::RunQueue;
 use super::runner::{Cost, LockNumber, Origin, RUNNERS, RunnerNumber, WorkItem, runner_of};
+use super::timer_interrupts::{InterruptStep, TimerInterruptSpec, TimerInterrupts};
 use base::usage::Usage;
 use block_layer::TaskId;
 use block_layer::scheduler::hooks::{HookLock, Hooks};
@@ -56,14 +57,8 @@ pub struct CpuSpec {
     /// Of `completion_ns`: interrupt, wake-up and switch, which a task that polls for its completions does without. Left out: none.
     #[schemars(range(max = CALL_NS_MAX))]
     pub interrupt_ns: Option<Time>,
-    /// Of `completion_ns`: from an interrupt until an idle CPU takes one of those that have been woken by then. Left out:
-    /// nothing.
-    #[schemars(range(max = CALL_NS_MAX))]
-    pub wake_ns: Option<Time>,
-    /// From a completion until the kernel thread that it wakes has run the hardware queue for what waits there (blk-mq).
-    /// Left out: nothing.
-    #[schemars(range(max = CALL_NS_MAX))]
-    pub queue_run_ns: Option<Time>,
+    /// What timers' interrupts take of one CPU, as before null_blk. Left out: nothing that is not a task's.
+    pub timer_interrupts: Option<TimerInterruptSpec>,
     /// Of copying a page between a task and the page cache, and looking it up.
     #[schemars(range(max = CALL_NS_MAX))]
     pub page_copy_ns: Time,
@@ -78,6 +73,9 @@ pub struct CpuSpec {
     pub clock_hz: Option<u64>,
 }
 
+/// The CPU that timers interrupt.
+const ONE: u16 = 0;
+
 /// An hour: no call takes longer, so that sums of times do not overflow.
 pub(crate) const CALL_NS_MAX: Time = 3_600_000_000_000;
 
@@ -88,8 +86,15 @@ pub(super) struct SimpleCpus {
     running: Vec<Option<RunningTask>>,
     /// By CPU: it was idle, and takes the first in line when all that happens now has happened.
     chooses: Vec<bool>,
-    /// A kernel thread that goes before all tasks has the one CPU until then.
+    /// What goes before all tasks has the one CPU until then.
     occupied_until: Time,
+    interrupts: TimerInterrupts,
+    /// A CPU that is to choose waits for the interrupt's end.
+    chooses_after: bool,
+    /// The completion that is under way takes so long.
+    completion_ns: Time,
+    /// By task: what interrupts have taken of what its next calls cost.
+    paid_ns: BTreeMap<TaskId, Time>,
     ready: RunQueue,
     runners: Vec<Runner>,
     /// When each lock is free.
@@ -112,6 +117,12 @@ enum FollowUp {
     Chooses(u16),
     /// All that follows from the runner's item has happened.
     WorkItem(u16, RunnerNumber),
+    /// The interrupt goes on.
+    Interrupt,
+    /// All that follows from a completion has happened.
+    Completed,
+    /// All that follows from the interrupt's end has happened; the next interrupt begins then.
+    Resumed(Option<Time>),
 }
 
 /// What a drive's scheduler does for a request, all under its lock.
@@ -138,6 +149,10 @@ struct RunningTask {
     slice_ends_at: Time,
     /// Of what its first call costs, so much has passed while the CPU was idle.
     waited_ns: Time,
+    /// What goes before all tasks has had the CPU so long since its call began.
+    stolen_ns: Time,
+    /// Its call goes on so long after it has submitted.
+    tail_ns: Time,
 }
 
 impl SimpleCpus {
@@ -147,6 +162,10 @@ impl SimpleCpus {
             running: vec![None; usize::from(spec.count)],
             chooses: vec![false; usize::from(spec.count)],
             occupied_until: 0,
+            interrupts: TimerInterrupts::default(),
+            chooses_after: false,
+            completion_ns: 0,
+            paid_ns: BTreeMap::new(),
             ready: RunQueue::new(order, spec.time_slice_ns),
             runners: Vec::new(),
             locks: Vec::new(),
@@ -175,12 +194,26 @@ impl SimpleCpus {
         }
     }
 
-    pub(super) fn remind(&mut self, reminder: Reminder) {
+    /// A later time, if something else has had the CPU, or has it.
+    pub(super) fn remind(&mut self, now: Time, reminder: Reminder) -> TimedReminder {
         match reminder {
-            Reminder::Worked(cpu) => self.done = FollowUp::Worked(cpu),
+            Reminder::Worked(cpu) => {
+                let running = self.running[usize::from(cpu)].as_mut();
+                let stolen_ns = running.map_or(0, |running| std::mem::take(&mut running.stolen_ns));
+                if stolen_ns > 0 {
+                    return Some((now + stolen_ns, reminder));
+                }
+                self.done = FollowUp::Worked(cpu);
+            }
+            Reminder::Chooses(_) if self.interrupts.is_active() => self.chooses_after = true,
+            Reminder::Chooses(_) if now < self.occupied_until => {
+                return Some((self.occupied_until, reminder));
+            }
             Reminder::Chooses(cpu) => self.done = FollowUp::Chooses(cpu),
+            Reminder::Interrupt => self.done = FollowUp::Interrupt,
             Reminder::Moved(_) => unreachable!("their drives have no adapters"),
         }
+        None
     }
 
     pub(super) fn follow(&mut self, now: Time) -> Option<Continuation> {
@@ -201,20 +234,112 @@ impl SimpleCpus {
                 self.chooses[usize::from(cpu)] = false;
                 let turn = self.next_turn(now, cpu)?;
                 if let Some(running) = &mut self.running[usize::from(cpu)] {
-                    running.waited_ns = self.spec.wake_ns.unwrap_or(0);
+                    running.waited_ns = self.spec.timer_interrupts.map_or(0, |spec| spec.switch_ns);
                 }
                 Some(Continuation::Next { cpu, turn })
             }
             FollowUp::WorkItem(cpu, runner) => self
                 .after_item(now, cpu, runner)
                 .map(|turn| Continuation::Next { cpu, turn }),
+            FollowUp::Interrupt => Some(self.interrupt(now)),
+            FollowUp::Completed => {
+                let until = now + self.completion_ns;
+                self.occupy(now, until);
+                Some(Continuation::Later(until, Reminder::Interrupt))
+            }
+            FollowUp::Resumed(Some(at)) => {
+                self.done = FollowUp::Resumed(None);
+                Some(Continuation::Later(at, Reminder::Interrupt))
+            }
+            FollowUp::Resumed(None) => {
+                let at = self.occupied_until.max(now);
+                let chooses = std::mem::take(&mut self.chooses_after);
+                chooses.then_some(Continuation::Later(at, Reminder::Chooses(ONE)))
+            }
         }
     }
 
-    /// A kernel thread that goes before all tasks has a CPU until then; of several, another is free.
-    pub(super) fn occupied_until(&mut self, at: Time) {
-        if self.spec.count == 1 {
-            self.occupied_until = at;
+    pub(super) fn timer_interrupts(&self) -> Option<&TimerInterruptSpec> {
+        self.spec.timer_interrupts.as_ref()
+    }
+
+    /// The timer of that drive's request expires.
+    pub(super) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> TimedReminder {
+        let begins = self.interrupts.expires(drive, tag);
+        begins.then_some((now, Reminder::Interrupt))
+    }
+
+    fn interrupt(&mut self, now: Time) -> Continuation {
+        let spec = self.spec.timer_interrupts.expect("it has interrupts");
+        match self.interrupts.step(now) {
+            InterruptStep::Begins => {
+                self.done = FollowUp::Interrupt;
+                Continuation::Interrupted
+            }
+            InterruptStep::Completes {
+                drive,
+                tag,
+                is_first,
+            } => {
+                self.completion_ns = if is_first {
+                    spec.first_ns
+                } else {
+                    spec.further_ns
+                };
+                self.done = FollowUp::Completed;
+                Continuation::Completed {
+                    drive,
+                    tag,
+                    cpu: ONE,
+                }
+            }
+            InterruptStep::Ends(again) => {
+                self.done = FollowUp::Resumed(again);
+                if self.running[usize::from(ONE)].is_none() {
+                    self.occupy(now, now + spec.switch_ns);
+                }
+                Continuation::Resumed
+            }
+        }
+    }
+
+    /// The completion that is under way calls the thread that runs its queue.
+    pub(super) fn called_thread(&mut self) {
+        if let Some(spec) = self
+            .spec
+            .timer_interrupts
+            .filter(|_| self.interrupts.is_active())
+        {
+            self.completion_ns += spec.calls_thread_ns;
+        }
+    }
+
+    /// The completion that is under way is of the task: what it takes is part of what the task's calls cost.
+    pub(super) fn completed_for(&mut self, task: TaskId) {
+        if self.interrupts.is_active() {
+            *self.paid_ns.entry(task).or_default() += self.completion_ns;
+        }
+    }
+
+    /// What goes before all tasks has the one CPU until then; who runs there continues later.
+    pub(super) fn occupy(&mut self, now: Time, until: Time) {
+        let from = now.max(self.occupied_until);
+        if until <= from {
+            return;
+        }
+        if let Some(running) = &mut self.running[usize::from(ONE)] {
+            running.stolen_ns += until - from;
+        }
+        self.occupied_until = until;
+    }
+
+    /// The call of the task there has submitted all that it submits; the next begins when it has ended.
+    pub(super) fn has_submitted(&mut self, now: Time, cpu: u16) {
+        if let Some(running) = &mut self.running[usize::from(cpu)] {
+            let tail_ns = std::mem::take(&mut running.tail_ns);
+            if tail_ns > 0 {
+                self.occupied_until = now.max(self.occupied_until) + tail_ns;
+            }
         }
     }
 
@@ -224,9 +349,7 @@ impl SimpleCpus {
         let is_idle = |&cpu: &usize| self.running[cpu].is_none() && !self.chooses[cpu];
         let cpu = (0..self.running.len()).find(is_idle)?;
         self.chooses[cpu] = true;
-        let at = self
-            .occupied_until
-            .max(now + self.spec.wake_ns.unwrap_or(0));
+        let at = now.max(self.occupied_until);
         Some((at, Reminder::Chooses(cpu as u16)))
     }
 
@@ -285,12 +408,36 @@ impl SimpleCpus {
         used.system(takes_ns);
         if let Some(running) = &mut self.running[usize::from(calling.cpu)] {
             let waited_ns = std::mem::take(&mut running.waited_ns);
-            if matches!(calling.call, Call::Reap { .. } | Call::Resume) {
+            if matches!(
+                calling.call,
+                Call::Reap { .. } | Call::Resume | Call::Retry { .. }
+            ) {
                 takes_ns = takes_ns.saturating_sub(waited_ns);
             }
         }
+        if let Some(paid_ns) = self.paid_ns.get_mut(&calling.task) {
+            let of_this_ns = takes_ns.min(*paid_ns);
+            takes_ns -= of_this_ns;
+            *paid_ns -= of_this_ns;
+        }
         self.ready.runs_for(now, calling.task, takes_ns);
-        (now + takes_ns, Reminder::Worked(calling.cpu))
+        let begins = now.max(self.occupied_until);
+        let after_ns = self
+            .spec
+            .timer_interrupts
+            .map_or(0, |spec| spec.after_issue_ns);
+        let tail_ns = match calling.call {
+            Call::Submit { further: false, .. } => after_ns.min(takes_ns),
+            _ => 0,
+        };
+        if let Some(running) = &mut self.running[usize::from(calling.cpu)] {
+            running.stolen_ns = 0;
+            running.tail_ns += match calling.call {
+                Call::Retry { finds: true } => after_ns,
+                _ => tail_ns,
+            };
+        }
+        (begins + takes_ns - tail_ns, Reminder::Worked(calling.cpu))
     }
 
     /// One task at a time writes to an inode through the page cache (`inode_lock` in `ext4_buffered_write_iter`, 6.1; `i_sem`,
@@ -318,8 +465,16 @@ impl SimpleCpus {
                 self.spec.completion_ns - interrupt_ns.unwrap_or(0) + call_ns.unwrap_or(0)
             }
             Call::Resume => self.spec.completion_ns,
+            Call::Retry { finds } => match self.spec.timer_interrupts {
+                None => self.spec.completion_ns,
+                Some(spec) if finds => self.spec.call_ns.saturating_sub(spec.after_issue_ns),
+                Some(spec) => spec.switch_ns,
+            },
             Call::Submit { further, pages } => {
+                let issue_ns = self.spec.timer_interrupts.map_or(0, |spec| spec.issue_ns);
                 let of_op_ns = self.spec.further_op_ns.filter(|_| further);
+                // It is sent when the first is at the device.
+                let of_op_ns = of_op_ns.map(|ns| ns.saturating_sub(issue_ns));
                 let of_pages_ns = self.spec.further_page_ns.unwrap_or(0) * pages.saturating_sub(1);
                 of_op_ns.unwrap_or(self.spec.call_ns) + of_pages_ns
             }
@@ -355,6 +510,8 @@ impl SimpleCpus {
             task,
             slice_ends_at: now + self.spec.time_slice_ns,
             waited_ns: 0,
+            stolen_ns: 0,
+            tail_ns: 0,
         });
     }
 
@@ -398,7 +555,7 @@ impl SimpleCpus {
         }
         self.runners[runner as usize].takes_ns = takes_ns;
         self.ready.runs_for(now, RUNNERS + runner, takes_ns);
-        now + takes_ns
+        now.max(self.occupied_until) + takes_ns
     }
 
     fn end_item(&mut self, runner: RunnerNumber) -> Option<Origin> {

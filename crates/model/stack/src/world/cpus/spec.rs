@@ -115,7 +115,7 @@ impl CallCycles {
     /// Of a call whose cost is no mount's.
     pub(super) fn of(&self, call: Call) -> u64 {
         match call {
-            Call::Reap { .. } | Call::Resume => u64::from(self.reap_cycles),
+            Call::Reap { .. } | Call::Resume | Call::Retry { .. } => u64::from(self.reap_cycles),
             Call::Submit { .. } | Call::Sync => u64::from(self.submit_cycles),
             Call::Copy { pages } | Call::Write { pages, .. } => {
                 u64::from(self.submit_cycles) + u64::from(self.page_copy_cycles) * pages

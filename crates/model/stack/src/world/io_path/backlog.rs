@@ -19,6 +19,11 @@ impl Backlog {
         self.waiting.contains_key(&task)
     }
 
+    /// With what the task goes on first.
+    pub(super) fn first(&self, task: TaskId) -> Option<&(usize, Bio)> {
+        self.waiting.get(&task)?.front()
+    }
+
     /// Bios that no worker waits for.
     pub(super) fn len(&self) -> usize {
         self.waiting.values().map(VecDeque::len).sum()

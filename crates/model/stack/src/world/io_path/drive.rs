@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::poll_delay::{PollRules, Polling};
+use super::queue_run::QueueRunCosts;
 use block_layer::{
     AllocateOutcome, Bio, Direction, QueueEvent, Request, RequestId, RequestQueue, Sector,
     SubmitOutcome, TaskId, Throttle,
@@ -31,6 +32,8 @@ pub struct DriveParts {
     pub peek: bool,
     /// Whether tasks can poll for its completions, and how; None: it always interrupts.
     pub polling: Option<PollRules>,
+    /// What it takes to send it requests; None: nothing. Its device takes a command at a later time than now.
+    pub run_costs: Option<QueueRunCosts>,
 }
 
 /// A device with its request queue, and the requests between the two.
@@ -77,6 +80,9 @@ pub(in crate::world) struct Drive {
     throttle: Option<Throttle>,
     /// Bios that have waited for their group's limit.
     released: Vec<Bio>,
+    run_costs: Option<QueueRunCosts>,
+    /// When the last request of the last run was at the device.
+    sent_until: Time,
 }
 
 /// What a kernel makes of durable direct writes to a drive that takes force unit access.
@@ -190,6 +196,8 @@ impl Drive {
             polling: parts.polling.map(Polling::new),
             throttle: None,
             released: Vec::new(),
+            run_costs: parts.run_costs,
+            sent_until: 0,
         }
     }
 
@@ -248,9 +256,20 @@ impl Drive {
         outcome
     }
 
-    /// When a kernel thread has run the queue for a completion of now.
-    pub(in crate::world) fn restarts_at(&self, now: Time) -> Option<Time> {
-        self.queue.restarts_at(now)
+    /// An interrupt takes the CPU of the thread that runs the queue.
+    pub(in crate::world) fn hold_thread(&mut self, now: Time) {
+        self.queue.hold_thread(now);
+    }
+
+    /// The interrupt is over: when the thread runs the queue, `switch_ns` from now if the interrupt has called it.
+    pub(in crate::world) fn release_thread(&mut self, now: Time, switch_ns: Time) -> Option<Time> {
+        self.told_at = Some(now);
+        self.queue.release_thread(now, switch_ns)
+    }
+
+    /// When the last request of the last run was at the device.
+    pub(in crate::world) fn sent_until(&self) -> Time {
+        self.sent_until
     }
 
     /// A task has submitted a bio past its filesystem, alone.
@@ -400,13 +419,38 @@ impl Drive {
     }
 
     fn send_all(&mut self, now: Time) {
-        while let Some(tag) = self.send(now) {
-            self.newly_sent.push(tag);
+        let Some(costs) = self.run_costs else {
+            while let Some(command) = self.next_command(now) {
+                self.newly_sent.push(command.tag);
+                self.device.submit(now, command);
+            }
+            return;
+        };
+        let has_scheduler = self.queue.has_scheduler();
+        let costs = QueueRunCosts {
+            dequeue_ns: if has_scheduler { costs.dequeue_ns } else { 0 },
+            ..costs
+        };
+        let mut commands = Vec::new();
+        let mut are_single = Vec::new();
+        while let Some(command) = self.next_command(now) {
+            commands.push(command);
+            are_single.push(self.queue.is_single());
+        }
+        // One CPU sends them, whoever has it: no two at once.
+        let first_at = match self.sent_until {
+            0 => now,
+            last_at => now.max(last_at + costs.issue_ns),
+        };
+        for (at, command) in costs.times(first_at, &are_single).into_iter().zip(commands) {
+            self.newly_sent.push(command.tag);
+            self.device.submit(at, command);
+            self.sent_until = at;
         }
     }
 
-    /// Sends the device a request, if one may go: its tag.
-    fn send(&mut self, now: Time) -> Option<u32> {
+    /// What the device is sent next, if anything may go.
+    fn next_command(&mut self, now: Time) -> Option<Command> {
         if self.taken_ahead.is_none() && self.may_dispatch() {
             self.taken_ahead = self.queue.dispatch(now);
         }
@@ -423,8 +467,7 @@ impl Drive {
             write_stream: request.write_stream,
         };
         self.sent[tag as usize] = Some(id);
-        self.device.submit(now, command);
-        Some(tag)
+        Some(command)
     }
 
     /// The request that was sent under that tag.

@@ -3,6 +3,7 @@
 mod backlog;
 mod drive;
 mod poll_delay;
+mod queue_run;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::{Index, IndexMut};
@@ -19,6 +20,7 @@ use events::station::Violation;
 use events::time::Time;
 use kernels::submission::SyncWrites;
 pub use poll_delay::{PollDelay, PollRules};
+pub use queue_run::QueueRunCosts;
 
 /// The owner of drives and of the bios on their way to them.
 ///
@@ -137,6 +139,12 @@ impl IoPath {
     /// Something of the task's has found no request.
     pub(super) fn waits(&self, task: TaskId) -> bool {
         self.backlog.has(task)
+    }
+
+    /// Whether there is a request now for what the task waits with.
+    pub(super) fn finds_request(&self, task: TaskId) -> bool {
+        let first = self.backlog.first(task);
+        first.is_some_and(|(drive, bio)| self.drives[*drive].queue().has_room_for(bio))
     }
 
     /// Bios that have found no request and that no worker waits for.

@@ -8,6 +8,7 @@ use cache::CacheVariant;
 fn writers_back(variant: CacheVariant) -> [BTreeSet<TaskId>; 2] {
     let disk = || DriveParts {
         polling: None,
+        run_costs: None,
         queue: RequestQueue::new(rules(), Box::new(Noop::default())),
         device: Box::new(Disk::new(&test_disk()).unwrap()),
         filesystem: None,
