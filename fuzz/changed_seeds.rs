@@ -13,10 +13,8 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
     let entries = std::fs::read_dir(&folder).expect("the seeds are in the repository");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("a seed").path()).collect();
     paths.sort();
-    paths
-        .iter()
-        .map(|path| std::fs::read(path).expect("a readable seed"))
-        .collect()
+    let read = |path| std::fs::read(path).expect("a readable seed");
+    paths.iter().map(read).collect()
 }
 
 /// A seed with a few bytes replaced, and perhaps its end cut off.

@@ -28,20 +28,8 @@ pub fn check(bytes: &[u8]) {
     let lines = text.finish().lines().count();
     assert!(lines + remaps.count() >= events.len());
     let again = events_of(files.finish().expect("memory"));
-    let of = |event: &TraceEvent| {
-        (
-            event.at_ns,
-            event.cpu,
-            event.step,
-            event.sector,
-            event.sectors,
-            event.op,
-        )
-    };
-    let (mut found, mut expected): (Vec<_>, Vec<_>) = (
-        again.iter().map(of).collect(),
-        events.iter().map(of).collect(),
-    );
+    let of = |event: &TraceEvent| (event.at_ns, event.cpu, event.step, event.sector, event.sectors, event.op);
+    let (mut found, mut expected): (Vec<_>, Vec<_>) = (again.iter().map(of).collect(), events.iter().map(of).collect());
     found.sort_unstable();
     expected.sort_unstable();
     assert_eq!(found, expected);

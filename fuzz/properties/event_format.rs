@@ -17,11 +17,7 @@ pub fn check(bytes: &[u8]) {
         match format.field(name) {
             Ok(field) => {
                 for record in [bytes, &[], &[0xff; 64]] {
-                    let _ = (
-                        field.unsigned(record),
-                        field.signed(record),
-                        field.text(record),
-                    );
+                    let _ = (field.unsigned(record), field.signed(record), field.text(record));
                     if let Some(found) = field.bytes(record) {
                         assert!(found.len() <= record.len());
                     }
@@ -31,10 +27,7 @@ pub fn check(bytes: &[u8]) {
         }
     }
     // As the decoders of an event each, which need other formats besides.
-    let raw = RawEvent {
-        at_ns: 0,
-        record: bytes,
-    };
+    let raw = RawEvent { at_ns: 0, record: bytes };
     let formats = [format.clone(), format.clone(), format];
     if let Ok(decoder) = BlockDecoder::new(&[], &formats) {
         let _ = decoder.decode(0, &raw);

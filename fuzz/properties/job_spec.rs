@@ -13,10 +13,7 @@ pub fn check(bytes: &[u8]) {
         return;
     };
     let text = serde_json::to_string(&spec).expect("a specification can be written");
-    assert_eq!(
-        serde_json::from_str::<JobSpec>(&text).expect("and read again"),
-        spec
-    );
+    assert_eq!(serde_json::from_str::<JobSpec>(&text).expect("and read again"), spec);
     match Job::new(&spec, &FILE_SIZES) {
         Ok(job) => run(job, &spec),
         Err(error) => assert!(!error.message.is_empty()),

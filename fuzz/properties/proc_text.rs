@@ -16,11 +16,7 @@ pub fn check(bytes: &[u8]) {
     for ticks in times.cpus.values() {
         let passed = stat::between(&stat::Ticks::default(), ticks);
         assert_eq!(stat::between(ticks, ticks), stat::Ticks::default());
-        assert!(
-            passed
-                .iter()
-                .all(|&state| state <= *ticks.iter().max().unwrap())
-        );
+        assert!(passed.iter().all(|&state| state <= *ticks.iter().max().unwrap()));
         let idle = stat::busy(&stat::Ticks::default());
         assert!(idle == 0 && stat::busy(&passed) >= passed[2]);
     }

@@ -5,10 +5,7 @@ use rows::groups::{Groups, Layout, Role};
 use rows::io_log::IoLog;
 
 pub fn check(bytes: &[u8]) {
-    let cut = bytes[..bytes.len() / 2]
-        .iter()
-        .rposition(|&byte| byte == b'\n')
-        .map_or(0, |newline| newline + 1);
+    let cut = bytes[..bytes.len() / 2].iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
     for (separator, decimal) in [(b',', b'.'), (b';', b',')] {
         check_groups(bytes, cut, separator, decimal);
     }
@@ -26,27 +23,14 @@ fn check_groups(bytes: &[u8], cut: usize, separator: u8, decimal: u8) {
     let outcome = whole.add(bytes, 0);
     check_outcome(bytes, outcome);
     let (mut first, mut second) = (empty.clone(), empty);
-    let pieces = first
-        .add(&bytes[..cut], 0)
-        .and_then(|()| second.add(&bytes[cut..], cut as u64));
+    let pieces = first.add(&bytes[..cut], 0).and_then(|()| second.add(&bytes[cut..], cut as u64));
     assert_eq!(pieces, outcome);
     first.merge(&second);
-    assert!(
-        first
-            .iter()
-            .map(|group| group.rows)
-            .eq(whole.iter().map(|group| group.rows))
-    );
+    assert!(first.iter().map(|group| group.rows).eq(whole.iter().map(|group| group.rows)));
     for (ours, theirs) in first.iter().zip(whole.iter()) {
-        assert_eq!(
-            (ours.key, ours.offset, ours.counts),
-            (theirs.key, theirs.offset, theirs.counts)
-        );
+        assert_eq!((ours.key, ours.offset, ours.counts), (theirs.key, theirs.offset, theirs.counts));
         assert!(
-            ours.sums.iter().all(|sum| !sum.is_nan())
-                || bytes
-                    .windows(3)
-                    .any(|word| word.eq_ignore_ascii_case(b"inf"))
+            ours.sums.iter().all(|sum| !sum.is_nan()) || bytes.windows(3).any(|word| word.eq_ignore_ascii_case(b"inf"))
         );
     }
 }
@@ -56,9 +40,7 @@ fn check_log(bytes: &[u8], cut: usize) {
     let outcome = whole.add(bytes, 0);
     check_outcome(bytes, outcome);
     let (mut first, mut second) = (IoLog::new(7), IoLog::new(7));
-    let pieces = first
-        .add(&bytes[..cut], 0)
-        .and_then(|()| second.add(&bytes[cut..], cut as u64));
+    let pieces = first.add(&bytes[..cut], 0).and_then(|()| second.add(&bytes[cut..], cut as u64));
     assert_eq!(pieces, outcome);
     first.merge(&second);
     for (ours, theirs) in first.directions.iter().zip(&whole.directions) {

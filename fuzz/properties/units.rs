@@ -13,10 +13,7 @@ pub fn check(bytes: &[u8]) {
     }
     match parse_duration_ns(&text) {
         Ok(duration_ns) => {
-            assert_eq!(
-                parse_duration_ns(&format_duration_ns(duration_ns)),
-                Ok(duration_ns)
-            );
+            assert_eq!(parse_duration_ns(&format_duration_ns(duration_ns)), Ok(duration_ns));
         }
         Err(error) => assert!(error.to_string().contains(&*text)),
     }

@@ -42,14 +42,8 @@ struct Moments {
 impl LatencyHistogram {
     /// An empty histogram; allocates all buckets at once, so that `record` never does.
     pub fn new() -> LatencyHistogram {
-        let counts = vec![0; BUCKETS]
-            .into_boxed_slice()
-            .try_into()
-            .expect("as many counts as buckets");
-        LatencyHistogram {
-            counts,
-            moments: Moments::default(),
-        }
+        let counts = vec![0; BUCKETS].into_boxed_slice().try_into().expect("as many counts as buckets");
+        LatencyHistogram { counts, moments: Moments::default() }
     }
 
     /// Counts one latency, in nanoseconds.
@@ -87,9 +81,7 @@ impl LatencyHistogram {
     pub fn to_sparse(&self) -> SparseHistogram {
         let buckets = self.occupied().filter(|&index| self.counts[index] > 0);
         SparseHistogram {
-            buckets: buckets
-                .map(|index| pack(index, self.counts[index]))
-                .collect(),
+            buckets: buckets.map(|index| pack(index, self.counts[index])).collect(),
             moments: self.moments,
         }
     }
@@ -123,8 +115,7 @@ impl LatencyHistogram {
     /// bucket, never beyond the maximum. `None` when nothing was recorded.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         let moments = self.moments.present()?;
-        let rank =
-            ((q.clamp(0.0, 1.0) * moments.count as f64).ceil() as u64).clamp(1, moments.count);
+        let rank = ((q.clamp(0.0, 1.0) * moments.count as f64).ceil() as u64).clamp(1, moments.count);
         let mut seen = 0;
         let bucket = self.buckets().find(|bucket| {
             seen += bucket.count;
@@ -135,13 +126,11 @@ impl LatencyHistogram {
 
     /// The buckets that are not empty, in rising order.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
-        self.occupied()
-            .filter(|&index| self.counts[index] > 0)
-            .map(|index| Bucket {
-                low_ns: lowest(index),
-                high_ns: highest(index),
-                count: self.counts[index],
-            })
+        self.occupied().filter(|&index| self.counts[index] > 0).map(|index| Bucket {
+            low_ns: lowest(index),
+            high_ns: highest(index),
+            count: self.counts[index],
+        })
     }
 
     /// The range of indices outside which every bucket is empty.
@@ -163,10 +152,7 @@ impl SparseHistogram {
     /// Both together.
     pub fn merged(&self, other: &SparseHistogram) -> SparseHistogram {
         let mut buckets = Vec::with_capacity(self.buckets.len() + other.buckets.len());
-        let (mut ours, mut theirs) = (
-            self.buckets.iter().peekable(),
-            other.buckets.iter().peekable(),
-        );
+        let (mut ours, mut theirs) = (self.buckets.iter().peekable(), other.buckets.iter().peekable());
         while let (Some(&&a), Some(&&b)) = (ours.peek(), theirs.peek()) {
             let ((a_index, a_count), (b_index, b_count)) = (unpack(a), unpack(b));
             buckets.push(match a_index.cmp(&b_index) {
@@ -180,10 +166,7 @@ impl SparseHistogram {
         buckets.extend(ours.chain(theirs));
         let mut moments = self.moments;
         moments.merge(&other.moments);
-        SparseHistogram {
-            buckets: buckets.into(),
-            moments,
-        }
+        SparseHistogram { buckets: buckets.into(), moments }
     }
 
     /// How many latencies were recorded.
@@ -194,13 +177,7 @@ impl SparseHistogram {
 
 impl Default for Moments {
     fn default() -> Moments {
-        Moments {
-            count: 0,
-            min: u64::MAX,
-            max: 0,
-            sum: 0,
-            sum_of_squares: 0,
-        }
+        Moments { count: 0, min: u64::MAX, max: 0, sum: 0, sum_of_squares: 0 }
     }
 }
 
@@ -255,9 +232,7 @@ impl Moments {
             .map(|(squares, square)| squares.saturating_sub(square) as f64);
         let scaled = exact.unwrap_or_else(|| {
             let mean = self.mean();
-            (self.sum_of_squares as f64 / count as f64 - mean * mean).max(0.0)
-                * count as f64
-                * count as f64
+            (self.sum_of_squares as f64 / count as f64 - mean * mean).max(0.0) * count as f64 * count as f64
         });
         scaled.sqrt() / count as f64
     }
@@ -308,10 +283,7 @@ fn pack(index: usize, count: u64) -> u64 {
 }
 
 fn unpack(packed: u64) -> (usize, u64) {
-    (
-        (packed & ((1 << INDEX_BITS) - 1)) as usize,
-        packed >> INDEX_BITS,
-    )
+    ((packed & ((1 << INDEX_BITS) - 1)) as usize, packed >> INDEX_BITS)
 }
 
 const _: () = assert!(BUCKETS <= 1 << INDEX_BITS);
@@ -324,9 +296,7 @@ mod tests {
 
     fn of(latencies: &[u64]) -> LatencyHistogram {
         let mut histogram = LatencyHistogram::new();
-        latencies
-            .iter()
-            .for_each(|&latency_ns| histogram.record(latency_ns));
+        latencies.iter().for_each(|&latency_ns| histogram.record(latency_ns));
         histogram
     }
 
@@ -405,14 +375,7 @@ mod tests {
     #[test]
     fn an_empty_histogram_knows_nothing() {
         let histogram = LatencyHistogram::new();
-        assert_eq!(
-            (
-                histogram.min_ns(),
-                histogram.quantile_ns(0.5),
-                histogram.mean_ns()
-            ),
-            (None, None, None)
-        );
+        assert_eq!((histogram.min_ns(), histogram.quantile_ns(0.5), histogram.mean_ns()), (None, None, None));
         assert_eq!(histogram.buckets().count(), 0);
     }
 }

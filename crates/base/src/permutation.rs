@@ -19,11 +19,7 @@ impl Permutation {
     pub fn new(len: u64) -> Permutation {
         let column_bits = (u64::BITS - len.leading_zeros()) / 2;
         let rows = ((len - 1) >> column_bits) + 1;
-        Permutation {
-            len,
-            rows,
-            column_bits,
-        }
+        Permutation { len, rows, column_bits }
     }
 
     /// How many indices there are.
@@ -74,11 +70,7 @@ impl Permutation {
             let round_key = key.wrapping_add(GOLDEN_GAMMA.wrapping_mul(2 * number));
             column ^= round(round_key.wrapping_add(GOLDEN_GAMMA), row) & mask;
             let added = scale(round(round_key, column), self.rows);
-            row = if row >= added {
-                row - added
-            } else {
-                row + self.rows - added
-            };
+            row = if row >= added { row - added } else { row + self.rows - added };
         }
         (row << self.column_bits) | column
     }
@@ -134,22 +126,17 @@ mod tests {
         let permutation = Permutation::new(len);
         for key in [0, 1, u64::MAX, 0x5DEE_CE66D] {
             let place = |index| permutation.at(key, index) as f64 / len as f64;
-            let distance = (1..len)
-                .map(|index| (place(index) - place(index - 1)).abs())
-                .sum::<f64>();
+            let distance = (1..len).map(|index| (place(index) - place(index - 1)).abs()).sum::<f64>();
             // Two uniform numbers are a third apart on average; their standard deviation is 0.236.
-            assert!(
-                (distance / len as f64 - 1.0 / 3.0).abs() < 5.0 * 0.236 / (len as f64).sqrt() * 2.0
-            );
+            assert!((distance / len as f64 - 1.0 / 3.0).abs() < 5.0 * 0.236 / (len as f64).sqrt() * 2.0);
         }
     }
 
     #[test]
     fn small_domains_come_in_all_orders() {
         let permutation = Permutation::new(4);
-        let mut orders: Vec<[u64; 4]> = (0..2_000u64)
-            .map(|key| [0, 1, 2, 3].map(|index| permutation.at(crate::rng::mix64(key), index)))
-            .collect();
+        let mut orders: Vec<[u64; 4]> =
+            (0..2_000u64).map(|key| [0, 1, 2, 3].map(|index| permutation.at(crate::rng::mix64(key), index))).collect();
         orders.sort_unstable();
         orders.dedup();
         assert!(orders.len() >= 12, "{} of 24 orders", orders.len());

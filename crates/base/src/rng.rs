@@ -67,9 +67,8 @@ mod tests {
 
     #[test]
     fn components_and_seeds_have_streams_of_their_own() {
-        let mut firsts: Vec<u64> = (0..100)
-            .flat_map(|seed| (0..100).map(move |component| stream(seed, component).next_u64()))
-            .collect();
+        let mut firsts: Vec<u64> =
+            (0..100).flat_map(|seed| (0..100).map(move |component| stream(seed, component).next_u64())).collect();
         firsts.sort_unstable();
         firsts.dedup();
         assert_eq!(firsts.len(), 10_000);
@@ -79,9 +78,7 @@ mod tests {
     #[test]
     fn streams_are_uncorrelated() {
         let (mut a, mut b) = (stream(1, 0), stream(1, 1));
-        let equal_bits: u32 = (0..10_000)
-            .map(|_| (a.next_u64() ^ b.next_u64()).count_zeros())
-            .sum();
+        let equal_bits: u32 = (0..10_000).map(|_| (a.next_u64() ^ b.next_u64()).count_zeros()).sum();
         // 640,000 fair coins: five standard deviations are 2000.
         assert!((318_000..322_000).contains(&equal_bits), "{equal_bits}");
     }
@@ -93,10 +90,7 @@ mod tests {
         for _ in 0..70_000 {
             counts[stream.below(7) as usize] += 1;
         }
-        assert!(
-            counts.iter().all(|count| (9_600..10_400).contains(count)),
-            "{counts:?}"
-        );
+        assert!(counts.iter().all(|count| (9_600..10_400).contains(count)), "{counts:?}");
         assert_eq!(stream.below(1), 0);
     }
 

@@ -13,18 +13,12 @@ pub struct SpecError {
 impl SpecError {
     /// An error at a dotted path.
     pub fn of(key: &str, what: impl Into<String>) -> SpecError {
-        SpecError {
-            key: key.to_owned(),
-            what: what.into(),
-        }
+        SpecError { key: key.to_owned(), what: what.into() }
     }
 
     /// The same of a part: its key behind the part's.
     pub fn within(self, part: &str) -> SpecError {
-        SpecError {
-            key: format!("{part}.{}", self.key),
-            what: self.what,
-        }
+        SpecError { key: format!("{part}.{}", self.key), what: self.what }
     }
 }
 
@@ -46,19 +40,13 @@ pub fn share(key: &str, value: f64) -> Result<(), SpecError> {
     if (0.0..=1.0).contains(&value) {
         return Ok(());
     }
-    Err(SpecError::of(
-        key,
-        format!("expected 0 to 1, found {value}"),
-    ))
+    Err(SpecError::of(key, format!("expected 0 to 1, found {value}")))
 }
 
 /// For the schema: a required key that a machine file may leave out, because another key replaces it.
 pub fn optional(key: &'static str) -> impl Fn(&mut schemars::Schema) {
     move |schema| {
-        if let Some(required) = schema
-            .get_mut("required")
-            .and_then(|keys| keys.as_array_mut())
-        {
+        if let Some(required) = schema.get_mut("required").and_then(|keys| keys.as_array_mut()) {
             required.retain(|name| name != key);
         }
     }

@@ -16,33 +16,18 @@ pub struct UnitError {
 
 /// A size in bytes: "4KiB", "1.5 GB", "4096". KiB is 1024 bytes, KB is 1000; letter case does not matter.
 pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
-    parse(text, &BYTES).map_err(|problem| UnitError {
-        text: text.into(),
-        problem,
-        expected: BYTES.expected,
-    })
+    parse(text, &BYTES).map_err(|problem| UnitError { text: text.into(), problem, expected: BYTES.expected })
 }
 
 /// A duration in nanoseconds: "8ms", "1.5s", "2min", "0".
 pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
-    parse(text, &DURATIONS).map_err(|problem| UnitError {
-        text: text.into(),
-        problem,
-        expected: DURATIONS.expected,
-    })
+    parse(text, &DURATIONS).map_err(|problem| UnitError { text: text.into(), problem, expected: DURATIONS.expected })
 }
 
 /// A rate in bytes per second: "100MiB/s".
 pub fn parse_rate(text: &str) -> Result<u64, UnitError> {
-    let error = |problem| UnitError {
-        text: text.into(),
-        problem,
-        expected: "a rate such as 100MiB/s",
-    };
-    let size = text
-        .trim()
-        .strip_suffix("/s")
-        .ok_or_else(|| error("a rate ends in /s".into()))?;
+    let error = |problem| UnitError { text: text.into(), problem, expected: "a rate such as 100MiB/s" };
+    let size = text.trim().strip_suffix("/s").ok_or_else(|| error("a rate ends in /s".into()))?;
     parse(size, &BYTES).map_err(error)
 }
 
@@ -115,9 +100,7 @@ const DURATIONS: Dimension = Dimension {
 
 fn parse(text: &str, dimension: &Dimension) -> Result<u64, String> {
     let text = text.trim();
-    let number_end = text
-        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
-        .unwrap_or(text.len());
+    let number_end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
     let (number, unit_name) = (&text[..number_end], text[number_end..].trim_start());
     let decimal = Decimal::parse(number).ok_or("it does not begin with a number")?;
     let base = &dimension.units[0];
@@ -128,10 +111,7 @@ fn parse(text: &str, dimension: &Dimension) -> Result<u64, String> {
     } else {
         find_unit(unit_name, dimension)?
     };
-    let scaled = decimal
-        .digits
-        .checked_mul(u128::from(unit.factor))
-        .ok_or(TOO_LARGE)?;
+    let scaled = decimal.digits.checked_mul(u128::from(unit.factor)).ok_or(TOO_LARGE)?;
     if scaled % decimal.scale != 0 {
         return Err(format!("it is not a whole number of {}", base.name));
     }
@@ -141,29 +121,21 @@ fn parse(text: &str, dimension: &Dimension) -> Result<u64, String> {
 const TOO_LARGE: &str = "it is too large";
 
 fn find_unit<'a>(name: &str, dimension: &'a Dimension) -> Result<&'a Unit, String> {
-    let name = if name == "µs" || name == "μs" {
-        "us"
-    } else {
-        name
-    };
-    dimension
-        .units
-        .iter()
-        .find(|unit| unit.name.eq_ignore_ascii_case(name))
-        .ok_or_else(|| {
-            let readings: Vec<&str> = dimension
-                .units
-                .iter()
-                .map(|unit| unit.name)
-                .filter(|unit| unit.len() > name.len() && unit.is_char_boundary(name.len()))
-                .filter(|unit| unit[..name.len()].eq_ignore_ascii_case(name))
-                .collect();
-            match readings[..] {
-                [one] => format!("unknown unit \"{name}\" (did you mean {one}?)"),
-                [one, other] => format!("ambiguous unit \"{name}\" ({one} or {other}?)"),
-                _ => format!("unknown unit \"{name}\""),
-            }
-        })
+    let name = if name == "µs" || name == "μs" { "us" } else { name };
+    dimension.units.iter().find(|unit| unit.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+        let readings: Vec<&str> = dimension
+            .units
+            .iter()
+            .map(|unit| unit.name)
+            .filter(|unit| unit.len() > name.len() && unit.is_char_boundary(name.len()))
+            .filter(|unit| unit[..name.len()].eq_ignore_ascii_case(name))
+            .collect();
+        match readings[..] {
+            [one] => format!("unknown unit \"{name}\" (did you mean {one}?)"),
+            [one, other] => format!("ambiguous unit \"{name}\" ({one} or {other}?)"),
+            _ => format!("unknown unit \"{name}\""),
+        }
+    })
 }
 
 /// A number written in decimal: `digits / scale`.
@@ -180,11 +152,7 @@ impl Decimal {
             match c.to_digit(10) {
                 Some(digit) => {
                     digits = digits.checked_mul(10)?.checked_add(u128::from(digit))?;
-                    scale = if in_fraction {
-                        scale.checked_mul(10)?
-                    } else {
-                        scale
-                    };
+                    scale = if in_fraction { scale.checked_mul(10)? } else { scale };
                     any = true;
                 }
                 None if c == '.' && !in_fraction => in_fraction = true,
@@ -197,13 +165,8 @@ impl Decimal {
 }
 
 fn format(quantity: u64, dimension: &Dimension) -> String {
-    let numerals = dimension
-        .units
-        .iter()
-        .filter_map(|unit| Some((numeral(quantity, unit)?, unit.name)));
-    let (numeral, unit) = numerals
-        .min_by_key(|(numeral, _)| numeral.len())
-        .expect("the base unit writes everything");
+    let numerals = dimension.units.iter().filter_map(|unit| Some((numeral(quantity, unit)?, unit.name)));
+    let (numeral, unit) = numerals.min_by_key(|(numeral, _)| numeral.len()).expect("the base unit writes everything");
     numeral + unit
 }
 
@@ -215,11 +178,7 @@ fn numeral(quantity: u64, unit: &Unit) -> Option<String> {
     if inexact != 0 || (whole == 0 && unit.factor > 1) {
         return None;
     }
-    let fraction = if thousandths == 0 {
-        String::new()
-    } else {
-        format!(".{thousandths:03}")
-    };
+    let fraction = if thousandths == 0 { String::new() } else { format!(".{thousandths:03}") };
     Some(format!("{whole}{}", fraction.trim_end_matches('0')))
 }
 
@@ -268,61 +227,25 @@ mod tests {
     fn errors_say_what_and_what_instead() {
         let error = |result: Result<u64, UnitError>| result.unwrap_err().to_string();
         let size = "expected a size such as 4096, 4KiB (4 x 1024 bytes) or 4KB (4 x 1000 bytes)";
-        let duration =
-            "expected a duration such as 8ms, 1.5s, 2min or 0 (units: ns, us, ms, s, min, h)";
-        assert_eq!(
-            error(parse_bytes("4k")),
-            format!("\"4k\": ambiguous unit \"k\" (KiB or KB?); {size}")
-        );
-        assert_eq!(
-            error(parse_bytes("4Ki")),
-            format!("\"4Ki\": unknown unit \"Ki\" (did you mean KiB?); {size}")
-        );
-        assert_eq!(
-            error(parse_bytes("")),
-            format!("\"\": it does not begin with a number; {size}")
-        );
-        assert_eq!(
-            error(parse_bytes("0.3B")),
-            format!("\"0.3B\": it is not a whole number of B; {size}")
-        );
-        assert_eq!(
-            error(parse_bytes("16EiB")),
-            format!("\"16EiB\": it is too large; {size}")
-        );
-        assert_eq!(
-            error(parse_duration_ns("5")),
-            format!("\"5\": the unit is missing; {duration}")
-        );
-        assert_eq!(
-            error(parse_duration_ns("5 apples")),
-            format!("\"5 apples\": unknown unit \"apples\"; {duration}")
-        );
-        assert_eq!(
-            error(parse_rate("5MiB")),
-            "\"5MiB\": a rate ends in /s; expected a rate such as 100MiB/s"
-        );
+        let duration = "expected a duration such as 8ms, 1.5s, 2min or 0 (units: ns, us, ms, s, min, h)";
+        assert_eq!(error(parse_bytes("4k")), format!("\"4k\": ambiguous unit \"k\" (KiB or KB?); {size}"));
+        assert_eq!(error(parse_bytes("4Ki")), format!("\"4Ki\": unknown unit \"Ki\" (did you mean KiB?); {size}"));
+        assert_eq!(error(parse_bytes("")), format!("\"\": it does not begin with a number; {size}"));
+        assert_eq!(error(parse_bytes("0.3B")), format!("\"0.3B\": it is not a whole number of B; {size}"));
+        assert_eq!(error(parse_bytes("16EiB")), format!("\"16EiB\": it is too large; {size}"));
+        assert_eq!(error(parse_duration_ns("5")), format!("\"5\": the unit is missing; {duration}"));
+        assert_eq!(error(parse_duration_ns("5 apples")), format!("\"5 apples\": unknown unit \"apples\"; {duration}"));
+        assert_eq!(error(parse_rate("5MiB")), "\"5MiB\": a rate ends in /s; expected a rate such as 100MiB/s");
     }
 
     #[test]
     fn formats_are_short() {
-        let bytes = [
-            (4096, "4KiB"),
-            (1_000_000_000, "1GB"),
-            (1536, "1.5KiB"),
-            (4097, "4097B"),
-            (0, "0B"),
-        ];
+        let bytes = [(4096, "4KiB"), (1_000_000_000, "1GB"), (1536, "1.5KiB"), (4097, "4097B"), (0, "0B")];
         for (quantity, expected) in bytes {
             assert_eq!(format_bytes(quantity), expected);
         }
-        let durations = [
-            (8_000_000, "8ms"),
-            (1_500_000_000, "1.5s"),
-            (500_000_000, "500ms"),
-            (90_000_000_000, "90s"),
-            (1, "1ns"),
-        ];
+        let durations =
+            [(8_000_000, "8ms"), (1_500_000_000, "1.5s"), (500_000_000, "500ms"), (90_000_000_000, "90s"), (1, "1ns")];
         for (quantity, expected) in durations {
             assert_eq!(format_duration_ns(quantity), expected);
         }

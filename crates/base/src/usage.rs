@@ -27,16 +27,11 @@ impl Usage {
         Usage {
             cpu_user_ns: self.cpu_user_ns.saturating_sub(earlier.cpu_user_ns),
             cpu_system_ns: self.cpu_system_ns.saturating_sub(earlier.cpu_system_ns),
-            context_switches_voluntary: self.context_switches_voluntary
-                - earlier.context_switches_voluntary,
-            context_switches_involuntary: self.context_switches_involuntary
-                - earlier.context_switches_involuntary,
+            context_switches_voluntary: self.context_switches_voluntary - earlier.context_switches_voluntary,
+            context_switches_involuntary: self.context_switches_involuntary - earlier.context_switches_involuntary,
             faults_minor: self.faults_minor - earlier.faults_minor,
             faults_major: self.faults_major - earlier.faults_major,
-            cpu_wait_ns: self
-                .cpu_wait_ns
-                .zip(earlier.cpu_wait_ns)
-                .map(|(now, then)| now.saturating_sub(then)),
+            cpu_wait_ns: self.cpu_wait_ns.zip(earlier.cpu_wait_ns).map(|(now, then)| now.saturating_sub(then)),
         }
     }
 }
@@ -65,11 +60,7 @@ const SAMPLES_MAX: usize = 512;
 impl Samples {
     /// The first sample is due at `from`, later ones every `spacing_ns`.
     pub fn new(from: Time, spacing_ns: Time) -> Samples {
-        Samples {
-            samples: Vec::with_capacity(SAMPLES_MAX),
-            spacing_ns: spacing_ns.max(1),
-            due: from,
-        }
+        Samples { samples: Vec::with_capacity(SAMPLES_MAX), spacing_ns: spacing_ns.max(1), due: from }
     }
 
     /// When the next sample is wanted.
@@ -99,9 +90,7 @@ impl Samples {
 
     /// The sample nearest to `at`; None before the first.
     pub fn nearest(&self, at: Time) -> Option<&Sample> {
-        self.samples
-            .iter()
-            .min_by_key(|sample| sample.at.abs_diff(at))
+        self.samples.iter().min_by_key(|sample| sample.at.abs_diff(at))
     }
 }
 
@@ -110,11 +99,7 @@ mod tests {
     use super::*;
 
     fn sample(at: Time) -> Sample {
-        Sample {
-            at,
-            thread: Usage::default(),
-            process: Usage::default(),
-        }
+        Sample { at, thread: Usage::default(), process: Usage::default() }
     }
 
     #[test]
@@ -135,10 +120,7 @@ mod tests {
 
     #[test]
     fn a_wait_is_known_if_both_readings_have_it() {
-        let waited = |cpu_wait_ns| Usage {
-            cpu_wait_ns,
-            ..Usage::default()
-        };
+        let waited = |cpu_wait_ns| Usage { cpu_wait_ns, ..Usage::default() };
         assert_eq!(waited(Some(7)).since(waited(Some(2))).cpu_wait_ns, Some(5));
         assert_eq!(waited(Some(7)).since(waited(None)).cpu_wait_ns, None);
     }

@@ -29,9 +29,7 @@ pub fn value_error(error: impl std::fmt::Display) -> PyErr {
 pub fn start_error(error: StartError) -> PyErr {
     match error {
         StartError::Spec(message) => PyValueError::new_err(message),
-        StartError::Os {
-            errno, ref path, ..
-        } => PyOSError::new_err((errno, error.message(), path.clone())),
+        StartError::Os { errno, ref path, .. } => PyOSError::new_err((errno, error.message(), path.clone())),
     }
 }
 

@@ -23,9 +23,7 @@ pub fn schema() -> PyResult<String> {
         add::<stack::model::SortPhase>(&mut inputs);
         add::<stack::model::Probes>(&mut inputs);
     }
-    let mut outputs = SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator();
+    let mut outputs = SchemaSettings::draft2020_12().for_serialize().into_generator();
     add::<workload::record::PhaseRecord>(&mut outputs);
     add::<workload::record::Snapshot>(&mut outputs);
     add::<workload::metadata::MetadataRecord>(&mut outputs);

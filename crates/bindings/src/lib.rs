@@ -34,10 +34,9 @@ use workload::steady;
 mod _native {
     #[pymodule_export]
     use super::{
-        IoLog, Load, LogDirection, Memory, MetadataLoad, Probes, RowGroups, Sort, TraceJob,
-        TraceRows, TraceSchedule, TraceWatch, build_profile, calibrate_clock, check_load, extents,
-        features, format_bytes, format_duration_ns, parse_bytes, parse_duration_ns, parse_rate,
-        schema, steady_cut, toml_lines, trace_columns, unzstd, zstd,
+        IoLog, Load, LogDirection, Memory, MetadataLoad, Probes, RowGroups, Sort, TraceJob, TraceRows, TraceSchedule,
+        TraceWatch, build_profile, calibrate_clock, check_load, extents, features, format_bytes, format_duration_ns,
+        parse_bytes, parse_duration_ns, parse_rate, schema, steady_cut, toml_lines, trace_columns, unzstd, zstd,
     };
     #[cfg(feature = "model")]
     #[pymodule_export]
@@ -66,9 +65,7 @@ impl Load {
     fn start(py: Python<'_>, phase_json: &str, memory: &Memory) -> PyResult<Load> {
         let phase = specification("phase specification", phase_json)?;
         let memory = Arc::clone(&memory.0);
-        py.detach(|| engine::start(phase, memory))
-            .map(Load)
-            .map_err(start_error)
+        py.detach(|| engine::start(phase, memory)).map(Load).map_err(start_error)
     }
 
     fn snapshot(&self, py: Python<'_>) -> PyResult<String> {
@@ -107,9 +104,7 @@ impl Sort {
 
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<String>> {
         let timeout = timeout(timeout_s)?;
-        py.detach(|| self.0.wait(timeout))
-            .map(|record| json(&record))
-            .transpose()
+        py.detach(|| self.0.wait(timeout)).map(|record| json(&record)).transpose()
     }
 }
 
@@ -151,9 +146,7 @@ fn parse_duration_ns(text: &str) -> PyResult<u64> {
 /// Bytes per second.
 #[pyfunction]
 fn parse_rate(text: &str) -> PyResult<f64> {
-    units::parse_rate(text)
-        .map(|rate| rate as f64)
-        .map_err(value_error)
+    units::parse_rate(text).map(|rate| rate as f64).map_err(value_error)
 }
 
 #[pyfunction]
@@ -177,9 +170,7 @@ enum TomlName {
 /// ValueError for a text that is no TOML.
 #[pyfunction]
 fn toml_lines(py: Python<'_>, text: &str) -> PyResult<Vec<(Option<usize>, TomlName, usize)>> {
-    let nodes = py
-        .detach(|| rows::toml_lines::nodes(text))
-        .map_err(value_error)?;
+    let nodes = py.detach(|| rows::toml_lines::nodes(text)).map_err(value_error)?;
     let named = nodes.into_iter().map(|node| {
         let name = match node.name {
             Name::Key(key) => TomlName::Key(key),

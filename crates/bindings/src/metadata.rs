@@ -14,9 +14,7 @@ impl MetadataLoad {
     #[staticmethod]
     fn start(py: Python<'_>, phase_json: &str) -> PyResult<MetadataLoad> {
         let phase = specification("phase specification", phase_json)?;
-        py.detach(|| start(phase))
-            .map(MetadataLoad)
-            .map_err(start_error)
+        py.detach(|| start(phase)).map(MetadataLoad).map_err(start_error)
     }
 
     fn snapshot(&self, py: Python<'_>) -> PyResult<String> {

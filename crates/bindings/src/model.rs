@@ -22,19 +22,16 @@ impl Model {
     #[new]
     fn new(py: Python<'_>, machine_json: &str) -> PyResult<Model> {
         let machine: Value = specification("machine", machine_json)?;
-        py.detach(|| Simulation::new(&MachineSpec::from_json(machine)?))
-            .map(Model)
-            .map_err(to_value_error)
+        py.detach(|| Simulation::new(&MachineSpec::from_json(machine)?)).map(Model).map_err(to_value_error)
     }
 
     fn start(&self, py: Python<'_>, phase_json: &str) -> PyResult<()> {
         let phase: Value = specification("phase", phase_json)?;
         let phase = ObservedPhase::from_json(phase).map_err(to_value_error)?;
-        py.detach(|| self.0.start(phase))
-            .map_err(|error| match error {
-                NoPhase::SpecError(error) => to_value_error(error),
-                NoPhase::Wrong(what) => PyRuntimeError::new_err(what),
-            })
+        py.detach(|| self.0.start(phase)).map_err(|error| match error {
+            NoPhase::SpecError(error) => to_value_error(error),
+            NoPhase::Wrong(what) => PyRuntimeError::new_err(what),
+        })
     }
 
     fn snapshot(&self) -> PyResult<String> {
@@ -47,10 +44,7 @@ impl Model {
 
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<String>> {
         let timeout = timeout(timeout_s)?;
-        py.detach(|| self.0.wait(timeout))
-            .map_err(runtime_error)?
-            .map(|record| json(&record))
-            .transpose()
+        py.detach(|| self.0.wait(timeout)).map_err(runtime_error)?.map(|record| json(&record)).transpose()
     }
 
     /// The trace files of the last phase by their names.
@@ -61,18 +55,12 @@ impl Model {
     /// As the function `extents`, of the model's files.
     fn extents(&self, paths: Vec<String>, bounds_json: &str) -> PyResult<String> {
         let bounds: Bounds = specification("bounds of extents", bounds_json)?;
-        let examined = self
-            .0
-            .between_phases(|model| model.examine(paths, bounds))
-            .map_err(runtime_error)?;
+        let examined = self.0.between_phases(|model| model.examine(paths, bounds)).map_err(runtime_error)?;
         json(&examined)
     }
 
     fn check(&self) -> PyResult<()> {
-        self.0
-            .between_phases(|model| model.check())
-            .map_err(runtime_error)?
-            .map_err(runtime_error)
+        self.0.between_phases(|model| model.check()).map_err(runtime_error)?.map_err(runtime_error)
     }
 }
 
@@ -87,11 +75,7 @@ pub fn unread_keys(
     let machine: Value = specification("machine", machine_json)?;
     let phases: Vec<Value> = specification("phases", phases_json)?;
     let unread = py.detach(|| model::unread(&MachineSpec::from_json(machine)?, &phases, &keys));
-    Ok(unread
-        .map_err(to_value_error)?
-        .into_iter()
-        .map(|found| (found.key, found.read_when))
-        .collect())
+    Ok(unread.map_err(to_value_error)?.into_iter().map(|found| (found.key, found.read_when)).collect())
 }
 
 /// Whether a machine can be asked a load, without switching it on.
@@ -99,8 +83,7 @@ pub fn unread_keys(
 pub fn check_simulated_load(py: Python<'_>, machine_json: &str, load_json: &str) -> PyResult<()> {
     let machine: Value = specification("machine", machine_json)?;
     let load: Value = specification("load", load_json)?;
-    py.detach(|| model::check_load(&MachineSpec::from_json(machine)?, load))
-        .map_err(to_value_error)
+    py.detach(|| model::check_load(&MachineSpec::from_json(machine)?, load)).map_err(to_value_error)
 }
 
 /// What one unit of each scheduler tunable that is a time is in nanoseconds, as JSON.

@@ -55,10 +55,7 @@ pub struct Busy(Cow<'static, str>);
 impl Simulation {
     /// An idle machine; an error names the key of its file that is wrong.
     pub fn new(machine: &MachineSpec) -> Result<Simulation, SpecError> {
-        Ok(Simulation {
-            state: Mutex::new(State::Idle(Box::new(Model::new(machine)?))),
-            shared: Arc::default(),
-        })
+        Ok(Simulation { state: Mutex::new(State::Idle(Box::new(Model::new(machine)?))), shared: Arc::default() })
     }
 
     /// Starts a phase. The one before is over and waited for.
@@ -71,9 +68,7 @@ impl Simulation {
             return Err(NoPhase::Wrong("a phase is under way"));
         };
         model.begin(phase)?;
-        let State::Idle(mut model) = std::mem::replace(&mut *state, State::Lost) else {
-            unreachable!("it was idle")
-        };
+        let State::Idle(mut model) = std::mem::replace(&mut *state, State::Lost) else { unreachable!("it was idle") };
         self.shared.stop.store(false, Relaxed);
         *lock(&self.shared.snapshot) = None;
         let shared = Arc::clone(&self.shared);

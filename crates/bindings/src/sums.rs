@@ -19,34 +19,19 @@ type Group = (Vec<String>, u64, u64, Vec<u64>, Vec<f64>);
 impl RowGroups {
     #[new]
     #[pyo3(signature = (*, separator, decimal, columns, batch_bytes))]
-    fn new(
-        separator: char,
-        decimal: char,
-        columns: Vec<String>,
-        batch_bytes: u64,
-    ) -> PyResult<RowGroups> {
+    fn new(separator: char, decimal: char, columns: Vec<String>, batch_bytes: u64) -> PyResult<RowGroups> {
         if columns.is_empty() {
             return Err(PyValueError::new_err("a table without columns"));
         }
         Ok(RowGroups(Groups::new(Layout {
             separator: u8::try_from(separator).map_err(value_error)?,
             decimal: u8::try_from(decimal).map_err(value_error)?,
-            columns: columns
-                .iter()
-                .map(|name| role(name))
-                .collect::<PyResult<_>>()?,
+            columns: columns.iter().map(|name| role(name)).collect::<PyResult<_>>()?,
             batch_bytes,
         })))
     }
 
-    fn add(
-        &mut self,
-        py: Python<'_>,
-        text: &[u8],
-        begin: usize,
-        end: usize,
-        offset: u64,
-    ) -> PyResult<()> {
+    fn add(&mut self, py: Python<'_>, text: &[u8], begin: usize, end: usize, offset: u64) -> PyResult<()> {
         let lines = part(text, begin, end)?;
         py.detach(|| self.0.add(lines, offset)).map_err(unread)
     }
@@ -59,17 +44,9 @@ impl RowGroups {
         let named = self.0.iter().map(|group| {
             let texts = group.key.split(|&byte| byte == BETWEEN);
             let key = texts.map(|text| String::from_utf8(text.to_vec()));
-            Ok((
-                key.collect::<Result<_, _>>()?,
-                group.offset,
-                group.rows,
-                group.counts.to_vec(),
-                group.sums.to_vec(),
-            ))
+            Ok((key.collect::<Result<_, _>>()?, group.offset, group.rows, group.counts.to_vec(), group.sums.to_vec()))
         });
-        named
-            .collect::<Result<_, std::string::FromUtf8Error>>()
-            .map_err(value_error)
+        named.collect::<Result<_, std::string::FromUtf8Error>>().map_err(value_error)
     }
 }
 
@@ -98,14 +75,7 @@ impl IoLog {
         IoLog(io_log::IoLog::new(interval_ms))
     }
 
-    fn add(
-        &mut self,
-        py: Python<'_>,
-        text: &[u8],
-        begin: usize,
-        end: usize,
-        offset: u64,
-    ) -> PyResult<()> {
+    fn add(&mut self, py: Python<'_>, text: &[u8], begin: usize, end: usize, offset: u64) -> PyResult<()> {
         let lines = part(text, begin, end)?;
         py.detach(|| self.0.add(lines, offset)).map_err(unread)
     }
@@ -128,16 +98,8 @@ fn direction(of: &io_log::Direction) -> Option<LogDirection> {
         stddev: of.values.stddev_ns()?,
         min: of.values.min_ns()?,
         max: of.values.max_ns()?,
-        buckets: of
-            .values
-            .buckets()
-            .map(|bucket| (bucket.high_ns, bucket.count))
-            .collect(),
-        intervals: of
-            .intervals
-            .iter()
-            .map(|one| (one.count, one.bytes, one.sum))
-            .collect(),
+        buckets: of.values.buckets().map(|bucket| (bucket.high_ns, bucket.count)).collect(),
+        intervals: of.intervals.iter().map(|one| (one.count, one.bytes, one.sum)).collect(),
     })
 }
 
@@ -151,8 +113,7 @@ fn role(name: &str) -> PyResult<Role> {
 }
 
 fn part(text: &[u8], begin: usize, end: usize) -> PyResult<&[u8]> {
-    text.get(begin..end)
-        .ok_or_else(|| PyValueError::new_err(format!("{begin} to {end} is not in the text")))
+    text.get(begin..end).ok_or_else(|| PyValueError::new_err(format!("{begin} to {end} is not in the text")))
 }
 
 fn unread(error: UnreadLine) -> PyErr {

@@ -23,9 +23,7 @@ impl TraceJob {
     #[staticmethod]
     fn start(py: Python<'_>, spec_json: &str) -> PyResult<TraceJob> {
         let spec: TraceSpec = specification("trace specification", spec_json)?;
-        py.detach(|| trace_file::TraceJob::start(spec))
-            .map(TraceJob)
-            .map_err(value_error)
+        py.detach(|| trace_file::TraceJob::start(spec)).map(TraceJob).map_err(value_error)
     }
 
     fn events(&self) -> u64 {
@@ -55,27 +53,16 @@ impl TraceRows {
     #[staticmethod]
     fn open(py: Python<'_>, spec_json: &str) -> PyResult<TraceRows> {
         let spec: TraceSpec = specification("trace specification", spec_json)?;
-        py.detach(|| trace_file::TraceRows::open(&spec))
-            .map(|rows| TraceRows(Mutex::new(rows)))
-            .map_err(value_error)
+        py.detach(|| trace_file::TraceRows::open(&spec)).map(|rows| TraceRows(Mutex::new(rows))).map_err(value_error)
     }
 
-    fn next<'py>(
-        &self,
-        py: Python<'py>,
-        count: usize,
-    ) -> PyResult<Option<Vec<Bound<'py, PyBytes>>>> {
+    fn next<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Option<Vec<Bound<'py, PyBytes>>>> {
         let columns = py.detach(|| {
             let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             rows.next(count)
         });
         let columns = columns.map_err(value_error)?;
-        Ok(columns.map(|columns| {
-            columns
-                .iter()
-                .map(|column| PyBytes::new(py, column))
-                .collect()
-        }))
+        Ok(columns.map(|columns| columns.iter().map(|column| PyBytes::new(py, column)).collect()))
     }
 
     fn began_ns(&self) -> Option<u64> {
@@ -103,9 +90,7 @@ impl TraceSchedule {
     #[staticmethod]
     fn open(py: Python<'_>, choice_json: &str) -> PyResult<TraceSchedule> {
         let choice: TraceChoice = specification("choice of a trace", choice_json)?;
-        py.detach(|| schedule_file::schedule(&choice))
-            .map(TraceSchedule)
-            .map_err(value_error)
+        py.detach(|| schedule_file::schedule(&choice)).map(TraceSchedule).map_err(value_error)
     }
 
     fn summary(&self, py: Python<'_>, region_bytes: u64) -> PyResult<String> {
@@ -162,10 +147,7 @@ pub fn unzstd<'py>(py: Python<'py>, data: &[u8], limit: u64) -> PyResult<Bound<'
     let mut bytes = Vec::new();
     py.detach(|| {
         let content = trace::input::unpacked("zstd", Box::new(packed)).map_err(value_error)?;
-        content
-            .take(limit + 1)
-            .read_to_end(&mut bytes)
-            .map_err(value_error)
+        content.take(limit + 1).read_to_end(&mut bytes).map_err(value_error)
     })?;
     if bytes.len() as u64 > limit {
         return Err(PyOverflowError::new_err(format!("more than {limit} bytes")));

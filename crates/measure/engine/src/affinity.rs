@@ -5,10 +5,7 @@ use std::io;
 /// Restricts the calling thread to `cpus`.
 pub fn pin(cpus: &[u32]) -> io::Result<()> {
     if let Some(&cpu) = cpus.iter().find(|&&cpu| cpu >= libc::CPU_SETSIZE as u32) {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("there is no CPU {cpu}"),
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("there is no CPU {cpu}")));
     }
     // SAFETY: all-zero is an empty cpu_set_t, each CPU is below CPU_SETSIZE, and the set outlives the call.
     let status = unsafe {
@@ -18,11 +15,7 @@ pub fn pin(cpus: &[u32]) -> io::Result<()> {
         }
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
     };
-    if status == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Lets the calling thread's timers fire when they are due and not up to 50 us later, the kernel's default slack.
@@ -35,12 +28,6 @@ pub fn wake_on_time() {
 pub fn realtime() -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: the parameters outlive the call, which reads them.
-    let status = unsafe {
-        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &parameters)
-    };
-    if status == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    let status = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &parameters) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -20,11 +20,7 @@ pub struct Batcher {
 impl Batcher {
     /// `asked` fixes the number.
     pub fn new(asked: Option<u32>) -> Batcher {
-        Batcher {
-            asked,
-            gap_q4: BUDGET_NS << 4,
-            last: 0,
-        }
+        Batcher { asked, gap_q4: BUDGET_NS << 4, last: 0 }
     }
 
     /// How many to wait for. At most a quarter of what is in flight, so that the device keeps at least three quarters.
@@ -33,8 +29,7 @@ impl Batcher {
         match self.asked {
             Some(asked) => asked.min(in_flight),
             None => {
-                let arriving =
-                    ((BUDGET_NS << 4) / self.gap_q4.max(1)).min(u64::from(in_flight / 4));
+                let arriving = ((BUDGET_NS << 4) / self.gap_q4.max(1)).min(u64::from(in_flight / 4));
                 (arriving as u32).max(1)
             }
         }

@@ -40,10 +40,7 @@ impl Root {
             Err(error) => return Err(StartError::os(&error, "can't enter the directory", &path)),
         };
         match identity(&file) {
-            Ok(found) if found == directory.identity => Ok(Root {
-                file: file.into(),
-                path,
-            }),
+            Ok(found) if found == directory.identity => Ok(Root { file: file.into(), path }),
             Ok(_) => Err(replaced(&path, "directory")),
             Err(error) => Err(StartError::os(&error, "can't stat", &path)),
         }
@@ -63,9 +60,7 @@ impl Root {
                 return self.entry(Path::new("."), libc::O_RDONLY | libc::O_DIRECTORY);
             }
             let parent = match relative.parent() {
-                Some(parent) if !parent.as_os_str().is_empty() => {
-                    self.entry(parent, A_DIRECTORY)?
-                }
+                Some(parent) if !parent.as_os_str().is_empty() => self.entry(parent, A_DIRECTORY)?,
                 _ => self.file.try_clone()?,
             };
             let name = Path::new(relative.file_name().unwrap_or_default());
@@ -76,8 +71,7 @@ impl Root {
     }
 
     fn relative<'path>(&self, path: &'path Path) -> io::Result<&'path Path> {
-        path.strip_prefix(&self.path)
-            .map_err(|_| io::Error::from_raw_os_error(libc::EXDEV))
+        path.strip_prefix(&self.path).map_err(|_| io::Error::from_raw_os_error(libc::EXDEV))
     }
 
     fn entry(&self, relative: &Path, flags: c_int) -> io::Result<OwnedFd> {
@@ -99,19 +93,14 @@ pub fn followed(path: &Path, flags: c_int) -> io::Result<File> {
 
 /// The directory, wherever its path leads; made if it does not exist.
 pub fn directory(path: &Path) -> Result<OwnedFd, StartError> {
-    make_directory(libc::AT_FDCWD, path)
-        .map_err(|error| StartError::os(&error, "can't make the directory", path))?;
+    make_directory(libc::AT_FDCWD, path).map_err(|error| StartError::os(&error, "can't make the directory", path))?;
     opened(libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_DIRECTORY)
         .map_err(|error| StartError::os(&error, "can't open the directory", path))
 }
 
 /// The very file, or the kernel's refusal to open it with these flags. What is there instead is not opened at all: that
 /// alone can do something.
-pub fn known(
-    path: &Path,
-    expected: Identity,
-    flags: c_int,
-) -> Result<io::Result<File>, StartError> {
+pub fn known(path: &Path, expected: Identity, flags: c_int) -> Result<io::Result<File>, StartError> {
     let found = match opened(libc::AT_FDCWD, path, libc::O_PATH | libc::O_NOFOLLOW) {
         Ok(found) => File::from(found),
         Err(error) => return Ok(Err(error)),
@@ -149,10 +138,7 @@ fn replaced(path: &Path, kind: &str) -> StartError {
 
 fn identity(file: &File) -> io::Result<Identity> {
     let metadata = file.metadata()?;
-    Ok(Identity {
-        device: metadata.dev(),
-        inode: metadata.ino(),
-    })
+    Ok(Identity { device: metadata.dev(), inode: metadata.ino() })
 }
 
 /// openat2(2): nothing outside of `root`, no symbolic links.
@@ -161,11 +147,7 @@ fn in_one_call(root: RawFd, relative: &Path, flags: c_int) -> io::Result<OwnedFd
     // SAFETY: all-zero is a valid open_how.
     let mut how: libc::open_how = unsafe { std::mem::zeroed() };
     how.flags = (flags | libc::O_CLOEXEC) as u64;
-    how.mode = if flags & libc::O_CREAT != 0 {
-        u64::from(FILE_MODE)
-    } else {
-        0
-    };
+    how.mode = if flags & libc::O_CREAT != 0 { u64::from(FILE_MODE) } else { 0 };
     how.resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS;
     let mut answer = try_in_one_call(root, &path, &how);
     for _ in 1..TRIES {
@@ -182,13 +164,7 @@ fn in_one_call(root: RawFd, relative: &Path, flags: c_int) -> io::Result<OwnedFd
 fn try_in_one_call(root: RawFd, path: &CStr, how: &libc::open_how) -> io::Result<OwnedFd> {
     // SAFETY: `path` ends with a zero byte, `how` is as large as said, and both outlive the call.
     let status = unsafe {
-        libc::syscall(
-            libc::SYS_openat2,
-            root,
-            path.as_ptr(),
-            std::ptr::from_ref(how),
-            size_of::<libc::open_how>(),
-        )
+        libc::syscall(libc::SYS_openat2, root, path.as_ptr(), std::ptr::from_ref(how), size_of::<libc::open_how>())
     };
     taken(status as c_int)
 }
@@ -205,11 +181,7 @@ fn step_by_step(root: RawFd, relative: &Path, flags: c_int) -> io::Result<OwnedF
         };
         let from = at.as_ref().map_or(root, AsRawFd::as_raw_fd);
         let is_last = parts.peek().is_none();
-        let how = if is_last {
-            flags | libc::O_NOFOLLOW
-        } else {
-            A_DIRECTORY
-        };
+        let how = if is_last { flags | libc::O_NOFOLLOW } else { A_DIRECTORY };
         at = Some(opened(from, Path::new(name), how)?);
     }
     at.ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))

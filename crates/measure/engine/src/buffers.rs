@@ -29,9 +29,7 @@ impl Buffers {
         let directions = usize::from(reads && writes) + 1;
         let too_large = || io::Error::from_raw_os_error(libc::ENOMEM);
         let one_direction = stride.checked_mul(slots.max(1)).ok_or_else(too_large)?;
-        let mapped_bytes = one_direction
-            .checked_mul(directions)
-            .ok_or_else(too_large)?;
+        let mapped_bytes = one_direction.checked_mul(directions).ok_or_else(too_large)?;
         // SAFETY: a new private mapping; no existing memory is touched.
         let base = unsafe {
             libc::mmap(
@@ -69,42 +67,29 @@ impl Buffers {
     #[inline(always)]
     pub fn write(&self, slot: u32) -> *mut u8 {
         // SAFETY: as for `read`; the writes' half starts at `writes_at`.
-        unsafe {
-            self.base
-                .as_ptr()
-                .add(self.writes_at + slot as usize * self.stride)
-        }
+        unsafe { self.base.as_ptr().add(self.writes_at + slot as usize * self.stride) }
     }
 
     /// The registered piece that holds a slot's buffer.
     #[inline(always)]
     pub fn piece(&self, slot: u32, is_write: bool) -> u16 {
         let piece = slot as usize / self.slots_per_piece;
-        let first = if is_write && self.writes_at > 0 {
-            self.pieces_per_direction()
-        } else {
-            0
-        };
+        let first = if is_write && self.writes_at > 0 { self.pieces_per_direction() } else { 0 };
         (first + piece) as u16
     }
 
     /// What to register with a ring, in the order that `piece` counts.
     pub fn pieces(&self) -> Vec<libc::iovec> {
         let directions = if self.writes_at > 0 { 2 } else { 1 };
-        let starts = (0..directions)
-            .flat_map(|d| (0..self.pieces_per_direction()).map(move |piece| (d, piece)));
+        let starts = (0..directions).flat_map(|d| (0..self.pieces_per_direction()).map(move |piece| (d, piece)));
         starts
             .map(|(direction, piece)| {
                 let first = piece * self.slots_per_piece;
                 let slots = self.slots_per_piece.min(self.slots - first);
                 libc::iovec {
                     // SAFETY: inside the mapping, as `first` is below `self.slots`.
-                    iov_base: unsafe {
-                        self.base
-                            .as_ptr()
-                            .add(direction * self.writes_at + first * self.stride)
-                    }
-                    .cast(),
+                    iov_base: unsafe { self.base.as_ptr().add(direction * self.writes_at + first * self.stride) }
+                        .cast(),
                     iov_len: slots * self.stride,
                 }
             })
@@ -118,9 +103,7 @@ impl Buffers {
     /// Data that no device can compress, and every page resident before the first operation.
     fn fill_with_noise(&mut self) {
         // SAFETY: the mapping is exclusively ours, page-aligned and a multiple of eight bytes long.
-        let words = unsafe {
-            std::slice::from_raw_parts_mut(self.base.as_ptr().cast::<u64>(), self.mapped_bytes / 8)
-        };
+        let words = unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().cast::<u64>(), self.mapped_bytes / 8) };
         let mut state = 0x9e37_79b9_7f4a_7c15 ^ (self.base.as_ptr() as u64);
         for word in words {
             *word = next_noise(&mut state);
@@ -132,11 +115,7 @@ impl Buffers {
 /// I/O: its offset in a huge page makes `bio_may_exceed_limits` true, so that `bio_split_rw_at` walks the bio
 /// (block/blk.h, block/blk-merge.c of 6.12), and `io_import_fixed` looks for its place.
 fn slots_per_piece(slots: usize, directions: usize, stride: usize) -> usize {
-    if slots * directions <= PIECES_MAX {
-        1
-    } else {
-        (REGISTERED_MAX / stride).clamp(1, slots)
-    }
+    if slots * directions <= PIECES_MAX { 1 } else { (REGISTERED_MAX / stride).clamp(1, slots) }
 }
 
 impl Drop for Buffers {
@@ -164,11 +143,7 @@ impl Freshener {
     pub unsafe fn freshen(&mut self, data: *mut u8, bytes: u32) {
         for at in (0..bytes as usize & !7).step_by(512) {
             // SAFETY: `at + 8 <= bytes`, as `at` is a multiple of eight below `bytes` rounded down to eight.
-            unsafe {
-                data.add(at)
-                    .cast::<u64>()
-                    .write(next_noise(&mut self.state))
-            };
+            unsafe { data.add(at).cast::<u64>().write(next_noise(&mut self.state)) };
         }
     }
 }
@@ -190,9 +165,8 @@ mod tests {
     #[test]
     fn buffers_are_page_aligned_and_apart() {
         let buffers = Buffers::new(4, 5000, true, true).unwrap();
-        let mut starts: Vec<usize> = (0..4)
-            .flat_map(|s| [buffers.read(s) as usize, buffers.write(s) as usize])
-            .collect();
+        let mut starts: Vec<usize> =
+            (0..4).flat_map(|s| [buffers.read(s) as usize, buffers.write(s) as usize]).collect();
         starts.sort_unstable();
         assert!(starts.iter().all(|start| start % PAGE == 0));
         assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= 5000));
@@ -214,14 +188,10 @@ mod tests {
             });
             let pieces = buffers.pieces();
             for slot in 0..slots as u32 {
-                for (start, is_write) in [(buffers.read(slot), false), (buffers.write(slot), true)]
-                {
+                for (start, is_write) in [(buffers.read(slot), false), (buffers.write(slot), true)] {
                     let piece = &pieces[buffers.piece(slot, is_write) as usize];
                     let offset = start as usize - piece.iov_base as usize;
-                    assert!(
-                        offset + bytes <= piece.iov_len,
-                        "slot {slot} of {slots} x {bytes}"
-                    );
+                    assert!(offset + bytes <= piece.iov_len, "slot {slot} of {slots} x {bytes}");
                     assert!(piece.iov_len <= REGISTERED_MAX);
                 }
             }
@@ -238,9 +208,7 @@ mod tests {
             unsafe { freshener.freshen(buffers.write(0), 4096) };
             for sector in 0..8 {
                 // SAFETY: reads inside the same buffer.
-                assert!(
-                    seen.insert(unsafe { buffers.write(0).add(sector * 512).cast::<u64>().read() })
-                );
+                assert!(seen.insert(unsafe { buffers.write(0).add(sector * 512).cast::<u64>().read() }));
             }
         }
     }

@@ -10,17 +10,13 @@ use crate::setup::PreparedGroup;
 pub fn drop_caches(groups: &[PreparedGroup]) -> Result<Vec<String>, StartError> {
     let files = || groups.iter().flat_map(|group| group.files.iter().flatten());
     for file in files() {
-        sync(file).map_err(|error| {
-            StartError::os(&error, "can't sync before dropping caches", &file.path)
-        })?;
+        sync(file).map_err(|error| StartError::os(&error, "can't sync before dropping caches", &file.path))?;
     }
     if std::fs::write("/proc/sys/vm/drop_caches", "3").is_ok() {
         return Ok(Vec::new());
     }
     files().for_each(forget_pages);
-    Ok(vec![
-        "only the files' own pages were dropped from memory: dropping all caches needs root".into(),
-    ])
+    Ok(vec!["only the files' own pages were dropped from memory: dropping all caches needs root".into()])
 }
 
 fn sync(file: &OpenFile) -> io::Result<()> {

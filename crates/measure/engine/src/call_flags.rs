@@ -28,15 +28,7 @@ impl CallFlags {
     pub fn of_group(spec: &GroupSpec) -> CallFlags {
         let both = if spec.uncached { Self::DONTCACHE } else { 0 };
         let atomic = if spec.atomic_writes { Self::ATOMIC } else { 0 };
-        CallFlags {
-            read: both,
-            write: both | atomic,
-            nowait: if spec.nowait_reads {
-                libc::RWF_NOWAIT
-            } else {
-                0
-            },
-        }
+        CallFlags { read: both, write: both | atomic, nowait: if spec.nowait_reads { libc::RWF_NOWAIT } else { 0 } }
     }
 
     /// Those of an operation that is asked for the first time.
@@ -96,10 +88,7 @@ pub fn check_flags(file: &File, path: &str, group: &GroupSpec) -> Result<(), Sta
             )));
         }
         let sizes = group.jobs.iter().flat_map(|job| &job.blocks);
-        if let Some(block) = sizes
-            .map(|block| u64::from(block.bytes))
-            .find(|bytes| !(least..=most).contains(bytes))
-        {
+        if let Some(block) = sizes.map(|block| u64::from(block.bytes)).find(|bytes| !(least..=most).contains(bytes)) {
             return Err(StartError::spec(format!(
                 "{path}: a write of {block} bytes is not atomic here: from {least} to {most} bytes are; change block_size"
             )));
@@ -111,22 +100,10 @@ pub fn check_flags(file: &File, path: &str, group: &GroupSpec) -> Result<(), Sta
 /// Reads a byte with the flag: a file without it refuses before it looks at anything.
 fn takes(file: &File, flag: libc::c_int) -> bool {
     let mut byte = 0u8;
-    let vector = libc::iovec {
-        iov_base: (&raw mut byte).cast(),
-        iov_len: 1,
-    };
+    let vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     // SAFETY: the vector and its one byte outlive the call.
-    let status = unsafe {
-        libc::syscall(
-            libc::SYS_preadv2,
-            file.as_raw_fd(),
-            &vector,
-            1usize,
-            0usize,
-            0usize,
-            flag as usize,
-        )
-    };
+    let status =
+        unsafe { libc::syscall(libc::SYS_preadv2, file.as_raw_fd(), &vector, 1usize, 0usize, 0usize, flag as usize) };
     // A direct read of a byte is invalid, where the flag is not.
     let refused: &[_] = match flag {
         libc::RWF_NOWAIT => &[Some(libc::EOPNOTSUPP)],

@@ -27,11 +27,7 @@ impl Origin {
     pub fn now() -> Origin {
         let calibration = calibration().ok();
         let (ticks, monotonic_ns) = paired_reading();
-        Origin {
-            monotonic_ns,
-            ticks,
-            calibration,
-        }
+        Origin { monotonic_ns, ticks, calibration }
     }
 
     /// On CLOCK_MONOTONIC.
@@ -40,25 +36,16 @@ impl Origin {
     }
 
     pub fn monotonic(self) -> Monotonic {
-        Monotonic {
-            origin_ns: self.monotonic_ns,
-        }
+        Monotonic { origin_ns: self.monotonic_ns }
     }
 
     /// None if `tsc_unusable_because` gives a reason.
     pub fn tsc(self) -> Option<Tsc> {
-        Some(Tsc {
-            origin_ticks: self.ticks,
-            ns_per_tick_q32: self.calibration?.ns_per_tick_q32,
-        })
+        Some(Tsc { origin_ticks: self.ticks, ns_per_tick_q32: self.calibration?.ns_per_tick_q32 })
     }
 
     pub fn kind(self) -> ClockKind {
-        if self.calibration.is_some() {
-            ClockKind::Tsc
-        } else {
-            ClockKind::Monotonic
-        }
+        if self.calibration.is_some() { ClockKind::Tsc } else { ClockKind::Monotonic }
     }
 }
 
@@ -103,10 +90,7 @@ pub fn unix_ns() -> u64 {
 }
 
 fn clock_ns(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` outlives the call, which fills it; the clocks named here always exist.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -158,9 +142,7 @@ fn measured() -> Result<Calibration, &'static str> {
     if apart.is_nan() || apart > 1e-4 {
         return Err("the time stamp counter and the monotonic clock don't run at one rate");
     }
-    Ok(Calibration {
-        ns_per_tick_q32: ((rates[0] + rates[1]) / 2.0 * (1u64 << 32) as f64) as u64,
-    })
+    Ok(Calibration { ns_per_tick_q32: ((rates[0] + rates[1]) / 2.0 * (1u64 << 32) as f64) as u64 })
 }
 
 /// Nanoseconds per tick over `CALIBRATION_TIME`.
@@ -178,11 +160,7 @@ fn paired_reading() -> (u64, u64) {
             let before = read_ticks();
             let ns = monotonic_ns();
             let after = read_ticks();
-            (
-                after.wrapping_sub(before),
-                before.wrapping_add(after.wrapping_sub(before) / 2),
-                ns,
-            )
+            (after.wrapping_sub(before), before.wrapping_add(after.wrapping_sub(before) / 2), ns)
         })
         .min()
         .map(|(_, ticks, ns)| (ticks, ns))
@@ -202,10 +180,7 @@ mod tests {
         if let Some(tsc) = origin.tsc() {
             let monotonic_after = origin.monotonic();
             let (low, ticks, high) = (origin.monotonic().now(), tsc.now(), monotonic_after.now());
-            assert!(
-                ticks + 100_000 > low && ticks < high + 100_000,
-                "{low} {ticks} {high}"
-            );
+            assert!(ticks + 100_000 > low && ticks < high + 100_000, "{low} {ticks} {high}");
         } else {
             assert!(tsc_unusable_because().is_some());
         }
@@ -213,11 +188,7 @@ mod tests {
 
     #[test]
     fn a_reading_before_the_origin_is_zero_and_not_a_wrap() {
-        let future = Origin {
-            monotonic_ns: u64::MAX,
-            ticks: u64::MAX,
-            calibration: calibration().ok(),
-        };
+        let future = Origin { monotonic_ns: u64::MAX, ticks: u64::MAX, calibration: calibration().ok() };
         assert_eq!(future.monotonic().now(), 0);
         if let Some(tsc) = future.tsc() {
             assert_eq!(tsc.now(), 0);

@@ -45,18 +45,10 @@ impl Contents {
         Contents::Noise(Freshener::new(seed))
     }
 
-    pub fn stamps(
-        files: &[Option<OpenFile>],
-        memory: &Memory,
-        pattern: Option<&VerifyPattern>,
-    ) -> Contents {
+    pub fn stamps(files: &[Option<OpenFile>], memory: &Memory, pattern: Option<&VerifyPattern>) -> Contents {
         let filling = pattern.map_or(Filling::Noise, |pattern| {
             let block = verify::repeated(&pattern.bytes, STAMP_BYTES as usize);
-            if pattern.alone {
-                Filling::PatternAlone(block)
-            } else {
-                Filling::Pattern(block)
-            }
+            if pattern.alone { Filling::PatternAlone(block) } else { Filling::Pattern(block) }
         });
         let stamped = |file: &OpenFile| StampedFile {
             path: file.path.clone(),
@@ -64,10 +56,7 @@ impl Contents {
             generations: memory.file(&file.path, file.base + file.size),
         };
         Contents::Stamps(Box::new(Stamps {
-            files: files
-                .iter()
-                .map(|file| file.as_ref().map(stamped))
-                .collect(),
+            files: files.iter().map(|file| file.as_ref().map(stamped)).collect(),
             filling,
         }))
     }
@@ -93,12 +82,8 @@ impl Stamps {
     fn stamp(&self, op: &Op, buffers: &Buffers, slot: u32) {
         let file = self.file(op);
         // SAFETY: as in `prepare`; nothing else refers to the buffer while it is stamped.
-        let data =
-            unsafe { std::slice::from_raw_parts_mut(buffers.write(slot), op.bytes as usize) };
-        for (block, offset) in data
-            .chunks_exact_mut(STAMP_BYTES as usize)
-            .zip(file.offsets(op))
-        {
+        let data = unsafe { std::slice::from_raw_parts_mut(buffers.write(slot), op.bytes as usize) };
+        for (block, offset) in data.chunks_exact_mut(STAMP_BYTES as usize).zip(file.offsets(op)) {
             let payload = match &self.filling {
                 Filling::Noise => None,
                 Filling::Pattern(payload) => Some(payload.as_slice()),
@@ -107,13 +92,7 @@ impl Stamps {
                     continue;
                 }
             };
-            verify::stamp(
-                block,
-                file.generations.id,
-                offset,
-                file.generations.next(offset),
-                payload,
-            );
+            verify::stamp(block, file.generations.id, offset, file.generations.next(offset), payload);
         }
     }
 
@@ -130,11 +109,7 @@ impl Stamps {
         match op.kind {
             OpKind::Write | OpKind::DurableWrite | OpKind::OsyncWrite => {
                 let file = self.file(op);
-                let finish = if completed {
-                    Generations::written
-                } else {
-                    Generations::uncertain
-                };
+                let finish = if completed { Generations::written } else { Generations::uncertain };
                 file.offsets(op)
                     .take(op.bytes as usize / STAMP_BYTES as usize)
                     .for_each(|at| finish(&file.generations, at));
@@ -142,22 +117,12 @@ impl Stamps {
             OpKind::Read if completed => {
                 let file = self.file(op);
                 // SAFETY: the read is over, and the slot isn't reused before this returns.
-                let data =
-                    unsafe { std::slice::from_raw_parts(buffers.read(slot), op.bytes as usize) };
-                for (block, offset) in data
-                    .chunks_exact(STAMP_BYTES as usize)
-                    .zip(file.offsets(op))
-                {
+                let data = unsafe { std::slice::from_raw_parts(buffers.read(slot), op.bytes as usize) };
+                for (block, offset) in data.chunks_exact(STAMP_BYTES as usize).zip(file.offsets(op)) {
                     if let Some(generation) = file.generations.expected(offset)
-                        && let Err((expected, found)) =
-                            self.check(block, file.generations.id, offset, generation)
+                        && let Err((expected, found)) = self.check(block, file.generations.id, offset, generation)
                     {
-                        report(MismatchRecord {
-                            path: file.path.clone(),
-                            offset,
-                            expected,
-                            found,
-                        });
+                        report(MismatchRecord { path: file.path.clone(), offset, expected, found });
                     }
                 }
             }
@@ -171,28 +136,16 @@ impl Stamps {
     }
 
     /// What was expected and what was found, if they differ.
-    fn check(
-        &self,
-        block: &[u8],
-        file_id: u64,
-        offset: u64,
-        generation: u32,
-    ) -> Result<(), (String, String)> {
+    fn check(&self, block: &[u8], file_id: u64, offset: u64, generation: u32) -> Result<(), (String, String)> {
         if let Filling::PatternAlone(whole) = &self.filling {
             return verify::check_pattern(block, whole);
         }
-        verify::check(block, file_id, offset, Some(generation)).map_err(|wrong| {
-            (
-                wrong.expected(),
-                format!("{}: {}", wrong.fault, wrong.found()),
-            )
-        })
+        verify::check(block, file_id, offset, Some(generation))
+            .map_err(|wrong| (wrong.expected(), format!("{}: {}", wrong.fault, wrong.found())))
     }
 
     fn file(&self, op: &Op) -> &StampedFile {
-        self.files[op.file as usize]
-            .as_ref()
-            .expect("jobs name only files that their group opened")
+        self.files[op.file as usize].as_ref().expect("jobs name only files that their group opened")
     }
 }
 
@@ -206,11 +159,7 @@ impl StampedFile {
 pub fn check_verifiable(phase: &Phase) -> Result<(), StartError> {
     let jobs: Vec<_> = phase.groups.iter().flat_map(|group| &group.jobs).collect();
     for job in &jobs {
-        let bases = job
-            .files
-            .iter()
-            .filter_map(|&index| phase.files.get(index as usize))
-            .map(|file| file.base_bytes);
+        let bases = job.files.iter().filter_map(|&index| phase.files.get(index as usize)).map(|file| file.base_bytes);
         if verify::block_bytes(job).is_none() || bases.clone().any(|base| base % STAMP_BYTES != 0) {
             return Err(StartError::spec(format!(
                 "job {:?}: verify needs sizes and offsets that are multiples of {STAMP_BYTES} bytes",
@@ -220,13 +169,10 @@ pub fn check_verifiable(phase: &Phase) -> Result<(), StartError> {
     }
     let ranges = |index: usize| {
         let job = jobs[index];
-        job.files
-            .iter()
-            .filter_map(|&file| phase.files.get(file as usize))
-            .map(move |file| {
-                let start = file.base_bytes + job.offset_bytes;
-                (file.path.as_str(), start, start + job.length_bytes)
-            })
+        job.files.iter().filter_map(|&file| phase.files.get(file as usize)).map(move |file| {
+            let start = file.base_bytes + job.offset_bytes;
+            (file.path.as_str(), start, start + job.length_bytes)
+        })
     };
     for (a, b) in (0..jobs.len()).flat_map(|b| (0..b).map(move |a| (a, b))) {
         if !writes(jobs[a]) && !writes(jobs[b]) {

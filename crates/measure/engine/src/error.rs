@@ -50,11 +50,7 @@ impl StartError {
         StartError::Spec(what.into())
     }
 
-    pub(crate) fn os(
-        error: &io::Error,
-        what: impl Into<String>,
-        path: impl AsRef<Path>,
-    ) -> StartError {
+    pub(crate) fn os(error: &io::Error, what: impl Into<String>, path: impl AsRef<Path>) -> StartError {
         StartError::Os {
             errno: error.raw_os_error().unwrap_or(libc::EIO),
             what: what.into(),

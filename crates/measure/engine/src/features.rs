@@ -63,19 +63,14 @@ pub fn features() -> Features {
 /// Whether the kernel is of that version, major and minor, or a later one.
 pub(crate) fn kernel_is_at_least(version: (u32, u32)) -> bool {
     let release = kernel();
-    let mut numbers = release
-        .split(|c: char| !c.is_ascii_digit())
-        .map(|digits| digits.parse().unwrap_or(0));
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|digits| digits.parse().unwrap_or(0));
     let number = |found: Option<u32>| found.unwrap_or(0);
     let major = number(numbers.next());
     (major, number(numbers.next())) >= version
 }
 
 fn kernel() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/osrelease")
-        .unwrap_or_default()
-        .trim()
-        .to_owned()
+    std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
 }
 
 fn ring_features() -> RingFeatures {
@@ -98,9 +93,7 @@ fn ring_features() -> RingFeatures {
         defer_taskrun: grants(|builder| builder.setup_single_issuer().setup_defer_taskrun()),
         coop_taskrun: grants(|builder| builder.setup_coop_taskrun()),
         hybrid_poll: hybrid_polled(2).is_ok(),
-        passthrough: IoUring::<squeue::Entry128, cqueue::Entry32>::builder()
-            .build(2)
-            .is_ok(),
+        passthrough: IoUring::<squeue::Entry128, cqueue::Entry32>::builder().build(2).is_ok(),
         sqpoll: grants(|builder| builder.setup_sqpoll(10)),
         fixed_io: probed && probe.is_supported(opcode::ReadFixed::CODE),
         registered_waits: registered_wait::probe().is_ok(),
@@ -109,10 +102,7 @@ fn ring_features() -> RingFeatures {
 }
 
 fn unusable(why: String) -> RingFeatures {
-    RingFeatures {
-        unusable_because: Some(why),
-        ..RingFeatures::default()
-    }
+    RingFeatures { unusable_because: Some(why), ..RingFeatures::default() }
 }
 
 fn has_libaio() -> bool {

@@ -47,11 +47,7 @@ pub fn open_all(phase: &Phase, group: &GroupSpec) -> Result<Vec<Option<OpenFile>
     for job in &group.jobs {
         for &index in &job.files {
             let spec = phase.files.get(index as usize).ok_or_else(|| {
-                StartError::spec(format!(
-                    "job {:?} names file {index} of {}",
-                    job.name,
-                    phase.files.len()
-                ))
+                StartError::spec(format!("job {:?} names file {index} of {}", job.name, phase.files.len()))
             })?;
             let slot = &mut files[index as usize];
             if slot.is_none() {
@@ -80,11 +76,7 @@ fn open(spec: &FileSpec, group: &GroupSpec, writes: bool) -> Result<OpenFile, St
     if group.engine == EngineKind::Null {
         return open_nothing(spec);
     }
-    let access = if writes || spec.create {
-        libc::O_RDWR
-    } else {
-        libc::O_RDONLY
-    };
+    let access = if writes || spec.create { libc::O_RDWR } else { libc::O_RDONLY };
     let flags = access | if group.direct { libc::O_DIRECT } else { 0 };
     let opened = match (&spec.beneath, spec.identity) {
         (Some(directory), _) => {
@@ -95,46 +87,29 @@ fn open(spec: &FileSpec, group: &GroupSpec, writes: bool) -> Result<OpenFile, St
         (None, None) => open_or_create(spec, flags, |flags| beneath::followed(path, flags))?,
     };
     let file = opened.map_err(|error| match error.raw_os_error() {
-        Some(libc::EINVAL) if group.direct => StartError::os(
-            &error,
-            "this filesystem has no direct I/O, set direct = false",
-            path,
-        ),
-        Some(libc::ELOOP) => StartError::spec(format!(
-            "{}: a symbolic link has been put where iolab's file was",
-            spec.path
-        )),
+        Some(libc::EINVAL) if group.direct => {
+            StartError::os(&error, "this filesystem has no direct I/O, set direct = false", path)
+        }
+        Some(libc::ELOOP) => {
+            StartError::spec(format!("{}: a symbolic link has been put where iolab's file was", spec.path))
+        }
         _ => StartError::os(&error, "can't open", path),
     })?;
-    let metadata = file
-        .metadata()
-        .map_err(|error| StartError::os(&error, "can't stat", path))?;
+    let metadata = file.metadata().map_err(|error| StartError::os(&error, "can't stat", path))?;
     let kind = metadata.file_type();
-    let end = spec
-        .base_bytes
-        .checked_add(spec.size_bytes)
-        .ok_or_else(|| StartError::spec("a file ends past 2^64"))?;
+    let end = spec.base_bytes.checked_add(spec.size_bytes).ok_or_else(|| StartError::spec("a file ends past 2^64"))?;
     let size = if kind.is_block_device() {
-        device_bytes(&file)
-            .map_err(|error| StartError::os(&error, "can't learn the device's size", path))?
+        device_bytes(&file).map_err(|error| StartError::os(&error, "can't learn the device's size", path))?
     } else if kind.is_file() {
         if spec.create && spec.extend && metadata.len() < end {
-            file.set_len(end).map_err(|error| {
-                StartError::os(&error, format!("can't extend to {end} bytes"), path)
-            })?;
+            file.set_len(end).map_err(|error| StartError::os(&error, format!("can't extend to {end} bytes"), path))?;
         }
         metadata.len().max(if spec.create { end } else { 0 })
     } else {
-        return Err(StartError::spec(format!(
-            "{}: neither a regular file nor a block device",
-            spec.path
-        )));
+        return Err(StartError::spec(format!("{}: neither a regular file nor a block device", spec.path)));
     };
     if size < end {
-        return Err(StartError::spec(format!(
-            "{}: has {size} bytes, the jobs need {end}",
-            spec.path
-        )));
+        return Err(StartError::spec(format!("{}: has {size} bytes, the jobs need {end}", spec.path)));
     }
     if kind.is_block_device() {
         leave_access_time(&file);
@@ -144,11 +119,7 @@ fn open(spec: &FileSpec, group: &GroupSpec, writes: bool) -> Result<OpenFile, St
         EngineKind::IoUringCmd => Some(Namespace::of(&file, spec, group)?),
         _ => None,
     };
-    let device = if kind.is_block_device() {
-        metadata.rdev()
-    } else {
-        metadata.dev()
-    };
+    let device = if kind.is_block_device() { metadata.rdev() } else { metadata.dev() };
     let on_tmpfs = kind.is_file() && filesystem_magic(&file) == Some(TMPFS_MAGIC);
     Ok(OpenFile {
         file,
@@ -180,8 +151,7 @@ fn open_or_create(
 
 /// The null engine never touches its files, so they need not exist.
 fn open_nothing(spec: &FileSpec) -> Result<OpenFile, StartError> {
-    let file = File::open("/dev/null")
-        .map_err(|error| StartError::os(&error, "can't open", "/dev/null"))?;
+    let file = File::open("/dev/null").map_err(|error| StartError::os(&error, "can't open", "/dev/null"))?;
     let (base, size) = (spec.base_bytes, spec.size_bytes);
     Ok(OpenFile {
         file,
@@ -202,11 +172,7 @@ fn refuse_to_create_among_devices(path: &Path) -> Result<(), StartError> {
     match parent {
         Some(parent) if parent.starts_with("/dev") && !parent.starts_with("/dev/shm") => {
             let missing = io::Error::from_raw_os_error(libc::ENOENT);
-            Err(StartError::os(
-                &missing,
-                "no such device, and files aren't made under /dev",
-                path,
-            ))
+            Err(StartError::os(&missing, "no such device, and files aren't made under /dev", path))
         }
         _ => Ok(()),
     }
@@ -250,21 +216,10 @@ fn check_alignment(file: &OpenFile, job: &JobSpec) -> Result<(), StartError> {
     let Some(needed) = direct_alignment(file)? else {
         return Ok(());
     };
-    let wants = [
-        ("offset", job.offset_bytes),
-        ("length", job.length_bytes),
-        ("base", file.base),
-    ];
+    let wants = [("offset", job.offset_bytes), ("length", job.length_bytes), ("base", file.base)];
     let aligns = job.alignments().map(|bytes| ("align", bytes));
-    let blocks = job
-        .all_blocks()
-        .map(|block| ("block size", u64::from(block.bytes)));
-    match wants
-        .into_iter()
-        .chain(aligns)
-        .chain(blocks)
-        .find(|(_, bytes)| bytes % needed != 0)
-    {
+    let blocks = job.all_blocks().map(|block| ("block size", u64::from(block.bytes)));
+    match wants.into_iter().chain(aligns).chain(blocks).find(|(_, bytes)| bytes % needed != 0) {
         None => Ok(()),
         Some((what, bytes)) => Err(StartError::spec(format!(
             "{}: direct I/O here needs multiples of {needed} bytes, and job {:?} has {what} {bytes}; \
@@ -279,45 +234,27 @@ fn direct_alignment(file: &OpenFile) -> Result<Option<u64>, StartError> {
     // SAFETY: all-zero is a valid statx, the path is an empty C string, and the call only fills the buffer.
     let (status, raw) = unsafe {
         let mut raw: libc::statx = std::mem::zeroed();
-        (
-            libc::statx(
-                file.fd(),
-                c"".as_ptr(),
-                libc::AT_EMPTY_PATH,
-                libc::STATX_DIOALIGN,
-                &mut raw,
-            ),
-            raw,
-        )
+        (libc::statx(file.fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN, &mut raw), raw)
     };
     if status != 0 || raw.stx_mask & libc::STATX_DIOALIGN == 0 {
         return Ok(logical_block_bytes(file));
     }
     match raw.stx_dio_offset_align {
-        0 => Err(StartError::spec(format!(
-            "{}: this file has no direct I/O here; set direct = false",
-            file.path
-        ))),
+        0 => Err(StartError::spec(format!("{}: this file has no direct I/O here; set direct = false", file.path))),
         bytes => Ok(Some(u64::from(bytes))),
     }
 }
 
 fn logical_block_bytes(file: &OpenFile) -> Option<u64> {
-    queue_attribute(file.device, "logical_block_size")?
-        .parse()
-        .ok()
+    queue_attribute(file.device, "logical_block_size")?.parse().ok()
 }
 
 /// A job may have more files than the usual soft limit; the hard one is ours to use.
 fn raise_descriptor_limit() {
     // SAFETY: both calls take a pointer to a local rlimit that outlives them.
     unsafe {
-        let mut limit = libc::rlimit {
-            rlim_cur: 0,
-            rlim_max: 0,
-        };
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && limit.rlim_cur < limit.rlim_max
-        {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && limit.rlim_cur < limit.rlim_max {
             limit.rlim_cur = limit.rlim_max;
             libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
         }

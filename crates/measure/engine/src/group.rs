@@ -93,23 +93,9 @@ const LEAVE_AFTER_NS: Time = 50_000_000;
 const NEVER: Time = Time::MAX;
 
 impl RunningJob {
-    pub fn new(
-        name: String,
-        stops: bool,
-        job: Job,
-        measure: Measure,
-        slots: std::ops::Range<u32>,
-    ) -> RunningJob {
+    pub fn new(name: String, stops: bool, job: Job, measure: Measure, slots: std::ops::Range<u32>) -> RunningJob {
         // Taken from the end: low slots first, so that a shallow job reuses few buffers.
-        RunningJob {
-            name,
-            stops,
-            job,
-            measure,
-            idle: slots.rev().collect(),
-            wake_at: NEVER,
-            done: false,
-        }
+        RunningJob { name, stops, job, measure, idle: slots.rev().collect(), wake_at: NEVER, done: false }
     }
 
     #[cold]
@@ -121,14 +107,7 @@ impl RunningJob {
 
 impl Slot {
     pub fn of(job: u32) -> Slot {
-        Slot {
-            due: 0,
-            job,
-            file: 0,
-            offset: 0,
-            bytes: 0,
-            kind: OpKind::Read,
-        }
+        Slot { due: 0, job, file: 0, offset: 0, bytes: 0, kind: OpKind::Read }
     }
 
     #[inline(always)]
@@ -143,34 +122,14 @@ impl Slot {
     /// The operation, and the job whose it is.
     #[inline(always)]
     fn kept(&self) -> (Op, usize) {
-        let Slot {
-            due,
-            job,
-            file,
-            offset,
-            bytes,
-            kind,
-        } = *self;
-        (
-            Op {
-                kind,
-                file,
-                offset,
-                bytes,
-                due,
-            },
-            job as usize,
-        )
+        let Slot { due, job, file, offset, bytes, kind } = *self;
+        (Op { kind, file, offset, bytes, due }, job as usize)
     }
 }
 
 impl Group {
     /// Until every job is done, or a stop has been waited out: then operations may still be in flight.
-    pub fn run_queued<C: Clock, B: IoQueue>(
-        &mut self,
-        clock: C,
-        backend: &mut B,
-    ) -> io::Result<()> {
+    pub fn run_queued<C: Clock, B: IoQueue>(&mut self, clock: C, backend: &mut B) -> io::Result<()> {
         let mut batcher = Batcher::new(self.batch);
         let mut sleeper = Sleeper::default();
         let mut now = clock.now();
@@ -185,16 +144,8 @@ impl Group {
             }
             if self.state.in_flight > 0 {
                 let time_left = wake_at.saturating_sub(now + sleeper.lateness_ns());
-                let want = if time_left == 0 {
-                    0
-                } else {
-                    batcher.want(self.state.in_flight)
-                };
-                let longest = if want > 1 {
-                    BATCH_WAIT_MAX_NS
-                } else {
-                    WAIT_MAX_NS
-                };
+                let want = if time_left == 0 { 0 } else { batcher.want(self.state.in_flight) };
+                let longest = if want > 1 { BATCH_WAIT_MAX_NS } else { WAIT_MAX_NS };
                 backend.submit(want, time_left.min(longest))?;
             }
             let mut reaped = 0;
@@ -299,13 +250,7 @@ impl Group {
         }
     }
 
-    fn complete_files<B: Serial>(
-        &mut self,
-        job: usize,
-        mut next: JobStep,
-        now: Time,
-        backend: &mut B,
-    ) {
+    fn complete_files<B: Serial>(&mut self, job: usize, mut next: JobStep, now: Time, backend: &mut B) {
         const SLOT: u32 = 0;
         while let JobStep::Io(op) = next {
             self.prepare(&op, SLOT);
@@ -330,9 +275,7 @@ impl Group {
     /// The files are closed, and that belongs to the jobs.
     pub fn closed(&mut self, now: Time) {
         if self.state.cut.is_none() {
-            self.jobs
-                .iter_mut()
-                .for_each(|running| running.measure.finished_at(now));
+            self.jobs.iter_mut().for_each(|running| running.measure.finished_at(now));
         }
     }
 
@@ -363,11 +306,7 @@ impl Group {
 
     pub fn measured(&mut self, now: Time) -> GroupMeasured {
         GroupMeasured {
-            jobs: self
-                .jobs
-                .drain(..)
-                .map(|running| running.measure.finish_of(&running.job))
-                .collect(),
+            jobs: self.jobs.drain(..).map(|running| running.measure.finish_of(&running.job)).collect(),
             notes: std::mem::take(&mut self.notes),
             samples: std::mem::replace(&mut self.samples, Samples::new(0, 1)),
             last_sample: self.state.cut.unwrap_or_else(|| sample(now)),
@@ -469,14 +408,7 @@ impl Group {
     /// Records an operation that has ended, and returns the job whose it was. Who hears of it on rare paths alone gets
     /// a copy: the common path then keeps the operation in registers.
     #[inline(always)]
-    fn record(
-        &mut self,
-        job: usize,
-        slot: u32,
-        op: &Op,
-        result: i32,
-        now: Time,
-    ) -> &mut RunningJob {
+    fn record(&mut self, job: usize, slot: u32, op: &Op, result: i32, now: Time) -> &mut RunningJob {
         if let Some(log) = &mut self.log {
             log.add(*op, now, result);
         }
@@ -497,14 +429,7 @@ impl Group {
     }
 
     #[cold]
-    fn record_failure(
-        &mut self,
-        job: usize,
-        slot: u32,
-        op: Op,
-        result: i32,
-        now: Time,
-    ) -> &mut RunningJob {
+    fn record_failure(&mut self, job: usize, slot: u32, op: Op, result: i32, now: Time) -> &mut RunningJob {
         if let Contents::Stamps(stamps) = &self.contents {
             stamps.finish(&op, false, &self.buffers, slot, |_| {});
         }
@@ -526,20 +451,10 @@ impl Group {
         if errno == libc::ECANCELED && self.state.leave_at.is_some() {
             return;
         }
-        let verdict =
-            running
-                .measure
-                .failed(now, op, errno, &self.paths[op.file as usize], op.offset);
+        let verdict = running.measure.failed(now, op, errno, &self.paths[op.file as usize], op.offset);
         if verdict == Verdict::GiveUp && self.state.leave_at.is_none() {
-            let reason = running
-                .measure
-                .last_failure()
-                .map_or("", |failure| &failure.name);
-            let note = format!(
-                "job {:?} gave up: {} failed with {reason}",
-                running.name,
-                op_name(op.kind)
-            );
+            let reason = running.measure.last_failure().map_or("", |failure| &failure.name);
+            let note = format!("job {:?} gave up: {} failed with {reason}", running.name, op_name(op.kind));
             if !self.notes.contains(&note) {
                 self.notes.push(note);
             }
@@ -548,11 +463,7 @@ impl Group {
     }
 
     fn next_wake(&self) -> Time {
-        self.jobs
-            .iter()
-            .map(|running| running.wake_at)
-            .min()
-            .unwrap_or(NEVER)
+        self.jobs.iter().map(|running| running.wake_at).min().unwrap_or(NEVER)
     }
 
     #[cold]
@@ -575,28 +486,20 @@ impl Group {
     fn publish(&self, now: Time) {
         let jobs = self.jobs.iter();
         // Who is stopped by others is as far as they are.
-        let fractions = jobs
-            .clone()
-            .map(|running| match self.may_be_stopped && !running.stops {
-                true => Some(1.0),
-                false => running.job.progress(now),
-            });
+        let fractions = jobs.clone().map(|running| match self.may_be_stopped && !running.stops {
+            true => Some(1.0),
+            false => running.job.progress(now),
+        });
         self.shared.groups[self.index].store(Counts {
             ops: jobs.clone().map(|running| running.measure.ops).sum(),
             bytes: jobs.clone().map(|running| running.measure.bytes).sum(),
             errors: jobs.map(|running| running.measure.errors()).sum(),
-            fraction: fractions
-                .reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b)))
-                .flatten(),
+            fraction: fractions.reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b))).flatten(),
         });
     }
 
     fn name_what_is_left(&mut self) {
-        for running in self
-            .jobs
-            .iter()
-            .filter(|running| running.job.in_flight() > 0)
-        {
+        for running in self.jobs.iter().filter(|running| running.job.in_flight() > 0) {
             let count = running.job.in_flight();
             self.notes.push(format!(
                 "job {:?}: {} had not come back when it was left",

@@ -61,16 +61,9 @@ const GRACE_FOR_A_CPU: Duration = Duration::from_secs(10);
 pub fn start(mut phase: Phase, memory: Arc<Memory>) -> Result<Handle, StartError> {
     schedule_file::attach(&mut phase).map_err(StartError::spec)?;
     let prepared = prepare(&phase, &memory)?;
-    let start_notes = if phase.drop_caches {
-        drop_caches(&prepared)?
-    } else {
-        Vec::new()
-    };
+    let start_notes = if phase.drop_caches { drop_caches(&prepared)? } else { Vec::new() };
     let warm_up_ns = phase.warm_up_ns;
-    let to_stop = phase
-        .stops_with
-        .as_ref()
-        .map_or(usize::MAX, |stops| stops.count());
+    let to_stop = phase.stops_with.as_ref().map_or(usize::MAX, |stops| stops.count());
     let shared = PhaseState::new(prepared.len(), to_stop);
     begin(phase, prepared, run, shared, (warm_up_ns, start_notes))
 }
@@ -104,8 +97,7 @@ pub(crate) fn begin<W: Work, P: Send + 'static>(
     let (outbox, receiver) = channel();
     let threads = prepared.len();
     for (index, prepared) in prepared.into_iter().enumerate() {
-        let (shared, thread_gate, outbox) =
-            (Arc::clone(&shared), Arc::clone(&gate), outbox.clone());
+        let (shared, thread_gate, outbox) = (Arc::clone(&shared), Arc::clone(&gate), outbox.clone());
         let thread = std::thread::Builder::new().name(format!("iolab-{index}"));
         let spawned = thread.spawn(move || {
             panics::end_the_process();
@@ -124,28 +116,11 @@ pub(crate) fn begin<W: Work, P: Send + 'static>(
     }
     marker::wait();
     let origin = Origin::now();
-    let start = Start {
-        origin,
-        monotonic_ns: monotonic_ns(),
-        unix_ns: unix_ns(),
-    };
+    let start = Start { origin, monotonic_ns: monotonic_ns(), unix_ns: unix_ns() };
     gate.open(Decision::Start(origin));
     let results = (0..threads).map(|_| None).collect();
-    let inbox = Inbox {
-        work,
-        receiver,
-        results,
-        over: 0,
-        start_notes,
-        finished: None,
-    };
-    Ok(Handle {
-        shared,
-        start,
-        warm_up_ns,
-        stop_asked: OnceLock::new(),
-        inbox: Mutex::new(inbox),
-    })
+    let inbox = Inbox { work, receiver, results, over: 0, start_notes, finished: None };
+    Ok(Handle { shared, start, warm_up_ns, stop_asked: OnceLock::new(), inbox: Mutex::new(inbox) })
 }
 
 impl<W: Work> Handle<W> {
@@ -196,10 +171,7 @@ impl<W: Work> Handle<W> {
                 return;
             }
             // In short steps, because another thread may ask for a stop meanwhile.
-            let step = given_up_at
-                .unwrap_or(now + GRACE)
-                .min(until)
-                .saturating_duration_since(now);
+            let step = given_up_at.unwrap_or(now + GRACE).min(until).saturating_duration_since(now);
             match inbox.receiver.recv_timeout(step) {
                 Ok(Message::Over(thread, Ok(measured))) => {
                     inbox.results[thread] = Some(measured);

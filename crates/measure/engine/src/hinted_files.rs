@@ -30,10 +30,7 @@ pub fn set_hints<'a>(
     let open = all.filter_map(|(spec, open)| Some((spec, open.as_mut()?)));
     // Commands past the block layer name their place themselves.
     for (spec, open) in open.filter(|(_, open)| open.namespace.is_none()) {
-        let metadata = open
-            .file
-            .metadata()
-            .map_err(|error| StartError::os(&error, "can't stat", &spec.path))?;
+        let metadata = open.file.metadata().map_err(|error| StartError::os(&error, "can't stat", &spec.path))?;
         let inode = (metadata.dev(), metadata.ino());
         open.hinted = match known.iter().find(|other| other.inode == inode) {
             Some(other) if other.write_hint != spec.write_hint => {
@@ -47,11 +44,7 @@ pub fn set_hints<'a>(
             None => {
                 let set = |hint| HintedInode::set(&open.file, &spec.path, hint).map(Arc::new);
                 let hinted = spec.write_hint.map(set).transpose()?;
-                known.push(KnownInode {
-                    inode,
-                    write_hint: spec.write_hint,
-                    hinted: hinted.clone(),
-                });
+                known.push(KnownInode { inode, write_hint: spec.write_hint, hinted: hinted.clone() });
                 hinted
             }
         };

@@ -15,8 +15,7 @@ pub fn hybrid_polled(entries: u32) -> io::Result<IoUring> {
     const HYBRID_IOPOLL: u32 = 1 << 17;
     const FLAGS_AT: usize = 2;
     let mut asked = [0u32; 30];
-    asked[FLAGS_AT] =
-        IOPOLL | HYBRID_IOPOLL | COOP_TASKRUN | SINGLE_ISSUER | DEFER_TASKRUN | NO_SQARRAY;
+    asked[FLAGS_AT] = IOPOLL | HYBRID_IOPOLL | COOP_TASKRUN | SINGLE_ISSUER | DEFER_TASKRUN | NO_SQARRAY;
     // SAFETY: a `struct io_uring_params` is 120 bytes of integers, which the call reads and writes.
     let made = unsafe { libc::syscall(libc::SYS_io_uring_setup, entries, asked.as_mut_ptr()) };
     if made < 0 {

@@ -23,10 +23,7 @@ struct Entry {
 
 impl IoLog {
     pub fn new(path: String) -> IoLog {
-        IoLog {
-            path,
-            entries: Vec::new(),
-        }
+        IoLog { path, entries: Vec::new() }
     }
 
     /// One is over; `result`: as its completion carried it.
@@ -37,16 +34,12 @@ impl IoLog {
 
     /// Writes the lines. `origin_ns`: the group's zero on CLOCK_MONOTONIC.
     pub fn write(self, origin_ns: u64) -> Result<(), String> {
-        self.lines(origin_ns)
-            .map_err(|error| format!("the log of operations, {}: {error}", self.path))
+        self.lines(origin_ns).map_err(|error| format!("the log of operations, {}: {error}", self.path))
     }
 
     fn lines(&self, origin_ns: u64) -> io::Result<()> {
         let mut file = BufWriter::new(File::create(&self.path)?);
-        writeln!(
-            file,
-            "ended_ns,latency_ns,operation,file,offset_bytes,length_bytes,result"
-        )?;
+        writeln!(file, "ended_ns,latency_ns,operation,file,offset_bytes,length_bytes,result")?;
         for Entry { op, ended, result } in &self.entries {
             writeln!(
                 file,

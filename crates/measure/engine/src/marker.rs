@@ -37,11 +37,7 @@ pub struct Window {
 impl Window {
     /// For a phase of this many threads, none of which has begun.
     pub fn new(threads: usize) -> Window {
-        Window {
-            outside: AtomicUsize::new(threads),
-            in_flight: AtomicUsize::new(threads),
-            threads,
-        }
+        Window { outside: AtomicUsize::new(threads), in_flight: AtomicUsize::new(threads), threads }
     }
 
     /// A thread begins with its operations.

@@ -55,10 +55,7 @@ impl Generations {
     fn extended(old: Option<&Generations>, id: u64, end_bytes: u64) -> Generations {
         let mut chunks = old.map_or_else(Vec::new, |old| old.chunks.clone());
         chunks.resize_with(end_bytes.div_ceil(CHUNK_BYTES) as usize, OnceLock::new);
-        Generations {
-            id: old.map_or(id, |old| old.id),
-            chunks,
-        }
+        Generations { id: old.map_or(id, |old| old.id), chunks }
     }
 
     fn reaches(&self, end_bytes: u64) -> bool {
@@ -84,10 +81,7 @@ impl Generations {
 
     pub fn uncertain(&self, offset: u64) {
         let block = self.block(offset);
-        block.store(
-            following(block.load(Ordering::Relaxed)) | UNCERTAIN,
-            Ordering::Relaxed,
-        );
+        block.store(following(block.load(Ordering::Relaxed)) | UNCERTAIN, Ordering::Relaxed);
     }
 
     fn block(&self, offset: u64) -> &AtomicU32 {
@@ -119,10 +113,7 @@ mod tests {
         first.written(512);
         first.uncertain(1024);
         let later = memory.file("/a", 8 << 20);
-        assert_eq!(
-            (later.id, later.expected(512), later.expected(1024)),
-            (first.id, Some(2), None)
-        );
+        assert_eq!((later.id, later.expected(512), later.expected(1024)), (first.id, Some(2), None));
         assert_eq!(later.expected((8 << 20) - 1), None);
     }
 

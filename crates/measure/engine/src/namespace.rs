@@ -39,9 +39,7 @@ impl Namespace {
                          /dev/nvme0n1; name one, or take engine = \"io_uring\"";
             StartError::spec(format!("{path}: {why}; {takes}"))
         };
-        let metadata = block
-            .metadata()
-            .map_err(|error| StartError::os(&error, "can't stat", path))?;
+        let metadata = block.metadata().map_err(|error| StartError::os(&error, "can't stat", path))?;
         if !metadata.file_type().is_block_device() {
             return Err(refused("not a block device".into()));
         }
@@ -53,9 +51,7 @@ impl Namespace {
             .write(writes)
             .open(&generic.path)
             .map_err(|error| StartError::os(&error, "can't open", &generic.path))?;
-        let opened = file
-            .metadata()
-            .map_err(|error| StartError::os(&error, "can't stat", &generic.path))?;
+        let opened = file.metadata().map_err(|error| StartError::os(&error, "can't stat", &generic.path))?;
         if !opened.file_type().is_char_device() || opened.rdev() != generic.number {
             return Err(refused(format!(
                 "{} is not the character device that the kernel has for it",
@@ -65,10 +61,7 @@ impl Namespace {
         let id = namespace_id(block.as_raw_fd())
             .map_err(|error| StartError::os(&error, "can't learn the namespace", path))?;
         if namespace_id(file.as_raw_fd()).ok() != Some(id) {
-            return Err(refused(format!(
-                "{} is another namespace",
-                generic.path.display()
-            )));
+            return Err(refused(format!("{} is another namespace", generic.path.display())));
         }
         check_sizes(number, group).map_err(|why| StartError::spec(format!("{path}: {why}")))?;
         let block_bytes = queue_attribute(number, "logical_block_size")
@@ -77,12 +70,7 @@ impl Namespace {
         let placed = |hint| placement::identifier(file.as_raw_fd(), id, hint);
         let placement = spec.write_hint.map(placed).transpose();
         let placement = placement.map_err(|why| StartError::spec(format!("{path}: {why}")))?;
-        Ok(Namespace {
-            file,
-            id,
-            block_bytes,
-            placement,
-        })
+        Ok(Namespace { file, id, block_bytes, placement })
     }
 }
 
@@ -108,18 +96,13 @@ fn generic_of(sys: &Path, number: u64) -> Result<Generic, String> {
         return Err("its blocks carry metadata, which the commands here have not".to_owned());
     }
     let name = disk.file_name().and_then(|name| name.to_str());
-    let rest = name
-        .and_then(|name| name.strip_prefix("nvme"))
-        .ok_or_else(none)?;
+    let rest = name.and_then(|name| name.strip_prefix("nvme")).ok_or_else(none)?;
     let generic = format!("ng{rest}");
     let numbers = fs::read_to_string(disk.with_file_name(&generic).join("dev"));
     let numbers = numbers.map_err(|_| none())?;
     let (major, minor) = numbers.trim().split_once(':').ok_or_else(none)?;
     let number = |text: &str| text.parse().map_err(|_| none());
-    Ok(Generic {
-        path: Path::new("/dev").join(generic),
-        number: libc::makedev(number(major)?, number(minor)?),
-    })
+    Ok(Generic { path: Path::new("/dev").join(generic), number: libc::makedev(number(major)?, number(minor)?) })
 }
 
 /// The block layer splits what is too large for a drive; a command is as it is.
@@ -177,10 +160,7 @@ mod tests {
         let generic = sys.join("devices/nvme0/ng0n1");
         fs::create_dir_all(&generic).unwrap();
         fs::write(generic.join("dev"), "239:7\n").unwrap();
-        let expected = Generic {
-            path: "/dev/ng0n1".into(),
-            number: libc::makedev(239, 7),
-        };
+        let expected = Generic { path: "/dev/ng0n1".into(), number: libc::makedev(239, 7) };
         assert_eq!(found(&sys), Ok(expected));
     }
 

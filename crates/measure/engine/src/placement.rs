@@ -56,13 +56,7 @@ fn receive(namespace: RawFd, id: u32, page: &mut [u8]) -> io::Result<u32> {
     };
     // SAFETY: the request reads and writes the 72 bytes that its number states, with which the command begins, and writes
     // `data_bytes` of the page, which outlives the call.
-    match unsafe {
-        libc::ioctl(
-            namespace,
-            NVME_IOCTL_IO_CMD,
-            std::ptr::from_mut(&mut command),
-        )
-    } {
+    match unsafe { libc::ioctl(namespace, NVME_IOCTL_IO_CMD, std::ptr::from_mut(&mut command)) } {
         status if status >= 0 => Ok(status as u32),
         _ => Err(io::Error::last_os_error()),
     }
@@ -72,9 +66,7 @@ fn receive(namespace: RawFd, id: u32, page: &mut [u8]) -> io::Result<u32> {
 fn identifiers(page: &[u8]) -> Vec<u16> {
     let number = |at: usize| u16::from_le_bytes([page[at], page[at + 1]]);
     let count = usize::from(number(14)).min((page.len() - HEADER_BYTES) / DESCRIPTOR_BYTES);
-    (0..count)
-        .map(|at| number(HEADER_BYTES + at * DESCRIPTOR_BYTES))
-        .collect()
+    (0..count).map(|at| number(HEADER_BYTES + at * DESCRIPTOR_BYTES)).collect()
 }
 
 #[cfg(test)]

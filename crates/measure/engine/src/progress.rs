@@ -50,9 +50,7 @@ impl PhaseState {
     pub fn job_done(&self, stops: bool) {
         self.first_done.store(true, Relaxed);
         if stops {
-            let _ = self
-                .to_stop
-                .fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+            let _ = self.to_stop.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
         }
     }
 
@@ -80,8 +78,7 @@ impl Progress {
         self.ops.store(counts.ops, Relaxed);
         self.bytes.store(counts.bytes, Relaxed);
         self.errors.store(counts.errors, Relaxed);
-        self.fraction
-            .store(counts.fraction.unwrap_or(f64::NAN).to_bits(), Relaxed);
+        self.fraction.store(counts.fraction.unwrap_or(f64::NAN).to_bits(), Relaxed);
     }
 
     fn load(&self) -> Counts {
@@ -102,27 +99,9 @@ mod tests {
     #[test]
     fn the_whole_is_the_sum_and_as_far_as_the_last_group() {
         let shared = PhaseState::new(2, usize::MAX);
-        shared.groups[0].store(Counts {
-            ops: 1,
-            bytes: 10,
-            errors: 0,
-            fraction: Some(0.5),
-        });
-        shared.groups[1].store(Counts {
-            ops: 2,
-            bytes: 20,
-            errors: 3,
-            fraction: Some(0.25),
-        });
-        assert_eq!(
-            shared.counts(),
-            Counts {
-                ops: 3,
-                bytes: 30,
-                errors: 3,
-                fraction: Some(0.25)
-            }
-        );
+        shared.groups[0].store(Counts { ops: 1, bytes: 10, errors: 0, fraction: Some(0.5) });
+        shared.groups[1].store(Counts { ops: 2, bytes: 20, errors: 3, fraction: Some(0.25) });
+        assert_eq!(shared.counts(), Counts { ops: 3, bytes: 30, errors: 3, fraction: Some(0.25) });
         shared.groups[0].store(Counts::default());
         assert_eq!(shared.counts().fraction, None);
     }

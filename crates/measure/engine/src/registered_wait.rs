@@ -54,11 +54,7 @@ impl RegisteredWait {
             flags: TYPE_USER,
             ..Default::default()
         };
-        let registration = Registration {
-            region: &raw const region,
-            flags: REG_WAIT_ARG,
-            unused: [0; 2],
-        };
+        let registration = Registration { region: &raw const region, flags: REG_WAIT_ARG, unused: [0; 2] };
         // SAFETY: the call reads both structures, which outlive it; the kernel holds the page itself until the ring is gone.
         let status = unsafe {
             libc::syscall(
@@ -69,11 +65,7 @@ impl RegisteredWait {
                 1 as libc::c_uint,
             )
         };
-        if status < 0 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(wait)
-        }
+        if status < 0 { Err(io::Error::last_os_error()) } else { Ok(wait) }
     }
 
     fn mapped() -> io::Result<RegisteredWait> {
@@ -91,11 +83,7 @@ impl RegisteredWait {
             )
         };
         match NonNull::new(page.cast::<Arguments>()) {
-            Some(found) if page != libc::MAP_FAILED => Ok(RegisteredWait {
-                page: found,
-                page_bytes,
-                waits: 0,
-            }),
+            Some(found) if page != libc::MAP_FAILED => Ok(RegisteredWait { page: found, page_bytes, waits: 0 }),
             _ => Err(io::Error::last_os_error()),
         }
     }
@@ -155,10 +143,7 @@ mod tests {
         unsafe { (&raw mut (*wait.page.as_ptr()).flags).write_volatile(flags) };
         let enter = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG | EnterFlags::EXT_ARG_REG;
         // SAFETY: the argument is an offset in the registered memory, and it is 0.
-        let entered = unsafe {
-            ring.submitter()
-                .enter::<Arguments>(0, 1, enter.bits(), None)
-        };
+        let entered = unsafe { ring.submitter().enter::<Arguments>(0, 1, enter.bits(), None) };
         entered.unwrap_err().raw_os_error()
     }
 

@@ -33,22 +33,13 @@ type Stamp = Option<(u64, SystemTime)>;
 pub fn schedule(choice: &TraceChoice) -> Result<Arc<Schedule>, ReadError> {
     let stamps: Vec<Stamp> = choice.paths.iter().map(|path| stamp(path)).collect();
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = kept
-        .iter()
-        .position(|known| known.choice == *choice && known.stamps == stamps);
+    let known = kept.iter().position(|known| known.choice == *choice && known.stamps == stamps);
     if let Some(at) = known {
         return Ok(Arc::clone(&kept[at].schedule));
     }
     let schedule = Arc::new(read(choice)?);
     kept.truncate(KEPT_MAX - 1);
-    kept.insert(
-        0,
-        CachedSchedule {
-            choice: choice.clone(),
-            stamps,
-            schedule: Arc::clone(&schedule),
-        },
-    );
+    kept.insert(0, CachedSchedule { choice: choice.clone(), stamps, schedule: Arc::clone(&schedule) });
     Ok(schedule)
 }
 

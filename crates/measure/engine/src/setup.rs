@@ -49,9 +49,8 @@ pub struct PreparedGroup {
 
 pub fn prepare(phase: &Phase, memory: &Memory) -> Result<Vec<PreparedGroup>, StartError> {
     check_here(phase)?;
-    let mut groups: Vec<PreparedGroup> = (0..phase.groups.len())
-        .map(|index| prepare_group(phase, index, memory))
-        .collect::<Result<_, _>>()?;
+    let mut groups: Vec<PreparedGroup> =
+        (0..phase.groups.len()).map(|index| prepare_group(phase, index, memory)).collect::<Result<_, _>>()?;
     set_hints(phase, groups.iter_mut().map(|group| &mut group.files))?;
     Ok(groups)
 }
@@ -60,10 +59,7 @@ pub fn prepare(phase: &Phase, memory: &Memory) -> Result<Vec<PreparedGroup>, Sta
 fn check_here(phase: &Phase) -> Result<(), StartError> {
     check_phase(phase).map_err(|error| StartError::spec(error.to_string()))?;
     if let Some(file) = phase.files.iter().find(|file| file.place.is_some()) {
-        return Err(StartError::spec(format!(
-            "{}: only files of a simulated machine have a place",
-            file.path
-        )));
+        return Err(StartError::spec(format!("{}: only files of a simulated machine have a place", file.path)));
     }
     for group in &phase.groups {
         if let Some(cgroup) = group.cgroup.as_ref().filter(|path| !path.starts_with('/')) {
@@ -73,18 +69,10 @@ fn check_here(phase: &Phase) -> Result<(), StartError> {
             )));
         }
     }
-    if phase.verify {
-        check_verifiable(phase)
-    } else {
-        Ok(())
-    }
+    if phase.verify { check_verifiable(phase) } else { Ok(()) }
 }
 
-fn prepare_group(
-    phase: &Phase,
-    index: usize,
-    memory: &Memory,
-) -> Result<PreparedGroup, StartError> {
+fn prepare_group(phase: &Phase, index: usize, memory: &Memory) -> Result<PreparedGroup, StartError> {
     let mut spec = phase.groups[index].clone();
     let mut notes = Vec::new();
     if spec.engine.is_serial() {
@@ -96,8 +84,7 @@ fn prepare_group(
         .jobs
         .iter()
         .map(|job_spec| {
-            let mut job =
-                Job::new(job_spec, &sizes).map_err(|error| StartError::spec(error.to_string()))?;
+            let mut job = Job::new(job_spec, &sizes).map_err(|error| StartError::spec(error.to_string()))?;
             job.exclusive(phase.verify);
             Ok((job_spec.clone(), job))
         })
@@ -106,9 +93,7 @@ fn prepare_group(
     let files = open_all(phase, &spec)?;
     check_zones(&files, &spec)?;
     if spec.engine == EngineKind::IoUring && files.iter().flatten().any(|file| file.on_tmpfs) {
-        notes.push(
-            "tmpfs hands a ring's operations to worker threads; psync is faster on it".into(),
-        );
+        notes.push("tmpfs hands a ring's operations to worker threads; psync is faster on it".into());
     }
     let polls = spec.engine.is_ring() || spec.engine == EngineKind::Pvsync;
     let poll = polls && spec.poll && can_poll(&spec, &files, &mut notes);
@@ -155,43 +140,20 @@ fn prepare_group(
         warm_up: phase.warm_up_ns,
         interval: phase.interval_ns,
         ends_with_first: phase.ends_with_first,
-        stoppers: phase
-            .stops_with
-            .as_ref()
-            .map_or(Vec::new(), |stops| stops.jobs.clone()),
+        stoppers: phase.stops_with.as_ref().map_or(Vec::new(), |stops| stops.jobs.clone()),
         spec,
     })
 }
 
 impl PreparedGroup {
     /// To be called on the group's own thread, so that its buffers are near it.
-    pub fn into_group(
-        self,
-        shared: Arc<PhaseState>,
-    ) -> io::Result<(Group, GroupSpec, Vec<Option<OpenFile>>)> {
-        let largest = self
-            .spec
-            .jobs
-            .iter()
-            .flat_map(JobSpec::all_blocks)
-            .map(|block| block.bytes)
-            .max()
-            .unwrap_or(0);
+    pub fn into_group(self, shared: Arc<PhaseState>) -> io::Result<(Group, GroupSpec, Vec<Option<OpenFile>>)> {
+        let largest = self.spec.jobs.iter().flat_map(JobSpec::all_blocks).map(|block| block.bytes).max().unwrap_or(0);
         let any = |is: fn(&JobSpec) -> bool| self.spec.jobs.iter().any(is);
-        let buffers = Buffers::new(
-            self.slots as usize,
-            largest as usize,
-            any(reads),
-            any(writes),
-        )?;
+        let buffers = Buffers::new(self.slots as usize, largest as usize, any(reads), any(writes))?;
         let measure = |spec: &JobSpec| {
-            let measure =
-                Measure::new(self.warm_up, self.interval, errno_name).of_log(spec.commits);
-            if self.spec.engine == EngineKind::Null {
-                measure.of_null_operations()
-            } else {
-                measure
-            }
+            let measure = Measure::new(self.warm_up, self.interval, errno_name).of_log(spec.commits);
+            if self.spec.engine == EngineKind::Null { measure.of_null_operations() } else { measure }
         };
         let mut jobs = Vec::with_capacity(self.jobs.len());
         let mut slots = Vec::with_capacity(self.slots as usize);
@@ -199,13 +161,7 @@ impl PreparedGroup {
             let own: Range<u32> = slots.len() as u32..slots.len() as u32 + spec.queue_depth;
             slots.extend(own.clone().map(|_| Slot::of(index as u32)));
             let stops = self.stoppers.contains(&spec.name);
-            jobs.push(RunningJob::new(
-                spec.name.clone(),
-                stops,
-                job,
-                measure(&spec),
-                own,
-            ));
+            jobs.push(RunningJob::new(spec.name.clone(), stops, job, measure(&spec), own));
         }
         let group = Group {
             index: self.index,
@@ -230,10 +186,7 @@ impl PreparedGroup {
 
 fn make_serial(spec: &mut GroupSpec, notes: &mut Vec<String>) {
     for job in spec.jobs.iter_mut().filter(|job| job.queue_depth > 1) {
-        notes.push(format!(
-            "job {:?}: this engine does one operation at a time, so queue_depth is 1",
-            job.name
-        ));
+        notes.push(format!("job {:?}: this engine does one operation at a time, so queue_depth is 1", job.name));
         job.queue_depth = 1;
     }
 }
@@ -242,26 +195,14 @@ fn make_serial(spec: &mut GroupSpec, notes: &mut Vec<String>) {
 fn can_poll(spec: &GroupSpec, files: &[Option<OpenFile>], notes: &mut Vec<String>) -> bool {
     let obstacle = if !spec.direct {
         Some("it needs direct I/O".to_owned())
-    } else if spec.engine.is_ring()
-        && spec
-            .jobs
-            .iter()
-            .any(|job| job.sync.is_some() || job.sync_at_end)
-    {
+    } else if spec.engine.is_ring() && spec.jobs.iter().any(|job| job.sync.is_some() || job.sync_at_end) {
         Some("a polled ring can't sync".to_owned())
     } else {
-        let unpolled =
-            |file: &&OpenFile| queue_attribute(file.device, "io_poll").as_deref() != Some("1");
-        files
-            .iter()
-            .flatten()
-            .find(unpolled)
-            .map(|file| format!("the device under {} has no polled queue", file.path))
+        let unpolled = |file: &&OpenFile| queue_attribute(file.device, "io_poll").as_deref() != Some("1");
+        files.iter().flatten().find(unpolled).map(|file| format!("the device under {} has no polled queue", file.path))
     };
     if let Some(obstacle) = &obstacle {
-        notes.push(format!(
-            "polled completion refused: {obstacle}; waiting for interrupts"
-        ));
+        notes.push(format!("polled completion refused: {obstacle}; waiting for interrupts"));
     }
     obstacle.is_none()
 }

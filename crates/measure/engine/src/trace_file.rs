@@ -49,12 +49,8 @@ impl TraceJob {
             of_thread.done.store(true, Ordering::Release);
             figures
         });
-        let thread =
-            spawned.map_err(|error| ReadError(format!("can't start a thread: {error}")))?;
-        Ok(TraceJob {
-            shared,
-            thread: Mutex::new(Some(thread)),
-        })
+        let thread = spawned.map_err(|error| ReadError(format!("can't start a thread: {error}")))?;
+        Ok(TraceJob { shared, thread: Mutex::new(Some(thread)) })
     }
 
     /// Events until now.
@@ -78,9 +74,7 @@ impl TraceJob {
         }
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         let joined = thread.take()?.join();
-        Some(
-            joined.unwrap_or_else(|_| Err(ReadError("the thread that read the trace died".into()))),
-        )
+        Some(joined.unwrap_or_else(|_| Err(ReadError("the thread that read the trace died".into()))))
     }
 }
 
@@ -90,11 +84,7 @@ impl Drop for TraceJob {
     }
 }
 
-fn study(
-    spec: &TraceSpec,
-    reader: Box<dyn Reader>,
-    shared: &Arc<RecordingState>,
-) -> Result<TraceFigures, ReadError> {
+fn study(spec: &TraceSpec, reader: Box<dyn Reader>, shared: &Arc<RecordingState>) -> Result<TraceFigures, ReadError> {
     let mut study = prepared(spec)?;
     let mut writer = writer(spec)?;
     let (send, receive) = sync_channel::<Batch>(BATCHES);
@@ -113,17 +103,14 @@ fn study(
             });
             if let (Some(writer), true) = (&mut writer, written.is_ok()) {
                 written = writer.event(event);
-                let depth = study
-                    .depth()
-                    .filter(|_| matches!(event.step, Step::Issue | Step::Complete | Step::Requeue));
+                let depth =
+                    study.depth().filter(|_| matches!(event.step, Step::Issue | Step::Complete | Step::Requeue));
                 if let (Some((device, depth)), Ok(())) = (depth, &written) {
                     written = writer.depth(device, event.at_ns, depth);
                 }
             }
         }
-        shared
-            .events
-            .fetch_add(batch.len() as u64, Ordering::Relaxed);
+        shared.events.fetch_add(batch.len() as u64, Ordering::Relaxed);
         batch.clear();
         // Nobody waits for it if the reading is over.
         let _ = give_back.try_send(batch);
@@ -131,9 +118,7 @@ fn study(
             shared.stop.store(true, Ordering::Relaxed);
         }
     }
-    let read = decoding
-        .join()
-        .map_err(|_| ReadError("the thread that read the trace died".into()))?;
+    let read = decoding.join().map_err(|_| ReadError("the thread that read the trace died".into()))?;
     let about = match (written, read) {
         (Err(error), _) => return Err(ReadError(format!("can't write: {error}"))),
         (_, read) => read?,
@@ -141,9 +126,7 @@ fn study(
     let figures = study.finish(&about);
     if let Some(writer) = writer {
         let ended_ns = figures.began_ns.saturating_add(figures.elapsed_ns);
-        writer
-            .finish(ended_ns)
-            .map_err(|error| ReadError(format!("can't write: {error}")))?;
+        writer.finish(ended_ns).map_err(|error| ReadError(format!("can't write: {error}")))?;
     }
     Ok(figures)
 }

@@ -5,11 +5,7 @@ use base::usage::{Sample, Usage};
 
 /// To be called on the thread that is meant.
 pub fn sample(at: Time) -> Sample {
-    Sample {
-        at,
-        thread: of_thread(),
-        process: of_process(),
-    }
+    Sample { at, thread: of_thread(), process: of_process() }
 }
 
 pub fn of_thread() -> Usage {
@@ -17,12 +13,7 @@ pub fn of_thread() -> Usage {
     // clock makes the kernel bring it up to date.
     thread_clock_ns();
     let used = of(libc::RUSAGE_THREAD);
-    Usage {
-        cpu_wait_ns: std::fs::read_to_string(SCHEDSTAT)
-            .ok()
-            .and_then(|text| cpu_wait_ns(&text)),
-        ..used
-    }
+    Usage { cpu_wait_ns: std::fs::read_to_string(SCHEDSTAT).ok().and_then(|text| cpu_wait_ns(&text)), ..used }
 }
 
 /// Time on CPUs, time runnable and waiting for one, times that it got one (Documentation/scheduler/sched-stats.rst).
@@ -30,10 +21,7 @@ const SCHEDSTAT: &str = "/proc/thread-self/schedstat";
 
 /// None without CONFIG_SCHED_INFO: three zeros, and the thread that reads them has run.
 fn cpu_wait_ns(schedstat: &str) -> Option<u64> {
-    let numbers: Vec<u64> = schedstat
-        .split_whitespace()
-        .map_while(|word| word.parse().ok())
-        .collect();
+    let numbers: Vec<u64> = schedstat.split_whitespace().map_while(|word| word.parse().ok()).collect();
     match numbers[..] {
         [ran_ns, waited_ns, _] if ran_ns > 0 => Some(waited_ns),
         _ => None,
@@ -112,9 +100,7 @@ mod tests {
     fn this_thread_has_used_something() {
         let before = of_thread();
         let mut x = 1u64;
-        while of_thread().since(before).cpu_user_ns + of_thread().since(before).cpu_system_ns
-            < 1_000_000
-        {
+        while of_thread().since(before).cpu_user_ns + of_thread().since(before).cpu_system_ns < 1_000_000 {
             x = std::hint::black_box(x.wrapping_mul(3));
         }
         assert!(of_process().since(before).cpu_user_ns + of_process().cpu_system_ns > 0);

@@ -54,12 +54,7 @@ impl Gate {
         loop {
             match *decision {
                 Some(decided) => return decided,
-                None => {
-                    decision = self
-                        .decided
-                        .wait(decision)
-                        .unwrap_or_else(PoisonError::into_inner)
-                }
+                None => decision = self.decided.wait(decision).unwrap_or_else(PoisonError::into_inner),
             }
         }
     }
@@ -70,18 +65,11 @@ fn join(directory: &str) -> io::Result<()> {
     std::fs::write(Path::new(directory).join("tasks"), "0")
 }
 
-pub fn run(
-    mut prepared: PreparedGroup,
-    shared: Arc<PhaseState>,
-    gate: &Gate,
-    outbox: Sender<Message<GroupMeasured>>,
-) {
+pub fn run(mut prepared: PreparedGroup, shared: Arc<PhaseState>, gate: &Gate, outbox: Sender<Message<GroupMeasured>>) {
     if let Some(cpus) = &prepared.spec.cpus
         && let Err(error) = affinity::pin(cpus)
     {
-        prepared.notes.push(format!(
-            "pinning to CPUs {cpus:?} failed ({error}); running anywhere"
-        ));
+        prepared.notes.push(format!("pinning to CPUs {cpus:?} failed ({error}); running anywhere"));
     }
     affinity::wake_on_time();
     if let Some(cgroup) = &prepared.spec.cgroup
@@ -93,30 +81,18 @@ pub fn run(
     if prepared.spec.realtime
         && let Err(error) = affinity::realtime()
     {
-        prepared.notes.push(format!(
-            "no real-time priority ({error}); other work on the CPUs may delay operations"
-        ));
+        prepared.notes.push(format!("no real-time priority ({error}); other work on the CPUs may delay operations"));
     }
     let (poll, slots) = (prepared.poll, prepared.slots);
     let (mut group, spec, files) = match prepared.into_group(shared) {
         Ok(parts) => parts,
         Err(error) => {
-            return outbox.emit(Message::Ready(Err(StartError::os(
-                &error,
-                "can't map the buffers",
-                "memory",
-            ))));
+            return outbox.emit(Message::Ready(Err(StartError::os(&error, "can't map the buffers", "memory"))));
         }
     };
     let targets = Target::all(&files);
     let buffers = Rc::clone(&group.buffers);
-    let worker = Worker {
-        name: spec.name.clone(),
-        close_in_time: spec.close_in_time,
-        files,
-        gate,
-        outbox,
-    };
+    let worker = Worker { name: spec.name.clone(), close_in_time: spec.close_in_time, files, gate, outbox };
     let flags = CallFlags::of_group(&spec);
     match spec.engine {
         EngineKind::IoUring => {
@@ -135,11 +111,7 @@ pub fn run(
         }
         EngineKind::Null => worker.run_queued(group, Ok(Null::new(slots as usize)), "null"),
         EngineKind::Psync => worker.run_serial(group, Ok(Psync::new(targets, buffers)), "psync"),
-        EngineKind::Pvsync => worker.run_serial(
-            group,
-            Ok(Pvsync::new(targets, buffers, flags, poll)),
-            "pvsync",
-        ),
+        EngineKind::Pvsync => worker.run_serial(group, Ok(Pvsync::new(targets, buffers, flags, poll)), "pvsync"),
         EngineKind::Mmap => worker.run_serial(group, Mmap::new(targets, buffers), "mmap"),
     }
 }
@@ -160,10 +132,7 @@ impl Worker<'_> {
         group.shared.window.enter();
         let (outcome, now) = match own_clock(&group, origin) {
             Some(clock) => (group.run_queued(clock, &mut backend), clock.now()),
-            None => (
-                group.run_queued(origin.monotonic(), &mut backend),
-                origin.monotonic().now(),
-            ),
+            None => (group.run_queued(origin.monotonic(), &mut backend), origin.monotonic().now()),
         };
         group.shared.window.leave();
         group.notes.extend(backend.notes());
@@ -193,13 +162,7 @@ impl Worker<'_> {
         }
     }
 
-    fn finish_serial<B: Serial, C: Clock>(
-        mut self,
-        mut group: Group,
-        mut backend: B,
-        clock: C,
-        origin: Origin,
-    ) {
+    fn finish_serial<B: Serial, C: Clock>(mut self, mut group: Group, mut backend: B, clock: C, origin: Origin) {
         group.shared.window.enter();
         group.run_serial(clock, &mut backend);
         group.notes.extend(backend.notes());
@@ -232,8 +195,7 @@ impl Worker<'_> {
             }
             Err(error) => {
                 let what = format!("can't set up {engine} for group {:?}", self.name);
-                self.outbox
-                    .emit(Message::Ready(Err(StartError::os(&error, what, engine))));
+                self.outbox.emit(Message::Ready(Err(StartError::os(&error, what, engine))));
                 None
             }
         }

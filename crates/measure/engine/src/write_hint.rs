@@ -39,12 +39,9 @@ impl Drop for HintedInode {
 
 fn refused(error: &io::Error, path: &str) -> StartError {
     let what = match error.raw_os_error() {
-        Some(libc::EINVAL) => {
-            "no write hints here: they take Linux 4.13; leave write_hint out".to_owned()
-        }
+        Some(libc::EINVAL) => "no write hints here: they take Linux 4.13; leave write_hint out".to_owned(),
         Some(libc::EPERM) => {
-            "only the owner of a file, and root, may set its write hint; leave write_hint out"
-                .to_owned()
+            "only the owner of a file, and root, may set its write hint; leave write_hint out".to_owned()
         }
         _ => format!("can't set its write hint: {error}"),
     };

@@ -47,17 +47,8 @@ const EMPTY: u8 = 1;
 impl Zones {
     /// None if all files take writes anywhere.
     pub fn of(files: &[Option<OpenFile>]) -> Option<Box<Zones>> {
-        let zoned = |file: &OpenFile| {
-            Some(ZonedFile {
-                fd: file.fd(),
-                base: file.base,
-                zone_bytes: zone_bytes(file)?,
-            })
-        };
-        let zones: Vec<_> = files
-            .iter()
-            .map(|file| file.as_ref().and_then(zoned))
-            .collect();
+        let zoned = |file: &OpenFile| Some(ZonedFile { fd: file.fd(), base: file.base, zone_bytes: zone_bytes(file)? });
+        let zones: Vec<_> = files.iter().map(|file| file.as_ref().and_then(zoned)).collect();
         let any = zones.iter().any(Option::is_some);
         any.then(|| Box::new(Zones(zones)))
     }
@@ -84,11 +75,7 @@ impl Zones {
 /// Whether the jobs of the group write as the zones of their files ask for.
 pub fn check_zones(files: &[Option<OpenFile>], group: &GroupSpec) -> Result<(), StartError> {
     for job in &group.jobs {
-        for file in job
-            .files
-            .iter()
-            .filter_map(|&file| files.get(file as usize)?.as_ref())
-        {
+        for file in job.files.iter().filter_map(|&file| files.get(file as usize)?.as_ref()) {
             check_job(file, job, group)?;
         }
     }
@@ -133,19 +120,13 @@ fn zone_bytes(file: &OpenFile) -> Option<u64> {
     if !file.is_device || queue_attribute(file.device, "zoned")? != "host-managed" {
         return None;
     }
-    let sectors: u64 = queue_attribute(file.device, "chunk_sectors")?
-        .parse()
-        .ok()?;
+    let sectors: u64 = queue_attribute(file.device, "chunk_sectors")?.parse().ok()?;
     (sectors > 0).then_some(sectors * 512)
 }
 
 /// The zone that begins at the offset.
 fn reported(fd: RawFd, offset: u64) -> Option<Report> {
-    let mut report = Report {
-        sector: offset / 512,
-        zones: 1,
-        ..Report::default()
-    };
+    let mut report = Report { sector: offset / 512, zones: 1, ..Report::default() };
     // SAFETY: the request stores a header and as many zones as the header asks for, one, into the structure.
     let status = unsafe { libc::ioctl(fd, BLKREPORTZONE, &mut report) };
     (status == 0 && report.zones == 1).then_some(report)

@@ -18,50 +18,31 @@ pub struct Failure {
 impl Failure {
     /// In a line.
     pub fn what(what: String) -> Failure {
-        Failure {
-            what,
-            errno: None,
-            step: None,
-            of_plan: true,
-        }
+        Failure { what, errno: None, step: None, of_plan: true }
     }
 
     /// Something went wrong in the machine.
     pub fn of_machine(what: String) -> Failure {
-        Failure {
-            of_plan: false,
-            ..Failure::what(what)
-        }
+        Failure { of_plan: false, ..Failure::what(what) }
     }
 
     /// The kernel refused something about `path`.
     pub fn os(path: &str, error: &io::Error) -> Failure {
-        Failure {
-            what: format!("{path}: {error}"),
-            errno: error.raw_os_error(),
-            step: None,
-            of_plan: false,
-        }
+        Failure { what: format!("{path}: {error}"), errno: error.raw_os_error(), step: None, of_plan: false }
     }
 
     /// At this step.
     pub fn at(self, step: usize) -> Failure {
-        Failure {
-            step: Some(step),
-            ..self
-        }
+        Failure { step: Some(step), ..self }
     }
 
     /// A load can't begin.
     pub fn to_start(error: StartError) -> Failure {
         match error {
             StartError::Spec(what) => Failure::what(what),
-            StartError::Os { errno, .. } => Failure {
-                what: error.to_string(),
-                errno: Some(errno),
-                step: None,
-                of_plan: false,
-            },
+            StartError::Os { errno, .. } => {
+                Failure { what: error.to_string(), errno: Some(errno), step: None, of_plan: false }
+            }
         }
     }
 }

@@ -45,9 +45,7 @@ fn main() -> ExitCode {
         _ => {}
     }
     if std::process::id() != 1 {
-        eprintln!(
-            "iolab's guest agent runs as the first process of a guest machine, and nowhere else"
-        );
+        eprintln!("iolab's guest agent runs as the first process of a guest machine, and nowhere else");
         return ExitCode::from(2);
     }
     let Ok(mut port) = Port::open() else {
@@ -69,10 +67,7 @@ fn end_after(limit: Duration) {
     std::thread::spawn(move || {
         std::thread::sleep(limit);
         if let Ok(mut port) = Port::open() {
-            let what = format!(
-                "the guest did not end within {} s of its own time",
-                limit.as_secs_f64()
-            );
+            let what = format!("the guest did not end within {} s of its own time", limit.as_secs_f64());
             port.emit(&json!({ "failed": Failure::of_machine(what) }));
             port.end_machine(1);
         }
@@ -83,10 +78,8 @@ fn run(port: &mut Port) -> Result<(), Failure> {
     system::mount_own_filesystems()?;
     // A machine of little memory may refuse.
     let _ = system::map_own_pages();
-    let text =
-        std::fs::read_to_string("/plan.json").map_err(|error| Failure::os("/plan.json", &error))?;
-    let plan: Plan = serde_json::from_str(&text)
-        .map_err(|error| Failure::what(format!("/plan.json: {error}")))?;
+    let text = std::fs::read_to_string("/plan.json").map_err(|error| Failure::os("/plan.json", &error))?;
+    let plan: Plan = serde_json::from_str(&text).map_err(|error| Failure::what(format!("/plan.json: {error}")))?;
     port.emit(&json!({ "up": system::release() }));
     end_after(Duration::from_nanos(plan.limit_ns));
     tick::set_alignment(plan.alignment_ns);
@@ -94,9 +87,7 @@ fn run(port: &mut Port) -> Result<(), Failure> {
     let mut agent = Agent::new(plan.seed);
     for (number, step) in plan.steps.iter().enumerate() {
         tick::align();
-        let answer: Value = agent
-            .perform(step, port)
-            .map_err(|failed| failed.at(number))?;
+        let answer: Value = agent.perform(step, port).map_err(|failed| failed.at(number))?;
         port.emit(&json!({ "step": number, "value": answer }));
     }
     port.emit(&json!({ "end": true }));

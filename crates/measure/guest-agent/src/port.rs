@@ -17,15 +17,9 @@ impl Port {
     /// Asks the kernel for the ports. An error if it gives none.
     pub fn open() -> io::Result<Port> {
         // SAFETY: changes this process's permissions only.
-        let refused = unsafe {
-            libc::ioperm(DEBUG_PORT.into(), 1, 1) != 0
-                || libc::ioperm(EXIT_PORT.into(), EXIT_PORTS, 1) != 0
-        };
-        if refused {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(Port(()))
-        }
+        let refused =
+            unsafe { libc::ioperm(DEBUG_PORT.into(), 1, 1) != 0 || libc::ioperm(EXIT_PORT.into(), EXIT_PORTS, 1) != 0 };
+        if refused { Err(io::Error::last_os_error()) } else { Ok(Port(())) }
     }
 
     /// A line of JSON.

@@ -73,10 +73,7 @@ impl Process {
     pub fn begin(word: &str, share: &Value, group: &str) -> Result<Process, Failure> {
         let failed = |error: io::Error| Failure::os(PROGRAM, &error);
         let mut command = Command::new(PROGRAM);
-        command
-            .arg(word)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
+        command.arg(word).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(failed)?;
         let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Failure::of_machine("a process has no pipes".into()));
@@ -88,15 +85,8 @@ impl Process {
         let mut said = String::new();
         output.read_line(&mut said).map_err(failed)?;
         if said.trim() != READY {
-            return Err(Failure::of_machine(format!(
-                "a process of its own to {word}: {}",
-                said.trim()
-            )));
+            return Err(Failure::of_machine(format!("a process of its own to {word}: {}", said.trim())));
         }
-        Ok(Process {
-            child,
-            input,
-            output,
-        })
+        Ok(Process { child, input, output })
     }
 }

@@ -62,10 +62,8 @@ pub fn run(processes: &[Value], group: &str) -> Result<Value, Failure> {
         begun.push(Process::begin(WORD, share, group)?);
     }
     let before = swapped()?;
-    let (mut children, outputs): (Vec<_>, Vec<_>) = begun
-        .into_iter()
-        .map(|one| (one.child, (one.input, one.output)))
-        .unzip();
+    let (mut children, outputs): (Vec<_>, Vec<_>) =
+        begun.into_iter().map(|one| (one.child, (one.input, one.output))).unzip();
     let (sender, ends) = channel();
     let mut goes = Vec::new();
     for (number, (input, mut output)) in outputs.into_iter().enumerate() {
@@ -107,10 +105,7 @@ pub fn run(processes: &[Value], group: &str) -> Result<Value, Failure> {
         let _ = child.wait();
     }
     let records = records(&said, group)?;
-    let passes: usize = records
-        .iter()
-        .map(|one| one["passes"].as_array().map_or(0, Vec::len))
-        .sum();
+    let passes: usize = records.iter().map(|one| one["passes"].as_array().map_or(0, Vec::len)).sum();
     let record = json!({
         "records": records, "before": before, "first": first, "after": after,
         "swap_bytes_max": most, "memory_bytes_max": number(group, "memory.peak"),
@@ -160,10 +155,5 @@ fn swapped() -> Result<Value, Failure> {
 /// The number of a name in a text of lines `name number`.
 fn field(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));
-    lines
-        .find(|(first, _)| *first == name)?
-        .1
-        .trim()
-        .parse()
-        .ok()
+    lines.find(|(first, _)| *first == name)?.1.trim().parse().ok()
 }

@@ -28,18 +28,9 @@ pub enum Step {
     /// Wait until there is a file.
     Await { path: String, seconds: f64 },
     /// Write a kernel setting and read it back. `optional`: an absent file is reported, and no failure.
-    Write {
-        path: String,
-        value: String,
-        optional: bool,
-    },
+    Write { path: String, value: String, optional: bool },
     /// Write what a kernel's file shows, and words behind it, to another one. `optional`: as of `Write`.
-    Copy {
-        source: String,
-        words: String,
-        path: String,
-        optional: bool,
-    },
+    Copy { source: String, words: String, path: String, optional: bool },
     /// Start the search for a free tag where it always starts (tags.rs).
     Tags { disk: String },
     /// Run a program to its end.
@@ -47,39 +38,21 @@ pub enum Step {
     /// Run a program with the console as its terminal.
     Console { argv: Vec<String> },
     /// Make the directory and mount a filesystem on it.
-    Mount {
-        source: String,
-        place: String,
-        filesystem: String,
-        options: String,
-    },
+    Mount { source: String, place: String, filesystem: String, options: String },
     /// Make a directory.
     Directory { path: String },
     /// Offer I/O.
     Load { phase: Box<Phase> },
     /// Offer I/O, a process for each control group of version 2.
-    Members {
-        members: Vec<Member>,
-        drop_caches: bool,
-    },
+    Members { members: Vec<Member>, drop_caches: bool },
     /// Make, write, sync, close and unlink files.
-    Metadata {
-        phase: MetadataPhase,
-        drop_caches: bool,
-    },
+    Metadata { phase: MetadataPhase, drop_caches: bool },
     /// Swap to a device.
     Swap { path: String },
     /// Sort memory, a process for each task given, all in one control group.
-    Sort {
-        processes: Vec<Value>,
-        group: String,
-        drop_caches: bool,
-    },
+    Sort { processes: Vec<Value>, group: String, drop_caches: bool },
     /// Time a shell command.
-    Command {
-        command: TimedCommand,
-        drop_caches: bool,
-    },
+    Command { command: TimedCommand, drop_caches: bool },
     /// Write what is dirty to the drives.
     Sync {},
     /// Tell where the kernel's functions are. `all`: also those outside of modules.
@@ -104,16 +77,10 @@ impl Agent {
     pub fn new(seed: u64) -> Agent {
         let pages = (seed % BALLAST_PAGES) as usize;
         let mut ballast = vec![0u8; pages * PAGE_BYTES];
-        ballast
-            .iter_mut()
-            .step_by(PAGE_BYTES)
-            .for_each(|byte| *byte = 1);
+        ballast.iter_mut().step_by(PAGE_BYTES).for_each(|byte| *byte = 1);
         // A kernel without it has no random numbers of its own either.
         let _ = system::seed_random_numbers(seed);
-        Agent {
-            memory: Arc::new(Memory::new()),
-            _ballast: ballast,
-        }
+        Agent { memory: Arc::new(Memory::new()), _ballast: ballast }
     }
 
     /// Does the step; its report.
@@ -123,40 +90,20 @@ impl Agent {
                 system::load_module(path, parameters).map_err(|error| Failure::os(path, &error))?;
             }
             Step::Await { path, seconds } => wait_for(path, *seconds)?,
-            Step::Write {
-                path,
-                value,
-                optional,
-            } => return write(path, value, *optional),
-            Step::Copy {
-                source,
-                words,
-                path,
-                optional,
-            } => {
-                let shown =
-                    fs::read_to_string(source).map_err(|error| Failure::os(source, &error))?;
-                return write(
-                    path,
-                    format!("{} {words}", shown.trim()).trim_end(),
-                    *optional,
-                );
+            Step::Write { path, value, optional } => return write(path, value, *optional),
+            Step::Copy { source, words, path, optional } => {
+                let shown = fs::read_to_string(source).map_err(|error| Failure::os(source, &error))?;
+                return write(path, format!("{} {words}", shown.trim()).trim_end(), *optional);
             }
             Step::Tags { disk } => {
                 tags::start_in_first_word(disk).map_err(|error| Failure::os(disk, &error))?;
             }
             Step::Run { argv } => run(argv)?,
             Step::Console { argv } => return console(argv),
-            Step::Mount {
-                source,
-                place,
-                filesystem,
-                options,
-            } => {
+            Step::Mount { source, place, filesystem, options } => {
                 fs::create_dir_all(place).map_err(|error| Failure::os(place, &error))?;
-                system::mount(source, place, filesystem, options).map_err(|error| {
-                    Failure::os(&format!("mounting {filesystem} ({options})"), &error)
-                })?;
+                system::mount(source, place, filesystem, options)
+                    .map_err(|error| Failure::os(&format!("mounting {filesystem} ({options})"), &error))?;
             }
             Step::Directory { path } => {
                 fs::create_dir_all(path).map_err(|error| Failure::os(path, &error))?;
@@ -165,10 +112,7 @@ impl Agent {
                 let started = engine::start((**phase).clone(), Arc::clone(&self.memory));
                 return finish(started.map_err(Failure::to_start)?);
             }
-            Step::Members {
-                members,
-                drop_caches,
-            } => {
+            Step::Members { members, drop_caches } => {
                 if *drop_caches {
                     empty_caches()?;
                 }
@@ -183,20 +127,13 @@ impl Agent {
             Step::Swap { path } => {
                 system::swap_on(path).map_err(|error| Failure::os(path, &error))?;
             }
-            Step::Sort {
-                processes,
-                group,
-                drop_caches,
-            } => {
+            Step::Sort { processes, group, drop_caches } => {
                 if *drop_caches {
                     empty_caches()?;
                 }
                 return sorts::run(processes, group);
             }
-            Step::Command {
-                command,
-                drop_caches,
-            } => {
+            Step::Command { command, drop_caches } => {
                 if *drop_caches {
                     empty_caches()?;
                 }
@@ -221,12 +158,7 @@ where
                 return Ok(json!({ "record": record, "ops": handle.snapshot().ops }));
             }
             Some(Err(error)) => {
-                return Err(Failure {
-                    what: error.to_string(),
-                    errno: Some(error.errno),
-                    step: None,
-                    of_plan: false,
-                });
+                return Err(Failure { what: error.to_string(), errno: Some(error.errno), step: None, of_plan: false });
             }
         }
     }
@@ -255,9 +187,7 @@ fn write(path: &str, value: &str, optional: bool) -> Result<Value, Failure> {
     let before = match fs::read_to_string(path) {
         Ok(before) => before,
         Err(error) if optional && error.kind() == io::ErrorKind::NotFound => {
-            return Ok(
-                json!({ "absent": format!("{path}: this kernel or device has no such file") }),
-            );
+            return Ok(json!({ "absent": format!("{path}: this kernel or device has no such file") }));
         }
         // Some files are for writing only.
         Err(error) if error.kind() != io::ErrorKind::NotFound => String::new(),
@@ -265,11 +195,7 @@ fn write(path: &str, value: &str, optional: bool) -> Result<Value, Failure> {
     };
     if let Err(error) = fs::write(path, value) {
         let refused = Failure::os(&format!("{path} = {value}"), &error);
-        return if optional {
-            Ok(json!({ "absent": refused.what }))
-        } else {
-            Err(refused)
-        };
+        return if optional { Ok(json!({ "absent": refused.what })) } else { Err(refused) };
     }
     let after = fs::read_to_string(path).unwrap_or_default();
     Ok(json!({ "before": before.trim(), "after": after.trim() }))
@@ -284,20 +210,13 @@ fn run(argv: &[String]) -> Result<(), Failure> {
     let said = String::from_utf8_lossy(&output.stderr);
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let first: Vec<&str> = lines.take(3).collect();
-    let what = format!(
-        "{}: {}: {}",
-        argv.join(" "),
-        output.status,
-        first.join(" / ")
-    );
+    let what = format!("{}: {}: {}", argv.join(" "), output.status, first.join(" / "));
     Err(Failure::of_machine(what))
 }
 
 /// The program's exit status.
 fn console(argv: &[String]) -> Result<Value, Failure> {
-    let status = command(argv)
-        .status()
-        .map_err(|error| Failure::os(&argv[0], &error))?;
+    let status = command(argv).status().map_err(|error| Failure::os(&argv[0], &error))?;
     Ok(json!({ "status": status.code() }))
 }
 

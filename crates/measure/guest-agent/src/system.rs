@@ -7,12 +7,7 @@ use std::os::fd::AsRawFd;
 
 use crate::failure::Failure;
 
-const OWN: [(&str, &str); 4] = [
-    ("proc", "/proc"),
-    ("sysfs", "/sys"),
-    ("devtmpfs", "/dev"),
-    ("tmpfs", "/tmp"),
-];
+const OWN: [(&str, &str); 4] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp")];
 /// A kernel may do without it.
 const OPTIONAL: [&str; 1] = ["tmpfs"];
 
@@ -54,15 +49,7 @@ pub fn mount(source: &str, place: &str, kind: &str, options: &str) -> io::Result
     let (source, place, kind) = (text(source)?, text(place)?, text(kind)?);
     let data = text(&data.join(","))?;
     // SAFETY: all pointers are strings that outlive the call.
-    checked(unsafe {
-        libc::mount(
-            source.as_ptr(),
-            place.as_ptr(),
-            kind.as_ptr(),
-            flags,
-            data.as_ptr().cast(),
-        )
-    })
+    checked(unsafe { libc::mount(source.as_ptr(), place.as_ptr(), kind.as_ptr(), flags, data.as_ptr().cast()) })
 }
 
 /// Loads a module's file; one that is there already is no error.
@@ -70,14 +57,7 @@ pub fn load_module(path: &str, parameters: &str) -> io::Result<()> {
     let file = File::open(path)?;
     let parameters = text(parameters)?;
     // SAFETY: the descriptor and the string outlive the call.
-    let failed = unsafe {
-        libc::syscall(
-            libc::SYS_finit_module,
-            file.as_raw_fd(),
-            parameters.as_ptr(),
-            0,
-        )
-    };
+    let failed = unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), parameters.as_ptr(), 0) };
     if failed == 0 {
         return Ok(());
     }
@@ -113,11 +93,8 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
 /// Fills the kernel's pool with bytes that follow from `seed`, and counts them as random: from then on a random number
 /// costs what it costs on a machine that is up. Until a pool is seeded, each one hashes it (drivers/char/random.c, 6.1).
 pub fn seed_random_numbers(seed: u64) -> io::Result<()> {
-    let mut entropy = Entropy {
-        bits: 8 * POOL_BYTES as libc::c_int,
-        bytes: POOL_BYTES as libc::c_int,
-        pool: [0; POOL_BYTES],
-    };
+    let mut entropy =
+        Entropy { bits: 8 * POOL_BYTES as libc::c_int, bytes: POOL_BYTES as libc::c_int, pool: [0; POOL_BYTES] };
     for (place, byte) in entropy.pool.iter_mut().enumerate() {
         *byte = seed.to_le_bytes()[place % size_of::<u64>()];
     }
@@ -149,11 +126,7 @@ struct Entropy {
 }
 
 fn checked(status: libc::c_int) -> io::Result<()> {
-    if status == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Where programs are looked for.

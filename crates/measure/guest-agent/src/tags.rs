@@ -20,10 +20,7 @@ pub fn start_in_first_word(disk: &str) -> io::Result<()> {
     let queue = format!("/sys/block/{disk}/queue");
     let scheduler = format!("{queue}/scheduler");
     let had = fs::read_to_string(&scheduler).unwrap_or_default();
-    let had = had
-        .split_once('[')
-        .and_then(|(_, rest)| rest.split_once(']'))
-        .map_or("none", |(name, _)| name);
+    let had = had.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("none", |(name, _)| name);
     if had != "none" {
         fs::write(&scheduler, "none")?;
     }
@@ -41,10 +38,7 @@ pub fn start_in_first_word(disk: &str) -> io::Result<()> {
 }
 
 fn read_on_each_cpu(disk: &str, polls: bool) -> io::Result<()> {
-    let device = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_DIRECT)
-        .open(format!("/dev/{disk}"))?;
+    let device = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(format!("/dev/{disk}"))?;
     // SAFETY: asks for a number.
     let cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize;
     std::thread::scope(|scope| {
@@ -54,10 +48,7 @@ fn read_on_each_cpu(disk: &str, polls: bool) -> io::Result<()> {
                 scope.spawn(move || read_on(cpu, device, polls))
             })
             .collect();
-        reads.into_iter().try_for_each(|read| {
-            read.join()
-                .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
-        })
+        reads.into_iter().try_for_each(|read| read.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
     })
 }
 

@@ -22,18 +22,10 @@ pub fn align() {
     }
     let now = read(libc::CLOCK_MONOTONIC);
     let next = (now.tv_sec * NS_PER_S + now.tv_nsec) / alignment * alignment + alignment;
-    let until = libc::timespec {
-        tv_sec: next / NS_PER_S,
-        tv_nsec: next % NS_PER_S,
-    };
+    let until = libc::timespec { tv_sec: next / NS_PER_S, tv_nsec: next % NS_PER_S };
     // SAFETY: `until` outlives the call, and nobody asks for what is left.
     unsafe {
-        libc::clock_nanosleep(
-            libc::CLOCK_MONOTONIC,
-            libc::TIMER_ABSTIME,
-            &until,
-            std::ptr::null_mut(),
-        );
+        libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &until, std::ptr::null_mut());
     }
 }
 
@@ -53,10 +45,7 @@ fn last() -> (libc::time_t, libc::c_long) {
 }
 
 fn read(clock: libc::clockid_t) -> libc::timespec {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` outlives the call, which fills it; both clocks always exist.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time

@@ -54,18 +54,11 @@ impl TimedCommand {
                 system::kill_all_others();
                 Ok((status, end.join().unwrap_or_default(), elapsed))
             };
-            scope
-                .spawn(run)
-                .join()
-                .unwrap_or_else(|_| Err(io::Error::other("it ended early")))
+            scope.spawn(run).join().unwrap_or_else(|_| Err(io::Error::other("it ended early")))
         })
         .map_err(failed)?;
         let after = system::used_by_children().map_err(failed)?;
-        let used: Vec<u64> = after
-            .iter()
-            .zip(before)
-            .map(|(now, then)| now - then)
-            .collect();
+        let used: Vec<u64> = after.iter().zip(before).map(|(now, then)| now - then).collect();
         let record = json!({
             "started_unix_ns": started.map_or(0, |since| since.as_nanos() as u64),
             "elapsed_ns": elapsed.as_nanos() as u64,
@@ -84,12 +77,7 @@ impl TimedCommand {
             .args(["-c", &self.text])
             .current_dir(&self.directory)
             .env_clear()
-            .envs([
-                ("PATH", system::PATH),
-                ("LC_ALL", "C"),
-                ("HOME", "/"),
-                ("DEVICE", &self.device),
-            ])
+            .envs([("PATH", system::PATH), ("LC_ALL", "C"), ("HOME", "/"), ("DEVICE", &self.device)])
             .stdin(Stdio::null())
             .stderr(output.try_clone()?)
             .stdout(output);

@@ -6,8 +6,8 @@ const ABSENT: [&str; 6] = ["", "na", "n/a", "null", "none", "-"];
 /// Up to this, every whole number is a double, and so are the powers of ten below.
 const MANTISSA_MAX: u64 = 1 << 53;
 const POWERS: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
-    1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
+    1e21, 1e22,
 ];
 const DIGITS_MAX: usize = 19;
 
@@ -51,9 +51,7 @@ impl Style {
     }
 
     fn quoted(self, lines: &[u8], begin: usize) -> Option<(&[u8], usize)> {
-        let length = lines[begin..]
-            .iter()
-            .position(|&byte| byte == b'"' || byte == b'\n')?;
+        let length = lines[begin..].iter().position(|&byte| byte == b'"' || byte == b'\n')?;
         let quote = begin + length;
         let mut end = quote + 1;
         if lines[quote] != b'"' {
@@ -75,15 +73,10 @@ impl Style {
         let (whole, point) = digits(lines, first, 0);
         let has_point = lines.get(point) == Some(&self.decimal);
         let start = point + usize::from(has_point);
-        let (mantissa, end) = if has_point {
-            digits(lines, start, whole)
-        } else {
-            (whole, point)
-        };
+        let (mantissa, end) = if has_point { digits(lines, start, whole) } else { (whole, point) };
         let decimals = end - start;
         let count = point - first + decimals;
-        if !(1..=DIGITS_MAX).contains(&count) || mantissa > MANTISSA_MAX || decimals >= POWERS.len()
-        {
+        if !(1..=DIGITS_MAX).contains(&count) || mantissa > MANTISSA_MAX || decimals >= POWERS.len() {
             return None;
         }
         let size = mantissa as f64 / POWERS[decimals];
@@ -92,19 +85,14 @@ impl Style {
 
     fn any_number(self, text: &[u8]) -> Option<f64> {
         let text = std::str::from_utf8(text).ok()?;
-        if ABSENT
-            .iter()
-            .any(|absent| text.eq_ignore_ascii_case(absent))
-        {
+        if ABSENT.iter().any(|absent| text.eq_ignore_ascii_case(absent)) {
             return Some(f64::NAN);
         }
         if self.decimal == b'.' {
             return text.parse().ok();
         }
         let is_foreign = text.contains('.');
-        (!is_foreign)
-            .then(|| text.replace(char::from(self.decimal), ".").parse().ok())
-            .flatten()
+        (!is_foreign).then(|| text.replace(char::from(self.decimal), ".").parse().ok()).flatten()
     }
 }
 
@@ -143,17 +131,7 @@ fn word_at(lines: &[u8], at: usize) -> Option<u64> {
 }
 
 const HIGH_BITS: u64 = repeated(0x80);
-const TENS: [u64; 9] = [
-    1,
-    10,
-    100,
-    1_000,
-    10_000,
-    100_000,
-    1_000_000,
-    10_000_000,
-    100_000_000,
-];
+const TENS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 const fn repeated(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
@@ -180,10 +158,7 @@ fn find_either(lines: &[u8], at: usize, one: u8, other: u8) -> usize {
         }
         place += 8;
     }
-    lines[place..]
-        .iter()
-        .position(|&byte| byte == one || byte == other)
-        .map_or(lines.len(), |length| place + length)
+    lines[place..].iter().position(|&byte| byte == one || byte == other).map_or(lines.len(), |length| place + length)
 }
 
 /// The high bit of each byte that is zero; above the first such byte perhaps of others too.
@@ -198,10 +173,7 @@ mod tests {
 
     use super::*;
 
-    const CSV: Style = Style {
-        separator: b',',
-        decimal: b'.',
-    };
+    const CSV: Style = Style { separator: b',', decimal: b'.' };
 
     fn number(text: &str) -> Option<(f64, usize)> {
         CSV.number(text.as_bytes(), 0)
@@ -214,10 +186,7 @@ mod tests {
         assert_eq!(number(" 7 ,"), Some((7.0, 3)));
         assert_eq!(number("\"8\",9"), Some((8.0, 3)));
         assert_eq!(number("1e-3\r\n"), Some((1e-3, 5)));
-        assert_eq!(
-            number("123456789012345678901234"),
-            Some((1.2345678901234568e23, 24))
-        );
+        assert_eq!(number("123456789012345678901234"), Some((1.2345678901234568e23, 24)));
         assert!(number("n/a,").is_some_and(|(value, end)| value.is_nan() && end == 3));
         assert!(number("").is_some_and(|(value, end)| value.is_nan() && end == 0));
         assert_eq!(number("12 MB,"), None);
@@ -226,10 +195,7 @@ mod tests {
 
     #[test]
     fn a_decimal_comma_is_no_point() {
-        let european = Style {
-            separator: b';',
-            decimal: b',',
-        };
+        let european = Style { separator: b';', decimal: b',' };
         assert_eq!(european.number(b"1,5;2", 0), Some((1.5, 3)));
         assert_eq!(european.number(b"1,5e3", 0), Some((1500.0, 5)));
         assert_eq!(european.number(b"1.5;2", 0), None);

@@ -70,11 +70,7 @@ const SLOTS_AT_FIRST: usize = 1 << 10;
 impl Groups {
     /// No groups yet, for a table with this `layout`.
     pub fn new(layout: Layout) -> Groups {
-        let numbers = layout
-            .columns
-            .iter()
-            .filter(|&&role| role == Role::Number)
-            .count();
+        let numbers = layout.columns.iter().filter(|&&role| role == Role::Number).count();
         Groups {
             layout,
             numbers,
@@ -96,9 +92,7 @@ impl Groups {
         let mut at = 0;
         while at < lines.len() {
             let here = offset + at as u64;
-            at = self
-                .line(lines, at, here)
-                .ok_or(UnreadLine { offset: here })?;
+            at = self.line(lines, at, here).ok_or(UnreadLine { offset: here })?;
         }
         Ok(())
     }
@@ -140,10 +134,7 @@ impl Groups {
             [b'\r', b'\n', ..] => return Some(begin + 2),
             _ => {}
         }
-        let style = Style {
-            separator: self.layout.separator,
-            decimal: self.layout.decimal,
-        };
+        let style = Style { separator: self.layout.separator, decimal: self.layout.decimal };
         self.key.clear();
         self.values.clear();
         let mut at = begin;
@@ -241,12 +232,7 @@ mod tests {
     use super::*;
 
     fn layout(columns: &[Role]) -> Layout {
-        Layout {
-            separator: b',',
-            decimal: b'.',
-            columns: columns.to_vec(),
-            batch_bytes: 0,
-        }
+        Layout { separator: b',', decimal: b'.', columns: columns.to_vec(), batch_bytes: 0 }
     }
 
     const KEY_AND_NUMBER: [Role; 2] = [Role::Key, Role::Number];
@@ -254,9 +240,7 @@ mod tests {
     #[test]
     fn a_group_sums_its_rows_and_keeps_what_is_missing_apart() {
         let mut groups = Groups::new(layout(&[Role::Key, Role::Ignored, Role::Key, Role::Number]));
-        groups
-            .add(b"a,x,1,2.5\r\n\nb,x,1,7\n\"a\",y,1,\na,\"y, z\",1,4", 100)
-            .expect("a table");
+        groups.add(b"a,x,1,2.5\r\n\nb,x,1,7\n\"a\",y,1,\na,\"y, z\",1,4", 100).expect("a table");
         let found: Vec<_> = groups.iter().collect();
         assert_eq!(found[0].key, b"a\xff1");
         assert_eq!((found[0].offset, found[0].rows), (100, 3));
@@ -266,35 +250,18 @@ mod tests {
 
     #[test]
     fn a_line_that_is_not_as_the_others_is_named() {
-        for bad in [
-            "b,2,3\n",
-            "b\n",
-            "b,fast\n",
-            " \"b\",2\n",
-            "\"b,2\n",
-            "\"b\"x,2\n",
-        ] {
+        for bad in ["b,2,3\n", "b\n", "b,fast\n", " \"b\",2\n", "\"b,2\n", "\"b\"x,2\n"] {
             let mut groups = Groups::new(layout(&KEY_AND_NUMBER));
             let text = format!("a,1\n{bad}c,3\n");
-            assert_eq!(
-                groups.add(text.as_bytes(), 10),
-                Err(UnreadLine { offset: 14 }),
-                "{bad}"
-            );
+            assert_eq!(groups.add(text.as_bytes(), 10), Err(UnreadLine { offset: 14 }), "{bad}");
         }
     }
 
     #[test]
     fn batches_are_told_by_their_place_in_the_file() {
-        let mut groups = Groups::new(Layout {
-            batch_bytes: 8,
-            ..layout(&KEY_AND_NUMBER)
-        });
+        let mut groups = Groups::new(Layout { batch_bytes: 8, ..layout(&KEY_AND_NUMBER) });
         groups.add(b"a,1\na,2\na,3\n", 0).expect("a table");
-        let found: Vec<_> = groups
-            .iter()
-            .map(|group| (group.key, group.sums[0]))
-            .collect();
+        let found: Vec<_> = groups.iter().map(|group| (group.key, group.sums[0])).collect();
         assert_eq!(found, [(&b"a\xff0"[..], 3.0), (&b"a\xff1"[..], 3.0)]);
     }
 

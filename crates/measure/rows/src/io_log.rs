@@ -45,19 +45,14 @@ pub struct IoLog {
 impl IoLog {
     /// `interval_ms`: the time that an interval spans, at least 1.
     pub fn new(interval_ms: u64) -> IoLog {
-        IoLog {
-            interval_ms: interval_ms.max(1),
-            directions: Default::default(),
-        }
+        IoLog { interval_ms: interval_ms.max(1), directions: Default::default() }
     }
 
     /// Adds whole lines, the first of which starts at `offset` of the file. Columns after the fourth are not read.
     pub fn add(&mut self, lines: &[u8], offset: u64) -> Result<(), UnreadLine> {
         let mut at = 0;
         while at < lines.len() {
-            let unread = UnreadLine {
-                offset: offset + at as u64,
-            };
+            let unread = UnreadLine { offset: offset + at as u64 };
             at = self.line(lines, at).ok_or(unread)?;
         }
         Ok(())
@@ -91,20 +86,11 @@ impl IoLog {
         let (bytes, at) = whole_number(lines, after_comma(lines, at)?)?;
         let end = match lines.get(at) {
             None | Some(b'\n') => at,
-            Some(b',' | b'\r') => {
-                at + lines[at..]
-                    .iter()
-                    .position(|&byte| byte == b'\n')
-                    .unwrap_or(lines.len() - at)
-            }
+            Some(b',' | b'\r') => at + lines[at..].iter().position(|&byte| byte == b'\n').unwrap_or(lines.len() - at),
             Some(_) => return None,
         };
-        let place = usize::try_from(time_ms / self.interval_ms)
-            .unwrap_or(usize::MAX)
-            .min(INTERVALS_MAX - 1);
-        self.directions
-            .get_mut(usize::try_from(direction).ok()?)?
-            .take(time_ms, value, bytes, place);
+        let place = usize::try_from(time_ms / self.interval_ms).unwrap_or(usize::MAX).min(INTERVALS_MAX - 1);
+        self.directions.get_mut(usize::try_from(direction).ok()?)?.take(time_ms, value, bytes, place);
         Some(end + 1)
     }
 }
@@ -118,11 +104,7 @@ impl Direction {
         if place >= self.intervals.len() {
             self.intervals.resize(place + 1, Interval::default());
         }
-        self.intervals[place].add(&Interval {
-            count: 1,
-            bytes,
-            sum: value,
-        });
+        self.intervals[place].add(&Interval { count: 1, bytes, sum: value });
     }
 }
 
@@ -145,9 +127,7 @@ fn whole_number(lines: &[u8], at: usize) -> Option<(u64, usize)> {
         first += 1;
     }
     let (value, end) = digits(lines, first, 0);
-    (1..=DIGITS_MAX)
-        .contains(&(end - first))
-        .then_some((value, end))
+    (1..=DIGITS_MAX).contains(&(end - first)).then_some((value, end))
 }
 
 #[inline]
@@ -165,20 +145,10 @@ mod tests {
         let lines = b"0, 100, 0, 4096\n9, 300, 0, 4096, 8192\n\n25,7,1,0,0x3001,5\r\n12,200,0,4096, 0, 0, 99";
         log.add(lines, 0).expect("a log");
         let [reads, writes, ..] = &log.directions;
-        assert_eq!(
-            (reads.values.count(), reads.bytes, reads.last_ms),
-            (3, 3 * 4096, 12)
-        );
+        assert_eq!((reads.values.count(), reads.bytes, reads.last_ms), (3, 3 * 4096, 12));
         assert_eq!(reads.values.mean_ns(), Some(200.0));
         assert_eq!(reads.intervals.len(), 2);
-        assert_eq!(
-            reads.intervals[0],
-            Interval {
-                count: 2,
-                bytes: 8192,
-                sum: 400
-            }
-        );
+        assert_eq!(reads.intervals[0], Interval { count: 2, bytes: 8192, sum: 400 });
         assert_eq!((writes.bytes, writes.intervals.len()), (0, 3));
     }
 
@@ -186,9 +156,7 @@ mod tests {
     fn pieces_come_to_the_same_as_the_whole() {
         let (first, second) = ("1,5,0,512\n9,6,1,512\n", "300,7,0,512\n");
         let mut whole = IoLog::new(1);
-        whole
-            .add(format!("{first}{second}").as_bytes(), 0)
-            .expect("a log");
+        whole.add(format!("{first}{second}").as_bytes(), 0).expect("a log");
         let (mut log, mut later) = (IoLog::new(1), IoLog::new(1));
         log.add(first.as_bytes(), 0).expect("a log");
         later.add(second.as_bytes(), 20).expect("a log");
@@ -202,21 +170,10 @@ mod tests {
 
     #[test]
     fn a_line_that_is_none_is_named() {
-        for bad in [
-            "1,2,0",
-            "1,-2,0,4",
-            "1,2,4,4",
-            "a,b,0,4",
-            "1,2,0,4 x",
-            "1,99999999999999999999,0,4",
-        ] {
+        for bad in ["1,2,0", "1,-2,0,4", "1,2,4,4", "a,b,0,4", "1,2,0,4 x", "1,99999999999999999999,0,4"] {
             let mut log = IoLog::new(1);
             let text = format!("1,2,0,4\n{bad}\n");
-            assert_eq!(
-                log.add(text.as_bytes(), 5),
-                Err(UnreadLine { offset: 13 }),
-                "{bad}"
-            );
+            assert_eq!(log.add(text.as_bytes(), 5), Err(UnreadLine { offset: 13 }), "{bad}");
         }
     }
 }

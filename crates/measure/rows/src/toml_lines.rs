@@ -33,10 +33,7 @@ pub struct Node {
 pub fn nodes(text: &str) -> Result<Vec<Node>, String> {
     let document = DeTable::parse(text).map_err(|error| error.message().to_owned())?;
     let newlines = text.match_indices('\n').map(|(at, _)| at).collect();
-    let mut found = TomlScan {
-        newlines,
-        nodes: Vec::new(),
-    };
+    let mut found = TomlScan { newlines, nodes: Vec::new() };
     found.table(None, document.get_ref());
     Ok(found.nodes)
 }

@@ -33,8 +33,7 @@ fn main() {
 }
 
 fn block_events(input: &Input) {
-    let decoder = BlockDecoder::new(tracepoints::EVENTS, &input.formats(tracepoints::EVENTS))
-        .expect("formats");
+    let decoder = BlockDecoder::new(tracepoints::EVENTS, &input.formats(tracepoints::EVENTS)).expect("formats");
     input.measure(
         "merged",
         || (),
@@ -102,19 +101,11 @@ impl Input {
 
     fn formats(&self, wanted: &[WantedEvent]) -> Vec<EventFormat> {
         let text = |wanted: &WantedEvent| format_text(&self.directory, wanted.name);
-        wanted
-            .iter()
-            .map(|wanted| EventFormat::parse(&text(wanted)).expect("a format"))
-            .collect()
+        wanted.iter().map(|wanted| EventFormat::parse(&text(wanted)).expect("a format")).collect()
     }
 
     /// The best of some times.
-    fn measure<S>(
-        &self,
-        what: &str,
-        state: impl Fn() -> S,
-        mut each: impl FnMut(&mut S, u32, &RawEvent<'_>),
-    ) {
+    fn measure<S>(&self, what: &str, state: impl Fn() -> S, mut each: impl FnMut(&mut S, u32, &RawEvent<'_>)) {
         let mut best = (f64::INFINITY, 0);
         for _ in 0..REPEATS {
             let (mut state, mut events) = (state(), 0u64);

@@ -33,15 +33,12 @@ impl<L> Layouts<L> {
         formats: &[EventFormat],
         layout: impl Fn(&EventFormat) -> Result<Option<L>, FormatError>,
     ) -> Result<Layouts<L>, FormatError> {
-        let missing = |wanted: &&WantedEvent| {
-            wanted.required && !formats.iter().any(|format| format.name == wanted.name)
-        };
+        let missing =
+            |wanted: &&WantedEvent| wanted.required && !formats.iter().any(|format| format.name == wanted.name);
         if let Some(missing) = wanted.iter().find(missing) {
             return Err(FormatError::NoEvent(missing.name.to_owned()));
         }
-        let first = formats
-            .first()
-            .ok_or(FormatError::NoEvent("any".to_owned()))?;
+        let first = formats.first().ok_or(FormatError::NoEvent("any".to_owned()))?;
         let id = Number::of(first, &["common_type"])?;
         let (mut index, mut layouts) = (Vec::new(), Vec::new());
         for format in formats {
@@ -75,14 +72,10 @@ impl<L> Layouts<L> {
         let record = raw.record;
         let id = self.id.read(record).and_then(|id| usize::try_from(id).ok());
         let index = id.and_then(|id| self.index.get(id));
-        let Some((name, layout)) = index.and_then(|&index| self.layouts.get(usize::from(index)))
-        else {
+        let Some((name, layout)) = index.and_then(|&index| self.layouts.get(usize::from(index))) else {
             return Ok(None);
         };
-        let too_short = || FormatError::ShortRecord {
-            event: name.clone(),
-            length: record.len(),
-        };
+        let too_short = || FormatError::ShortRecord { event: name.clone(), length: record.len() };
         read(layout, record).map(Some).ok_or_else(too_short)
     }
 }

@@ -122,13 +122,7 @@ impl Step {
     pub fn is_of_bios(self) -> bool {
         !matches!(
             self,
-            Step::Sleep
-                | Step::Plug
-                | Step::Unplug
-                | Step::TimerUnplug
-                | Step::Message
-                | Step::Lost
-                | Step::Restart
+            Step::Sleep | Step::Plug | Step::Unplug | Step::TimerUnplug | Step::Message | Step::Lost | Step::Restart
         )
     }
 }
@@ -285,8 +279,7 @@ impl Op {
 pub fn op_and_marks(rwbs: &[u8]) -> (Op, Marks) {
     let op = Op::of_rwbs(rwbs);
     // Of the driver's own flush, FF, the second is the operation.
-    let first_flushes =
-        rwbs.first() == Some(&b'F') && (op != Op::Flush || rwbs.get(1) == Some(&b'F'));
+    let first_flushes = rwbs.first() == Some(&b'F') && (op != Op::Flush || rwbs.get(1) == Some(&b'F'));
     let (rest, mut marks) = match first_flushes {
         true if op == Op::Flush => (rwbs.get(2..), Marks::default()),
         true => (rwbs.get(2..), Marks::PREFLUSH),
@@ -319,19 +312,9 @@ pub fn rwbs(op: Op, marks: Marks) -> String {
         Op::Flush => 'F',
         Op::Other => 'N',
     });
-    let letters = [
-        (Marks::ZEROES, 'Z'),
-        (Marks::FUA, 'F'),
-        (Marks::READ_AHEAD, 'A'),
-        (Marks::SYNC, 'S'),
-        (Marks::METADATA, 'M'),
-    ];
-    text.extend(
-        letters
-            .into_iter()
-            .filter(|(mark, _)| marks.has(*mark))
-            .map(|(_, letter)| letter),
-    );
+    let letters =
+        [(Marks::ZEROES, 'Z'), (Marks::FUA, 'F'), (Marks::READ_AHEAD, 'A'), (Marks::SYNC, 'S'), (Marks::METADATA, 'M')];
+    text.extend(letters.into_iter().filter(|(mark, _)| marks.has(*mark)).map(|(_, letter)| letter));
     text
 }
 

@@ -122,11 +122,7 @@ impl EventFormat {
         if field.placement == Placement::Inline && matches!(field.size, 1 | 2 | 4 | 8) {
             return Ok(field);
         }
-        Err(FormatError::NotANumber {
-            event: self.name.clone(),
-            field: names.join(" or "),
-            size: field.size,
-        })
+        Err(FormatError::NotANumber { event: self.name.clone(), field: names.join(" or "), size: field.size })
     }
 }
 
@@ -202,11 +198,7 @@ impl Number {
     pub(crate) fn of(format: &EventFormat, names: &[&str]) -> Result<Number, FormatError> {
         let field = format.number(names)?;
         let (end, bits) = (field.end(), 8 * field.size as u32);
-        let mask = if field.signed {
-            u64::MAX
-        } else {
-            u64::MAX >> (u64::BITS - bits)
-        };
+        let mask = if field.signed { u64::MAX } else { u64::MAX >> (u64::BITS - bits) };
         Ok(Number {
             field,
             start: end.saturating_sub(LOADED),
@@ -284,9 +276,7 @@ fn name_of(typed_name: &str) -> Option<&str> {
         Some(open) => open.rsplit_once('[')?.0,
         None => typed_name,
     };
-    let name = without_length
-        .rsplit(|c: char| c.is_whitespace() || c == '*')
-        .next()?;
+    let name = without_length.rsplit(|c: char| c.is_whitespace() || c == '*').next()?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     (!name.is_empty() && name.chars().all(is_name)).then_some(name)
 }

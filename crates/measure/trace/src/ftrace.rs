@@ -25,12 +25,7 @@ const NAME_CHARACTERS: usize = 15;
 impl Text {
     /// An empty text; `names` are the tasks' names by number.
     pub fn new(names: BTreeMap<u32, String>) -> Text {
-        Text {
-            names,
-            cpus: 0,
-            lines: 0,
-            text: String::new(),
-        }
+        Text { names, cpus: 0, lines: 0, text: String::new() }
     }
 
     /// Appends an event, if it is one of the kernel's; events come in the order of time.
@@ -104,15 +99,9 @@ fn text(event: &TraceEvent, task: &str) -> Option<String> {
         Step::Requeue => ended("block_rq_requeue"),
         Step::Complete => ended("block_rq_complete"),
         Step::BioComplete => {
-            format!(
-                "block_bio_complete: {device} {rwbs} {place} [{}]",
-                event.error
-            )
+            format!("block_bio_complete: {device} {rwbs} {place} [{}]", event.error)
         }
-        Step::Split => format!(
-            "block_split: {device} {rwbs} {} / {argument} [{task}]",
-            event.sector
-        ),
+        Step::Split => format!("block_split: {device} {rwbs} {} / {argument} [{task}]", event.sector),
         Step::Plug => format!("block_plug: [{task}]"),
         Step::Unplug => format!("block_unplug: [{task}] {argument}"),
         // Of its own name until 2.6.38; queues have no such timer any more.

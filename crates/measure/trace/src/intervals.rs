@@ -23,13 +23,7 @@ pub const INTERVALS_MAX: usize = 2048;
 impl<T: Absorb> Intervals<T> {
     /// An interval of 0 is taken as 1.
     pub fn new(started_ns: u64, width_ns: u64) -> Intervals<T> {
-        Intervals {
-            started_ns,
-            width_ns: width_ns.max(1),
-            items: Vec::new(),
-            current: 0,
-            current_ns: started_ns,
-        }
+        Intervals { started_ns, width_ns: width_ns.max(1), items: Vec::new(), current: 0, current_ns: started_ns }
     }
 
     /// The interval that holds `at_ns`; of a time before the start, the first.
@@ -91,9 +85,7 @@ impl<T: Absorb> Intervals<T> {
 
     /// When each interval begins, since the start.
     pub fn starts_ns(&self) -> Vec<u64> {
-        (0..self.items.len() as u64)
-            .map(|index| index * self.width_ns)
-            .collect()
+        (0..self.items.len() as u64).map(|index| index * self.width_ns).collect()
     }
 
     fn double(&mut self) {

@@ -81,24 +81,15 @@ impl PageFormat {
             fields
                 .get(name)
                 .copied()
-                .ok_or_else(|| FormatError::NoField {
-                    event: HEADER.to_owned(),
-                    fields: vec![name.to_owned()],
-                })
+                .ok_or_else(|| FormatError::NoField { event: HEADER.to_owned(), fields: vec![name.to_owned()] })
         };
         let number = |name: &str| match field(name)? {
             found if matches!(found.size, 4 | 8) => Ok(found),
-            found => Err(FormatError::NotANumber {
-                event: HEADER.to_owned(),
-                field: name.to_owned(),
-                size: found.size,
-            }),
+            found => {
+                Err(FormatError::NotANumber { event: HEADER.to_owned(), field: name.to_owned(), size: found.size })
+            }
         };
-        Ok(PageFormat {
-            timestamp: number("timestamp")?,
-            commit: number("commit")?,
-            data: field("data")?,
-        })
+        Ok(PageFormat { timestamp: number("timestamp")?, commit: number("commit")?, data: field("data")? })
     }
 
     /// Bytes of a whole sub-buffer: how many to read at once. The kernel's `buffer_subbuf_size_kb` may make it larger
@@ -117,47 +108,27 @@ impl<'a> Page<'a> {
     /// Decodes the header of a sub-buffer; what was read of it, at least the committed part.
     pub fn decode(bytes: &'a [u8], format: &PageFormat) -> Result<Page<'a>, PageError> {
         let header = format.data.offset;
-        let too_short = PageError::NoHeader {
-            bytes: bytes.len(),
-            header,
-        };
+        let too_short = PageError::NoHeader { bytes: bytes.len(), header };
         let room = bytes.get(header..).ok_or(too_short)?;
         let started_ns = format.timestamp.unsigned(bytes).ok_or(too_short)?;
         let commit = format.commit.unsigned(bytes).ok_or(too_short)?;
         let committed = (commit & COMMITTED) as usize;
-        let data = room.get(..committed).ok_or(PageError::Overcommitted {
-            committed,
-            room: room.len(),
-        })?;
+        let data = room.get(..committed).ok_or(PageError::Overcommitted { committed, room: room.len() })?;
         let lost = match (commit & MISSED_EVENTS != 0, commit & MISSED_STORED != 0) {
             (false, _) => None,
             (true, false) => Some(LostEvents::Uncounted),
             (true, true) => {
                 // The number follows the data, as a word of the same size as the commit word, and is not counted in it.
-                let stored = Field {
-                    offset: committed,
-                    ..format.commit
-                };
-                Some(
-                    stored
-                        .unsigned(room)
-                        .map_or(LostEvents::Uncounted, LostEvents::Events),
-                )
+                let stored = Field { offset: committed, ..format.commit };
+                Some(stored.unsigned(room).map_or(LostEvents::Uncounted, LostEvents::Events))
             }
         };
-        Ok(Page {
-            started_ns,
-            lost,
-            data,
-        })
+        Ok(Page { started_ns, lost, data })
     }
 
     /// The events in the order of recording. After an error there are no more.
     pub fn events(&self) -> Events<'a> {
-        Events {
-            data: self.data,
-            walk: Walk::from(self.started_ns),
-        }
+        Events { data: self.data, walk: Walk::from(self.started_ns) }
     }
 }
 
@@ -174,10 +145,7 @@ impl<'a> Iterator for Events<'a> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let event = self.walk.next(self.data)?;
-        Some(event.map(|(at_ns, record)| RawEvent {
-            at_ns,
-            record: &self.data[record],
-        }))
+        Some(event.map(|(at_ns, record)| RawEvent { at_ns, record: &self.data[record] }))
     }
 }
 
@@ -190,10 +158,7 @@ pub(crate) struct Walk {
 
 impl Walk {
     pub(crate) fn from(started_ns: u64) -> Walk {
-        Walk {
-            at: 0,
-            now_ns: started_ns,
-        }
+        Walk { at: 0, now_ns: started_ns }
     }
 
     /// The next event's time and where in `data` its record lies.
@@ -225,12 +190,7 @@ impl Walk {
         Ok(Some(record))
     }
 
-    fn special(
-        &mut self,
-        data: &[u8],
-        type_len: u32,
-        delta_ns: u64,
-    ) -> Result<Option<Range<usize>>, PageError> {
+    fn special(&mut self, data: &[u8], type_len: u32, delta_ns: u64) -> Result<Option<Range<usize>>, PageError> {
         match type_len {
             PADDING if delta_ns == 0 => {
                 self.at = data.len();
@@ -241,9 +201,7 @@ impl Walk {
                 self.take(data, WORD, length)?;
                 // A discarded event keeps its own time, except that 0 became 1 to distinguish it from the end's
                 // padding.
-                self.now_ns = self
-                    .now_ns
-                    .wrapping_add(if delta_ns == 1 { 0 } else { delta_ns });
+                self.now_ns = self.now_ns.wrapping_add(if delta_ns == 1 { 0 } else { delta_ns });
                 Ok(None)
             }
             TIME_EXTEND | TIME_STAMP => {
@@ -276,12 +234,7 @@ impl Walk {
 
     /// What lies `offset` bytes into the event, and goes on to the next one: they start at multiples of 4.
     #[inline]
-    fn take(
-        &mut self,
-        data: &[u8],
-        offset: usize,
-        length: usize,
-    ) -> Result<Range<usize>, PageError> {
+    fn take(&mut self, data: &[u8], offset: usize, length: usize) -> Result<Range<usize>, PageError> {
         let start = self.at + offset;
         let taken = start..start + length;
         if taken.end > data.len() {
@@ -292,10 +245,7 @@ impl Walk {
     }
 
     fn truncated(&self, data: &[u8]) -> PageError {
-        PageError::Truncated {
-            at: self.at,
-            committed: data.len(),
-        }
+        PageError::Truncated { at: self.at, committed: data.len() }
     }
 }
 
@@ -306,11 +256,7 @@ fn absolute(low_ns: u64, before_ns: u64) -> u64 {
         return low_ns;
     }
     let at_ns = low_ns & ABSOLUTE | upper;
-    if at_ns < before_ns {
-        at_ns.wrapping_add(ABSOLUTE + 1)
-    } else {
-        at_ns
-    }
+    if at_ns < before_ns { at_ns.wrapping_add(ABSOLUTE + 1) } else { at_ns }
 }
 
 const HEADER: &str = "header_page";

@@ -83,11 +83,7 @@ pub struct FunctionReport {
 impl Profile {
     /// `started_ns`: on the samples' clock; times in the report count from there.
     pub fn new(started_ns: u64, interval_ns: u64) -> Profile {
-        Profile {
-            started_ns,
-            samples_lost: 0,
-            intervals: Intervals::new(started_ns, interval_ns),
-        }
+        Profile { started_ns, samples_lost: 0, intervals: Intervals::new(started_ns, interval_ns) }
     }
 
     /// A stack that was seen; `stack_id` is the caller's name for it.
@@ -104,12 +100,8 @@ impl Profile {
     pub fn finish(self, ended_ns: u64, frames_of: impl Fn(u32) -> Vec<String>) -> ProfileReport {
         let items = self.intervals.items();
         let samples: Vec<u64> = items.iter().map(|item| item.0.values().sum()).collect();
-        let stacks: BTreeSet<u32> = items
-            .iter()
-            .flat_map(|item| item.0.keys().copied())
-            .collect();
-        let frames: BTreeMap<u32, Vec<String>> =
-            stacks.iter().map(|&id| (id, frames_of(id))).collect();
+        let stacks: BTreeSet<u32> = items.iter().flat_map(|item| item.0.keys().copied()).collect();
+        let frames: BTreeMap<u32, Vec<String>> = stacks.iter().map(|&id| (id, frames_of(id))).collect();
         let mut counts: BTreeMap<&str, Counts> = BTreeMap::new();
         for (index, item) in items.iter().enumerate() {
             for (stack_id, &count) in &item.0 {
@@ -117,25 +109,15 @@ impl Profile {
                 // A function that calls itself is in the sample once.
                 let distinct: BTreeSet<&str> = functions.iter().map(String::as_str).collect();
                 for function in distinct {
-                    counts
-                        .entry(function)
-                        .or_insert_with(|| Counts::new(items.len()))
-                        .total[index] += count;
+                    counts.entry(function).or_insert_with(|| Counts::new(items.len())).total[index] += count;
                 }
-                if let Some(innermost) = functions
-                    .first()
-                    .and_then(|function| counts.get_mut(function.as_str()))
-                {
+                if let Some(innermost) = functions.first().and_then(|function| counts.get_mut(function.as_str())) {
                     innermost.own[index] += count;
                 }
             }
         }
-        let reports = counts
-            .into_iter()
-            .map(|(function, counts)| counts.report(function, &samples));
-        let mut functions: Vec<FunctionReport> = reports
-            .filter(|report| report.total_share_max >= SHARE_MIN)
-            .collect();
+        let reports = counts.into_iter().map(|(function, counts)| counts.report(function, &samples));
+        let mut functions: Vec<FunctionReport> = reports.filter(|report| report.total_share_max >= SHARE_MIN).collect();
         functions.sort_by(|a, b| {
             let by_own = b.own_share_max.total_cmp(&a.own_share_max);
             by_own.then(b.total.cmp(&a.total))
@@ -143,13 +125,9 @@ impl Profile {
         functions.truncate(FUNCTIONS_MAX);
         let elapsed_ns = ended_ns.saturating_sub(self.started_ns);
         let (at_ns, width_ns) = (self.intervals.starts_ns(), self.intervals.width_ns());
-        let length_s =
-            |start_ns: &u64| elapsed_ns.saturating_sub(*start_ns).clamp(1, width_ns) as f64 / 1e9;
+        let length_s = |start_ns: &u64| elapsed_ns.saturating_sub(*start_ns).clamp(1, width_ns) as f64 / 1e9;
         let series = Series {
-            columns: Columns {
-                length_s: at_ns.iter().map(length_s).collect(),
-                samples: samples.clone(),
-            },
+            columns: Columns { length_s: at_ns.iter().map(length_s).collect(), samples: samples.clone() },
             at_ns,
         };
         ProfileReport {
@@ -171,21 +149,14 @@ struct Counts {
 
 impl Counts {
     fn new(intervals: usize) -> Counts {
-        Counts {
-            own: vec![0; intervals],
-            total: vec![0; intervals],
-        }
+        Counts { own: vec![0; intervals], total: vec![0; intervals] }
     }
 
     fn report(&self, function: &str, samples: &[u64]) -> FunctionReport {
         let all: u64 = samples.iter().sum();
         let share = |count: u64, of: u64| (of > 0).then(|| count as f64 / of as f64);
         let shares = |counts: &[u64]| -> Vec<Option<f64>> {
-            counts
-                .iter()
-                .zip(samples)
-                .map(|(&count, &of)| share(count, of))
-                .collect()
+            counts.iter().zip(samples).map(|(&count, &of)| share(count, of)).collect()
         };
         let (own, total) = (self.own.iter().sum(), self.total.iter().sum());
         // Of few samples, as in a short last interval, every share is large.
@@ -232,10 +203,7 @@ mod tests {
             2 => &["log_force", "sync", "syscall"],
             _ => &["walk", "walk", "syscall"],
         };
-        functions
-            .iter()
-            .map(|&function| function.to_owned())
-            .collect()
+        functions.iter().map(|&function| function.to_owned()).collect()
     }
 
     /// Ten seconds of `copy`, of which one is `log_force` instead.
@@ -251,15 +219,9 @@ mod tests {
     #[test]
     fn a_burst_shows_in_its_interval() {
         let report = burst();
-        let found = report
-            .functions
-            .iter()
-            .find(|row| row.function == "log_force");
+        let found = report.functions.iter().find(|row| row.function == "log_force");
         let found = found.expect("a function that had a whole second");
-        assert_eq!(
-            (found.own, found.own_share, found.total_share_max),
-            (100, 0.1, 1.0)
-        );
+        assert_eq!((found.own, found.own_share, found.total_share_max), (100, 0.1, 1.0));
         assert_eq!(found.own_shares[7], Some(1.0));
         assert_eq!(found.own_shares[6], Some(0.0));
         assert_eq!(report.series["all"].columns.samples, vec![100; 10]);
@@ -268,15 +230,9 @@ mod tests {
     #[test]
     fn callers_have_the_samples_of_what_they_call() {
         let report = burst();
-        let found = report
-            .functions
-            .iter()
-            .find(|row| row.function == "syscall");
+        let found = report.functions.iter().find(|row| row.function == "syscall");
         let syscall = found.expect("a function that was always on the stack");
-        assert_eq!(
-            (syscall.function.as_str(), syscall.own, syscall.total),
-            ("syscall", 0, 1000)
-        );
+        assert_eq!((syscall.function.as_str(), syscall.own, syscall.total), ("syscall", 0, 1000));
     }
 
     #[test]
@@ -293,12 +249,7 @@ mod tests {
         (0..200).for_each(|at_ns| profile.add(at_ns, 1));
         profile.add(201, 2);
         let report = profile.finish(202, frames);
-        assert!(
-            report
-                .functions
-                .iter()
-                .all(|row| row.function != "log_force")
-        );
+        assert!(report.functions.iter().all(|row| row.function != "log_force"));
     }
 
     #[test]
@@ -306,9 +257,6 @@ mod tests {
         let mut profile = Profile::new(0, 10);
         profile.add(25, 1);
         let report = profile.finish(30, frames);
-        assert_eq!(
-            report.functions[0].total_shares,
-            vec![None, None, Some(1.0)]
-        );
+        assert_eq!(report.functions[0].total_shares, vec![None, None, Some(1.0)]);
     }
 }

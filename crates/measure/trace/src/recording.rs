@@ -57,11 +57,7 @@ impl Recording {
             next: None,
             reached_ns: 0,
         };
-        Recording {
-            format,
-            streams: vec![stream; streams],
-            heads_ns: vec![0; streams],
-        }
+        Recording { format, streams: vec![stream; streams], heads_ns: vec![0; streams] }
     }
 
     /// Hands over all items before `until_ns`; of equal times, those of the lowest stream first. `read` fills a buffer
@@ -119,12 +115,7 @@ fn two_earliest(heads_ns: &[u64]) -> (usize, u64) {
 impl Stream {
     /// When the next item is; `until_ns` when there is none before.
     #[inline]
-    fn head_ns(
-        &mut self,
-        format: &PageFormat,
-        until_ns: u64,
-        mut read: impl FnMut(&mut [u8]) -> usize,
-    ) -> u64 {
+    fn head_ns(&mut self, format: &PageFormat, until_ns: u64, mut read: impl FnMut(&mut [u8]) -> usize) -> u64 {
         while self.next.is_none() {
             let data = &self.bytes[self.data.clone()];
             if let Some(event) = self.walk.next(data) {
@@ -168,10 +159,9 @@ impl Stream {
     #[inline]
     fn take(&mut self, at_ns: u64) -> Option<Item<'_>> {
         Some(match self.next.take()? {
-            RecordingPart::Record(record) => Item::Record(RawEvent {
-                at_ns,
-                record: &self.bytes[self.data.clone()][record],
-            }),
+            RecordingPart::Record(record) => {
+                Item::Record(RawEvent { at_ns, record: &self.bytes[self.data.clone()][record] })
+            }
             RecordingPart::Lost(lost) => Item::Lost(at_ns, lost),
             RecordingPart::Garbled(error) => Item::Garbled(error),
         })
@@ -209,14 +199,10 @@ mod tests {
     fn drained(streams: &[Vec<u64>], events: usize, untils_ns: &[u64]) -> Vec<(u64, usize, u32)> {
         let pages = |times: &Vec<u64>| -> Vec<(u64, Vec<u8>)> {
             let chunks = times.chunks(events).enumerate();
-            let pages =
-                chunks.map(|(index, times)| (times[0], page((index * events) as u32, times)));
+            let pages = chunks.map(|(index, times)| (times[0], page((index * events) as u32, times)));
             pages.collect()
         };
-        let mut pages: Vec<_> = streams
-            .iter()
-            .map(|times| pages(times).into_iter().peekable())
-            .collect();
+        let mut pages: Vec<_> = streams.iter().map(|times| pages(times).into_iter().peekable()).collect();
         let mut recording = Recording::new(format(), streams.len());
         let mut found = Vec::new();
         for &until_ns in untils_ns {
@@ -227,9 +213,7 @@ mod tests {
                 page.len()
             };
             recording.drain(until_ns, read, |stream, item| {
-                let Item::Record(raw) = item else {
-                    panic!("{item:?}")
-                };
+                let Item::Record(raw) = item else { panic!("{item:?}") };
                 assert!(raw.at_ns < until_ns);
                 let number = raw.record.try_into().map(u32::from_le_bytes);
                 found.push((raw.at_ns, stream, number.expect("four bytes")));

@@ -99,8 +99,7 @@ impl Arrivals {
             }
         }
         if self.found.len() > IOS_MAX {
-            let what =
-                format!("more than {IOS_MAX} I/Os to replay: take a part, with skip and take");
+            let what = format!("more than {IOS_MAX} I/Os to replay: take a part, with skip and take");
             return Err(ReadError(what));
         }
         Ok(())
@@ -157,9 +156,7 @@ impl Arrivals {
 
     fn put(&mut self, at_ns: u64, took_ns: u64, event: &TraceEvent, kind: OpKind) -> Option<usize> {
         let since_ns = at_ns.saturating_sub(self.began_ns.unwrap_or(0));
-        let until_ns = self
-            .length_ns
-            .map_or(u64::MAX, |length| self.from_ns.saturating_add(length));
+        let until_ns = self.length_ns.map_or(u64::MAX, |length| self.from_ns.saturating_add(length));
         if !(self.from_ns..until_ns).contains(&since_ns) {
             return None;
         }
@@ -186,11 +183,7 @@ impl Arrivals {
     }
 
     /// The trace ended.
-    pub fn finish(
-        mut self,
-        choice: &TraceChoice,
-        about: &TraceInfo,
-    ) -> Result<Schedule, ReadError> {
+    pub fn finish(mut self, choice: &TraceChoice, about: &TraceInfo) -> Result<Schedule, ReadError> {
         if !self.bios.seen {
             for io in self.follow.all_issued() {
                 self.requested(&io);
@@ -262,28 +255,16 @@ fn processes(found: &[TracedIo], about: &TraceInfo) -> (BTreeMap<u32, u32>, Vec<
     }
     let mut processes: Vec<Process> = by_pid.into_values().collect();
     processes.sort_by_key(|process| (std::cmp::Reverse(process.ios), process.pid));
-    let numbers = (0..)
-        .zip(&processes)
-        .map(|(number, process)| (process.pid, number));
+    let numbers = (0..).zip(&processes).map(|(number, process)| (process.pid, number));
     (numbers.collect(), processes)
 }
 
-fn devices(
-    found: &[TracedIo],
-    name: impl Fn(Device) -> String,
-) -> (BTreeMap<Device, u16>, Vec<TracedDevice>) {
+fn devices(found: &[TracedIo], name: impl Fn(Device) -> String) -> (BTreeMap<Device, u16>, Vec<TracedDevice>) {
     let mut by_device: Vec<(Device, TracedDevice)> = Vec::new();
     for io in found {
         let at = by_device.iter().position(|(known, _)| *known == io.device);
         let at = at.unwrap_or_else(|| {
-            by_device.push((
-                io.device,
-                TracedDevice {
-                    name: name(io.device),
-                    extent_bytes: 0,
-                    ios: 0,
-                },
-            ));
+            by_device.push((io.device, TracedDevice { name: name(io.device), extent_bytes: 0, ios: 0 }));
             by_device.len() - 1
         });
         let device = &mut by_device[at].1;
@@ -293,22 +274,14 @@ fn devices(
     }
     // Stable: of equally many, the one that came first.
     by_device.sort_by_key(|(_, device)| std::cmp::Reverse(device.ios));
-    let numbers = (0..)
-        .zip(&by_device)
-        .map(|(number, (device, _))| (*device, number));
-    (
-        numbers.collect(),
-        by_device.into_iter().map(|(_, device)| device).collect(),
-    )
+    let numbers = (0..).zip(&by_device).map(|(number, (device, _))| (*device, number));
+    (numbers.collect(), by_device.into_iter().map(|(_, device)| device).collect())
 }
 
 impl Bios {
     fn began(&mut self, event: &TraceEvent, number: usize) {
         let sector = if event.sectors == 0 { 0 } else { event.sector };
-        self.in_flight
-            .entry((event.device, sector))
-            .or_default()
-            .push((number, u64::from(event.sectors)));
+        self.in_flight.entry((event.device, sector)).or_default().push((number, u64::from(event.sectors)));
     }
 
     /// A request ended: so did what of the bios it covers, and a bio with its last part.
@@ -322,11 +295,7 @@ impl Bios {
         };
         // A bio that was split begins before the request of its second part.
         let before = self.in_flight.range((io.device, 0)..(io.device, sector));
-        let mut keys: Vec<(Device, u64)> = before
-            .map(|(key, _)| *key)
-            .next_back()
-            .into_iter()
-            .collect();
+        let mut keys: Vec<(Device, u64)> = before.map(|(key, _)| *key).next_back().into_iter().collect();
         let inside = self.in_flight.range((io.device, sector)..(io.device, end));
         keys.extend(inside.map(|(key, _)| *key));
         for key in keys {

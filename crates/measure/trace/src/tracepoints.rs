@@ -71,39 +71,24 @@ const STEPS: &[(&str, Step)] = &[
 impl BlockDecoder {
     /// `required`: without these events there is nothing to decode. `formats` may hold those of other events; an error
     /// names what is missing.
-    pub fn new(
-        required: &[WantedEvent],
-        formats: &[EventFormat],
-    ) -> Result<BlockDecoder, FormatError> {
-        let block: Vec<EventFormat> = formats
-            .iter()
-            .filter(|format| STEPS.iter().any(|(name, _)| *name == format.name))
-            .cloned()
-            .collect();
+    pub fn new(required: &[WantedEvent], formats: &[EventFormat]) -> Result<BlockDecoder, FormatError> {
+        let block: Vec<EventFormat> =
+            formats.iter().filter(|format| STEPS.iter().any(|(name, _)| *name == format.name)).cloned().collect();
         if block.is_empty() {
-            return Err(FormatError::NoEvent(
-                "block/block_rq_issue or any other of its system".into(),
-            ));
+            return Err(FormatError::NoEvent("block/block_rq_issue or any other of its system".into()));
         }
-        Ok(BlockDecoder {
-            layouts: Layouts::new(required, &block, Layout::new)?,
-        })
+        Ok(BlockDecoder { layouts: Layouts::new(required, &block, Layout::new)? })
     }
 
     /// None of a record of another event.
     #[inline]
     pub fn decode(&self, cpu: u16, raw: &RawEvent<'_>) -> Result<Option<TraceEvent>, FormatError> {
-        self.layouts
-            .read(raw, |layout, record| layout.read(cpu, raw.at_ns, record))
+        self.layouts.read(raw, |layout, record| layout.read(cpu, raw.at_ns, record))
     }
 
     /// Also the task's name, if the record has it.
     #[inline]
-    pub(crate) fn decode_named<'a>(
-        &self,
-        cpu: u16,
-        raw: &RawEvent<'a>,
-    ) -> Result<Option<NamedEvent<'a>>, FormatError> {
+    pub(crate) fn decode_named<'a>(&self, cpu: u16, raw: &RawEvent<'a>) -> Result<Option<NamedEvent<'a>>, FormatError> {
         self.layouts.read(raw, |layout, record| {
             let event = layout.read(cpu, raw.at_ns, record)?;
             Some((event, layout.comm.and_then(|comm| comm.text(record))))
@@ -139,11 +124,7 @@ impl Layout {
             argument: number(!argument.is_empty(), argument)?,
             detail: number(step == Step::Remap, &["old_dev"])?,
             error: number(completes, &["error", "errors"])?,
-            rwbs: if plug {
-                None
-            } else {
-                Some(format.field("rwbs")?)
-            },
+            rwbs: if plug { None } else { Some(format.field("rwbs")?) },
             comm: format.optional("comm").filter(|_| names_task),
         }))
     }
@@ -177,9 +158,5 @@ impl Layout {
 }
 
 const fn wanted(name: &'static str, required: bool) -> WantedEvent {
-    WantedEvent {
-        system: "block",
-        name,
-        required,
-    }
+    WantedEvent { system: "block", name, required }
 }

@@ -34,10 +34,8 @@ impl Watch {
     /// A watch of events with these formats, and sub-buffers in the form of `header_page`; a request is slow from
     /// `limit_ns` on.
     pub fn new(header_page: &str, formats: &[&str], limit_ns: u64) -> Result<Watch, FormatError> {
-        let formats: Result<Vec<EventFormat>, FormatError> = formats
-            .iter()
-            .map(|text| EventFormat::parse(text))
-            .collect();
+        let formats: Result<Vec<EventFormat>, FormatError> =
+            formats.iter().map(|text| EventFormat::parse(text)).collect();
         Ok(Watch {
             page: PageFormat::parse(header_page)?,
             decoder: BlockDecoder::new(EVENTS, &formats?)?,

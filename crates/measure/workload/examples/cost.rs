@@ -21,11 +21,7 @@ const REPEATS: usize = 50;
 fn main() {
     println!("{:<28} {:>10} {:>14}", "job", "job ns/op", "with timeline");
     for (name, spec) in cases() {
-        println!(
-            "{name:<28} {:>10.1} {:>14.1}",
-            best(&spec, false),
-            best(&spec, true)
-        );
+        println!("{name:<28} {:>10.1} {:>14.1}", best(&spec, false), best(&spec, true));
     }
 }
 
@@ -37,50 +33,26 @@ fn cases() -> Vec<(&'static str, JobSpec)> {
     };
     vec![
         ("uniform reads", uniform_reads()),
-        (
-            "sequential reads",
-            with(|spec| spec.pattern = Pattern::Sequential),
-        ),
-        (
-            "backward reads",
-            with(|spec| spec.pattern = Pattern::Backward),
-        ),
+        ("sequential reads", with(|spec| spec.pattern = Pattern::Sequential)),
+        ("backward reads", with(|spec| spec.pattern = Pattern::Backward)),
         (
             "strided reads",
-            with(|spec| {
-                spec.pattern = Pattern::Strided {
-                    stride_bytes: 1 << 20,
-                    one_lap: false,
-                    blocks_done: 0,
-                }
-            }),
+            with(|spec| spec.pattern = Pattern::Strided { stride_bytes: 1 << 20, one_lap: false, blocks_done: 0 }),
         ),
-        (
-            "zipf 1.1 reads",
-            with(|spec| spec.pattern = Pattern::Zipf { theta: 1.1 }),
-        ),
-        (
-            "permutation reads",
-            with(|spec| spec.pattern = Pattern::Permutation { blocks_done: 0 }),
-        ),
+        ("zipf 1.1 reads", with(|spec| spec.pattern = Pattern::Zipf { theta: 1.1 })),
+        ("permutation reads", with(|spec| spec.pattern = Pattern::Permutation { blocks_done: 0 })),
         ("uniform 70 % reads", with(|spec| spec.read_share = 0.7)),
         (
             "uniform writes, fsync/1000",
             with(|spec| {
                 spec.read_share = 0.0;
-                spec.sync = Some(Sync {
-                    kind: SyncKind::Fsync,
-                    every_writes: 1000,
-                    when_idle: false,
-                });
+                spec.sync = Some(Sync { kind: SyncKind::Fsync, every_writes: 1000, when_idle: false });
             }),
         ),
         (
             "uniform, three sizes",
             with(|spec| {
-                spec.blocks = [4096, 16384, 65536]
-                    .map(|bytes| BlockSize { bytes, weight: 1.0 })
-                    .into();
+                spec.blocks = [4096, 16384, 65536].map(|bytes| BlockSize { bytes, weight: 1.0 }).into();
             }),
         ),
         (
@@ -90,31 +62,17 @@ fn cases() -> Vec<(&'static str, JobSpec)> {
                 spec.file_order = FileOrder::Random;
             }),
         ),
-        (
-            "uniform, thinking",
-            with(|spec| {
-                spec.arrival = Arrival::Closed {
-                    think_ns: 1,
-                    think_every: 1,
-                }
-            }),
-        ),
+        ("uniform, thinking", with(|spec| spec.arrival = Arrival::Closed { think_ns: 1, think_every: 1 })),
         (
             "uniform, open constant",
             with(|spec| {
-                spec.arrival = Arrival::Open {
-                    rate_per_s: 1e9,
-                    spacing: Spacing::Constant,
-                };
+                spec.arrival = Arrival::Open { rate_per_s: 1e9, spacing: Spacing::Constant };
             }),
         ),
         (
             "uniform, open Poisson",
             with(|spec| {
-                spec.arrival = Arrival::Open {
-                    rate_per_s: 1e9,
-                    spacing: Spacing::Poisson,
-                };
+                spec.arrival = Arrival::Open { rate_per_s: 1e9, spacing: Spacing::Poisson };
             }),
         ),
     ]
@@ -130,9 +88,7 @@ fn uniform_reads() -> JobSpec {
 
 /// The fastest of a few runs: the one that was disturbed least.
 fn best(spec: &JobSpec, with_timeline: bool) -> f64 {
-    (0..REPEATS)
-        .map(|_| run(spec, with_timeline))
-        .fold(f64::INFINITY, f64::min)
+    (0..REPEATS).map(|_| run(spec, with_timeline)).fold(f64::INFINITY, f64::min)
 }
 
 /// Fills the queue, then completes all of it, oldest first, as an engine that reaps in batches does.

@@ -2,9 +2,7 @@
 
 use crate::measure::JobMeasurement;
 use crate::phase::{GroupSpec, Phase};
-use crate::record::{
-    ClockKind, GroupRecord, IntervalRecord, JobRecord, OpRecord, PhaseRecord, Transient,
-};
+use crate::record::{ClockKind, GroupRecord, IntervalRecord, JobRecord, OpRecord, PhaseRecord, Transient};
 use crate::steady;
 use crate::timeline::{Interval, Total, totals};
 use base::histogram::LatencyHistogram;
@@ -40,19 +38,10 @@ pub struct Circumstances {
 }
 
 /// `results` are by group, in the order of the phase; None for one that never came back.
-pub fn assemble(
-    phase: &Phase,
-    circumstances: Circumstances,
-    results: Vec<Option<GroupMeasured>>,
-) -> PhaseRecord {
+pub fn assemble(phase: &Phase, circumstances: Circumstances, results: Vec<Option<GroupMeasured>>) -> PhaseRecord {
     let elapsed_ns = jobs(&results).map(|job| job.finished).max().unwrap_or(0);
-    let from_ns = jobs(&results)
-        .filter_map(|job| job.measured_from)
-        .max()
-        .unwrap_or(phase.warm_up_ns);
-    let transient = phase
-        .cut_transient
-        .then(|| find_transient(&results, from_ns, elapsed_ns));
+    let from_ns = jobs(&results).filter_map(|job| job.measured_from).max().unwrap_or(phase.warm_up_ns);
+    let transient = phase.cut_transient.then(|| find_transient(&results, from_ns, elapsed_ns));
     let cut_ns = transient.as_ref().map_or(0, |transient| transient.cut_ns);
     let measured_from_ns = (from_ns + cut_ns).min(elapsed_ns);
     let process = process_usage(&results, measured_from_ns);
@@ -86,18 +75,10 @@ fn jobs(results: &[Option<GroupMeasured>]) -> impl Iterator<Item = &JobMeasureme
 }
 
 /// Over the sum of all jobs, because they share the device: one cut for all of them.
-fn find_transient(
-    results: &[Option<GroupMeasured>],
-    warm_up_ns: Time,
-    elapsed_ns: Time,
-) -> Transient {
+fn find_transient(results: &[Option<GroupMeasured>], warm_up_ns: Time, elapsed_ns: Time) -> Transient {
     let intervals = || jobs(results).flat_map(|job| &job.intervals);
     // Widths are the wanted one doubled so and so often, so finer series fit into the grid of the coarsest.
-    let width_ns = intervals()
-        .map(|interval| interval.length_ns)
-        .max()
-        .unwrap_or(1)
-        .max(1);
+    let width_ns = intervals().map(|interval| interval.length_ns).max().unwrap_or(1).max(1);
     let whole = (elapsed_ns.saturating_sub(warm_up_ns) / width_ns) as usize;
     let mut rates = vec![0.0; whole];
     for interval in intervals() {
@@ -108,65 +89,34 @@ fn find_transient(
         }
     }
     let cut = steady::transient(&rates);
-    Transient {
-        cut_ns: cut.intervals as Time * width_ns,
-        steady: cut.steady,
-    }
+    Transient { cut_ns: cut.intervals as Time * width_ns, steady: cut.steady }
 }
 
 /// Every group samples the process too: from the sample nearest to the cut to the very last one.
 fn process_usage(results: &[Option<GroupMeasured>], from: Time) -> Usage {
     let groups = || results.iter().flatten();
-    let first = groups()
-        .filter_map(|group| group.samples.nearest(from))
-        .min_by_key(|sample| sample.at.abs_diff(from));
-    let last = groups()
-        .map(|group| &group.last_sample)
-        .max_by_key(|sample| sample.at);
-    first
-        .zip(last)
-        .map_or_else(Usage::default, |(first, last)| {
-            last.process.since(first.process)
-        })
+    let first = groups().filter_map(|group| group.samples.nearest(from)).min_by_key(|sample| sample.at.abs_diff(from));
+    let last = groups().map(|group| &group.last_sample).max_by_key(|sample| sample.at);
+    first.zip(last).map_or_else(Usage::default, |(first, last)| last.process.since(first.process))
 }
 
 fn group_record(spec: &GroupSpec, measured: GroupMeasured, from: Time) -> GroupRecord {
     let first = measured.samples.nearest(from);
-    let used = first.map_or_else(Usage::default, |first| {
-        measured.last_sample.thread.since(first.thread)
+    let used = first.map_or_else(Usage::default, |first| measured.last_sample.thread.since(first.thread));
+    let found = measured.jobs.iter().zip(&spec.jobs).flat_map(|(job, of_job)| {
+        let depth = job.searched.as_ref().map(|found| found.note(&of_job.name));
+        let steady = job.steadiness.as_ref().map(|found| found.note(&of_job.name));
+        depth.into_iter().chain(steady)
     });
-    let found = measured
-        .jobs
-        .iter()
-        .zip(&spec.jobs)
-        .flat_map(|(job, of_job)| {
-            let depth = job.searched.as_ref().map(|found| found.note(&of_job.name));
-            let steady = job
-                .steadiness
-                .as_ref()
-                .map(|found| found.note(&of_job.name));
-            depth.into_iter().chain(steady)
-        });
     let notes = measured.notes.into_iter().chain(found).collect();
-    let jobs = measured
-        .jobs
-        .into_iter()
-        .zip(&spec.jobs)
-        .map(|(job, spec)| job_record(&spec.name, job, from));
+    let jobs = measured.jobs.into_iter().zip(&spec.jobs).map(|(job, spec)| job_record(&spec.name, job, from));
     GroupRecord::new(spec.name.clone(), notes, used, jobs.collect())
 }
 
 /// A group whose thread is stuck in the kernel has no figures; none is better than zeros.
 fn lost_group(spec: &GroupSpec) -> GroupRecord {
-    let names: Vec<_> = spec
-        .jobs
-        .iter()
-        .map(|job| format!("{:?}", job.name))
-        .collect();
-    let note = format!(
-        "never came back from the kernel and was left there; no figures of job {}",
-        names.join(", ")
-    );
+    let names: Vec<_> = spec.jobs.iter().map(|job| format!("{:?}", job.name)).collect();
+    let note = format!("never came back from the kernel and was left there; no figures of job {}", names.join(", "));
     GroupRecord::new(spec.name.clone(), vec![note], Usage::default(), Vec::new())
 }
 
@@ -187,11 +137,7 @@ fn job_record(name: &str, job: JobMeasurement, from: Time) -> JobRecord {
         errors: job.errors,
         mismatches_count: job.mismatches_count,
         mismatches: job.mismatches,
-        intervals: job
-            .intervals
-            .iter()
-            .map(|interval| interval_record(interval, job.is_null))
-            .collect(),
+        intervals: job.intervals.iter().map(|interval| interval_record(interval, job.is_null)).collect(),
     }
 }
 
@@ -237,11 +183,7 @@ fn coarse_counts(latency: &LatencyHistogram) -> Vec<(u64, u64)> {
 fn class_end(latency_ns: u64) -> u64 {
     let power = 1u64 << latency_ns.max(2).ilog2();
     let middle = power + power / 2;
-    if latency_ns < middle {
-        middle - 1
-    } else {
-        power + (power - 1)
-    }
+    if latency_ns < middle { middle - 1 } else { power + (power - 1) }
 }
 
 #[cfg(test)]
@@ -256,16 +198,9 @@ mod tests {
 
     #[test]
     fn latencies_of_an_interval_are_counted_in_classes_of_half_a_power_of_two() {
-        for (latency_ns, end) in [
-            (0, 2),
-            (2, 2),
-            (3, 3),
-            (4, 5),
-            (6, 7),
-            (8, 11),
-            (100_000, 131_071),
-            (u64::MAX, u64::MAX),
-        ] {
+        for (latency_ns, end) in
+            [(0, 2), (2, 2), (3, 3), (4, 5), (6, 7), (8, 11), (100_000, 131_071), (u64::MAX, u64::MAX)]
+        {
             assert_eq!(class_end(latency_ns), end);
         }
         let mut latency = LatencyHistogram::new();
@@ -327,15 +262,8 @@ mod tests {
 
     /// Used at `at` by a thread that is on its CPU all the time, one of two of its process.
     fn sample(at: Time) -> Sample {
-        let used = |cpu_user_ns| Usage {
-            cpu_user_ns,
-            ..Usage::default()
-        };
-        Sample {
-            at,
-            thread: used(at),
-            process: used(2 * at),
-        }
+        let used = |cpu_user_ns| Usage { cpu_user_ns, ..Usage::default() };
+        Sample { at, thread: used(at), process: used(2 * at) }
     }
 
     /// A read of 4 KiB each millisecond up to the twentieth.
@@ -343,13 +271,7 @@ mod tests {
         let mut measure = Measure::new(phase.warm_up_ns, phase.interval_ns, |_| "EIO".into());
         let mut samples = Samples::new(phase.warm_up_ns, phase.interval_ns);
         for at in (1..=20).map(|turn| turn * MS) {
-            let op = Op {
-                kind: OpKind::Read,
-                file: 0,
-                offset: 0,
-                bytes: 4096,
-                due: at - MS,
-            };
+            let op = Op { kind: OpKind::Read, file: 0, offset: 0, bytes: 4096, due: at - MS };
             measure.succeeded(at, &op);
             if at >= samples.due() {
                 samples.add(sample(at));
@@ -368,10 +290,7 @@ mod tests {
         let phase = phase(2);
         let results = vec![Some(measured(&phase)), Some(measured(&phase))];
         let record = assemble(&phase, SIMULATED, results);
-        assert_eq!(
-            (record.measured_from_ns, record.elapsed_ns),
-            (10 * MS, 20 * MS)
-        );
+        assert_eq!((record.measured_from_ns, record.elapsed_ns), (10 * MS, 20 * MS));
         assert_eq!(record.process_cpu_user_ns, 20 * MS);
         for group in &record.groups {
             assert_eq!((group.cpu_user_ns, group.notes.len()), (10 * MS, 1));
@@ -388,13 +307,7 @@ mod tests {
         let mut measure = Measure::new(0, phase.interval_ns, |_| "EIO".into());
         let mut samples = Samples::new(0, phase.interval_ns);
         for at in (1..=20).map(|turn| turn * MS) {
-            let op = Op {
-                kind: OpKind::Read,
-                file: 0,
-                offset: 0,
-                bytes: 4096,
-                due: at - MS,
-            };
+            let op = Op { kind: OpKind::Read, file: 0, offset: 0, bytes: 4096, due: at - MS };
             measure.succeeded(at, &op);
             if at == 12 * MS {
                 measure.begin_anew(at);
@@ -404,12 +317,8 @@ mod tests {
                 samples.add(sample(at));
             }
         }
-        let measured = GroupMeasured {
-            jobs: vec![measure.finish()],
-            notes: Vec::new(),
-            samples,
-            last_sample: sample(20 * MS),
-        };
+        let measured =
+            GroupMeasured { jobs: vec![measure.finish()], notes: Vec::new(), samples, last_sample: sample(20 * MS) };
         let record = assemble(&phase, SIMULATED, vec![Some(measured)]);
         assert_eq!(record.measured_from_ns, 12 * MS);
         let group = &record.groups[0];
@@ -422,21 +331,12 @@ mod tests {
         let phase = phase(1);
         let mut measure = Measure::new(0, phase.interval_ns, |_| "EIO".into()).of_null_operations();
         for at in (1..=20).map(|turn| turn * MS) {
-            let op = Op {
-                kind: OpKind::Read,
-                file: 0,
-                offset: 0,
-                bytes: 4096,
-                due: at - MS,
-            };
+            let op = Op { kind: OpKind::Read, file: 0, offset: 0, bytes: 4096, due: at - MS };
             measure.succeeded(at, &op);
         }
         let record = job_record("a", measure.finish(), 0);
         let null = record.null.as_ref().unwrap();
-        assert_eq!(
-            (null.count, record.read.count, record.write.count),
-            (20, 0, 0)
-        );
+        assert_eq!((null.count, record.read.count, record.write.count), (20, 0, 0));
         let interval = &record.intervals[0];
         assert_eq!((interval.read_ops, interval.read_bytes), (0, 0));
         assert_eq!(interval.null_ops, Some(4));

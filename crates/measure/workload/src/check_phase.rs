@@ -20,10 +20,7 @@ pub struct InvalidPhase(String);
 /// The first thing found that no machine can run.
 pub fn check_phase(phase: &Phase) -> Result<(), InvalidPhase> {
     if phase.groups.is_empty() || phase.groups.iter().any(|group| group.jobs.is_empty()) {
-        return refused(format!(
-            "phase {:?}: nothing to do: a group without jobs",
-            phase.name
-        ));
+        return refused(format!("phase {:?}: nothing to do: a group without jobs", phase.name));
     }
     let sizes: Vec<u64> = phase.files.iter().map(|file| file.size_bytes).collect();
     for job in phase.groups.iter().flat_map(|group| &group.jobs) {
@@ -32,10 +29,7 @@ pub fn check_phase(phase: &Phase) -> Result<(), InvalidPhase> {
     }
     check_pattern(phase)?;
     check_stops(phase)?;
-    phase
-        .groups
-        .iter()
-        .try_for_each(|group| check_group(phase, group))
+    phase.groups.iter().try_for_each(|group| check_group(phase, group))
 }
 
 fn check_pattern(phase: &Phase) -> Result<(), InvalidPhase> {
@@ -92,14 +86,7 @@ fn check_job(phase: &Phase, job: &JobSpec) -> Result<(), InvalidPhase> {
             largest.unwrap_or(0)
         ));
     }
-    if job.depth_search.is_some()
-        && phase
-            .groups
-            .iter()
-            .map(|group| group.jobs.len())
-            .sum::<usize>()
-            > 1
-    {
+    if job.depth_search.is_some() && phase.groups.iter().map(|group| group.jobs.len()).sum::<usize>() > 1 {
         return refused(format!(
             "job {:?}: depth_search: expected the only job of its phase, which is measured from where it has found its depth",
             job.name
@@ -118,19 +105,13 @@ fn check_job(phase: &Phase, job: &JobSpec) -> Result<(), InvalidPhase> {
 fn check_group(phase: &Phase, group: &GroupSpec) -> Result<(), InvalidPhase> {
     let refused = |why: String| refused(format!("group {:?}: {why}", group.name));
     if (phase.ends_with_first || group.close_in_time) && !group.engine.is_serial() {
-        return refused(
-            "ends_with_first and close_in_time need an engine of one operation at a time".into(),
-        );
+        return refused("ends_with_first and close_in_time need an engine of one operation at a time".into());
     }
     if group.engine.is_serial() && group.jobs.iter().any(|job| job.depth_search.is_some()) {
         return refused("depth_search needs an engine with a queue".into());
     }
     if group.engine == EngineKind::IoUringCmd
-        && (!group.direct
-            || group.uncached
-            || group.atomic_writes
-            || group.nowait_reads
-            || group.hybrid_poll)
+        && (!group.direct || group.uncached || group.atomic_writes || group.nowait_reads || group.hybrid_poll)
     {
         return refused(
             "commands to a drive pass the page cache and take no flags of calls: expected direct, and none of \
@@ -142,17 +123,13 @@ fn check_group(phase: &Phase, group: &GroupSpec) -> Result<(), InvalidPhase> {
         return refused("registered_waits needs a ring that does not poll".into());
     }
     let files = group.jobs.iter().flat_map(|job| &job.files);
-    let grows = files
-        .filter_map(|&file| phase.files.get(file as usize))
-        .any(|file| file.create && !file.extend);
+    let grows = files.filter_map(|&file| phase.files.get(file as usize)).any(|file| file.create && !file.extend);
     if grows && group.engine == EngineKind::Mmap {
         return refused("what is mapped does not grow, so its files need extend".into());
     }
     let in_flight = group.operations_in_flight();
     if in_flight > OPERATIONS_IN_FLIGHT_MAX {
-        return refused(format!(
-            "{in_flight} operations in flight on one ring; at most {OPERATIONS_IN_FLIGHT_MAX}"
-        ));
+        return refused(format!("{in_flight} operations in flight on one ring; at most {OPERATIONS_IN_FLIGHT_MAX}"));
     }
     Ok(())
 }

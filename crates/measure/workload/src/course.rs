@@ -30,18 +30,11 @@ pub(crate) struct Extent {
 
 impl Course {
     /// The specification must have passed `check`. `streams` are for sizes, files and offsets.
-    pub fn new(
-        spec: &JobSpec,
-        blocks: &[BlockSize],
-        align_bytes: u64,
-        streams: [Stream; 3],
-    ) -> Course {
+    pub fn new(spec: &JobSpec, blocks: &[BlockSize], align_bytes: u64, streams: [Stream; 3]) -> Course {
         let [of_sizes, of_files, of_offsets] = streams;
         let sizes = Size::new(blocks, of_sizes);
-        let blocks: Vec<Block> = blocks
-            .iter()
-            .map(|block| Block::new(block.bytes, align_bytes, spec.length_bytes))
-            .collect();
+        let blocks: Vec<Block> =
+            blocks.iter().map(|block| Block::new(block.bytes, align_bytes, spec.length_bytes)).collect();
         Course {
             turn: Turn::new(spec.files.len(), spec.file_order, of_files),
             walk: Walk::new(spec, align_bytes, &blocks, of_offsets),
@@ -65,10 +58,6 @@ impl Course {
             }
             slot = self.turn.range_finished();
         };
-        Extent {
-            file,
-            offset,
-            bytes: block.bytes,
-        }
+        Extent { file, offset, bytes: block.bytes }
     }
 }

@@ -159,9 +159,7 @@ impl Search {
             0 => Stage::Missed,
             depth => {
                 self.depth = depth;
-                Stage::Draining {
-                    found: self.low + 1 == self.high,
-                }
+                Stage::Draining { found: self.low + 1 == self.high }
             }
         };
     }
@@ -181,29 +179,21 @@ impl Search {
 impl DepthSearchResult {
     /// The outcome in a line, for the notes of the job's group.
     pub fn note(&self, job: &str) -> String {
-        let tried: Vec<String> = self
-            .windows
-            .iter()
-            .map(|window| window.queue_depth.to_string())
-            .collect();
+        let tried: Vec<String> = self.windows.iter().map(|window| window.queue_depth.to_string()).collect();
         let tried = tried.join(", ");
         let target = format_duration_ns(self.target_ns);
         let wanted = format!("{} % of the I/Os within {target}", self.share * 100.0);
         let in_time = self.windows.last().map_or(0.0, Window::percent_in_time);
         match self.queue_depth {
-            Some(depth) => format!(
-                "job {job:?}: queue depth {depth} keeps {wanted}: {in_time:.2} % were (tried: {tried})"
-            ),
-            None if self.missed => format!(
-                "job {job:?}: no queue depth keeps {wanted}: at depth 1, {in_time:.2} % were (tried: {tried})"
-            ),
+            Some(depth) => {
+                format!("job {job:?}: queue depth {depth} keeps {wanted}: {in_time:.2} % were (tried: {tried})")
+            }
+            None if self.missed => {
+                format!("job {job:?}: no queue depth keeps {wanted}: at depth 1, {in_time:.2} % were (tried: {tried})")
+            }
             None => format!(
                 "job {job:?}: it ended before the queue depth that keeps {wanted} was known (tried: {})",
-                if tried.is_empty() {
-                    "none for a whole window"
-                } else {
-                    &tried
-                }
+                if tried.is_empty() { "none for a whole window" } else { &tried }
             ),
         }
     }
@@ -216,12 +206,7 @@ impl Window {
     }
 
     fn at(queue_depth: u32, start_ns: Time) -> Window {
-        Window {
-            queue_depth,
-            start_ns,
-            count: 0,
-            late: 0,
-        }
+        Window { queue_depth, start_ns, count: 0, late: 0 }
     }
 }
 
@@ -233,12 +218,7 @@ mod tests {
     const WINDOW_NS: u64 = 1_000;
 
     fn search(share: f64, depth_max: u32) -> Search {
-        let spec = DepthSearch {
-            target_ns: TARGET_NS,
-            window_ns: WINDOW_NS,
-            share,
-            goes_on: false,
-        };
+        let spec = DepthSearch { target_ns: TARGET_NS, window_ns: WINDOW_NS, share, goes_on: false };
         Search::new(spec, 0, depth_max)
     }
 
@@ -264,13 +244,8 @@ mod tests {
     fn the_largest_depth_that_keeps_the_target_is_found_whatever_it_is() {
         for depth_max in 1..=40 {
             for good in 1..=depth_max {
-                let searched = run(&mut search(0.9, depth_max), |depth, _| {
-                    if depth <= good {
-                        TARGET_NS
-                    } else {
-                        TARGET_NS + 1
-                    }
-                });
+                let searched =
+                    run(&mut search(0.9, depth_max), |depth, _| if depth <= good { TARGET_NS } else { TARGET_NS + 1 });
                 assert_eq!(searched.queue_depth, Some(good), "of {depth_max}");
                 let last = searched.windows.last().unwrap();
                 assert_eq!((last.queue_depth, last.late), (good, 0));
@@ -292,16 +267,9 @@ mod tests {
 
     #[test]
     fn the_first_late_operation_decides_where_none_may_be_late() {
-        let searched = run(
-            &mut search(1.0, 8),
-            |depth, _| if depth > 4 { 500 } else { 50 },
-        );
+        let searched = run(&mut search(1.0, 8), |depth, _| if depth > 4 { 500 } else { 50 });
         assert_eq!(searched.queue_depth, Some(4));
-        let missed: Vec<_> = searched
-            .windows
-            .iter()
-            .filter(|window| window.late > 0)
-            .collect();
+        let missed: Vec<_> = searched.windows.iter().filter(|window| window.late > 0).collect();
         assert!(missed.iter().all(|window| window.count == 1), "{missed:?}");
     }
 
@@ -330,24 +298,15 @@ mod tests {
 
     #[test]
     fn the_note_says_what_was_tried_and_what_came_of_it() {
-        let found = run(
-            &mut search(0.9, 8),
-            |depth, _| if depth > 2 { 500 } else { 50 },
-        );
+        let found = run(&mut search(0.9, 8), |depth, _| if depth > 2 { 500 } else { 50 });
         assert_eq!(
             found.note("a"),
             "job \"a\": queue depth 2 keeps 90 % of the I/Os within 100ns: 100.00 % were (tried: 1, 2, 4, 3, 2)"
         );
         let missed = run(&mut search(0.9, 8), |_, _| 500).note("a");
-        assert!(
-            missed.contains("no queue depth keeps") && missed.contains("0.00 % were"),
-            "{missed}"
-        );
+        assert!(missed.contains("no queue depth keeps") && missed.contains("0.00 % were"), "{missed}");
         let early = search(0.9, 8).searched().note("a");
-        assert!(
-            early.contains("ended before") && early.contains("none for a whole"),
-            "{early}"
-        );
+        assert!(early.contains("ended before") && early.contains("none for a whole"), "{early}");
     }
 
     #[test]

@@ -25,17 +25,8 @@ impl EarlyEnd {
     pub const OFFERED_AT: Time = Time::MAX - 1;
 
     pub fn new(written: Vec<u32>, now: Time) -> EarlyEnd {
-        let sync = |file| Op {
-            kind: OpKind::Fsync,
-            file,
-            offset: 0,
-            bytes: 0,
-            due: now,
-        };
-        EarlyEnd {
-            syncs: written.into_iter().map(sync).collect(),
-            part: Part::Syncing,
-        }
+        let sync = |file| Op { kind: OpKind::Fsync, file, offset: 0, bytes: 0, due: now };
+        EarlyEnd { syncs: written.into_iter().map(sync).collect(), part: Part::Syncing }
     }
 
     /// What was given out last, or comes next, is one of the syncs.

@@ -50,18 +50,10 @@ impl Exclusion {
 
 impl Claim {
     fn of(op: Op) -> Claim {
-        Claim {
-            file: op.file,
-            start: op.offset,
-            end: op.offset + u64::from(op.bytes),
-            writes: op.kind.is_write(),
-        }
+        Claim { file: op.file, start: op.offset, end: op.offset + u64::from(op.bytes), writes: op.kind.is_write() }
     }
 
     fn conflicts(self, other: Claim) -> bool {
-        self.file == other.file
-            && self.start < other.end
-            && other.start < self.end
-            && (self.writes || other.writes)
+        self.file == other.file && self.start < other.end && other.start < self.end && (self.writes || other.writes)
     }
 }

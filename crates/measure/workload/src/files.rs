@@ -15,17 +15,8 @@ pub(crate) struct Turn {
 impl Turn {
     pub fn new(slots: usize, order: FileOrder, stream: Stream) -> Turn {
         // The first round-robin turn then falls to slot 0.
-        let slot = if order == FileOrder::RoundRobin {
-            slots - 1
-        } else {
-            0
-        };
-        Turn {
-            slot,
-            slots,
-            order,
-            stream,
-        }
+        let slot = if order == FileOrder::RoundRobin { slots - 1 } else { 0 };
+        Turn { slot, slots, order, stream }
     }
 
     #[inline]

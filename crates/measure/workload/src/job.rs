@@ -82,11 +82,7 @@ impl DurableWrites {
             (None, Some(every)) => (OpKind::OsyncWrite, every),
             (None, None) => return None,
         };
-        Some(DurableWrites {
-            kind,
-            every,
-            left: every,
-        })
+        Some(DurableWrites { kind, every, left: every })
     }
 
     fn next(&mut self) -> OpKind {
@@ -120,38 +116,22 @@ impl Job {
                 spec,
                 &writes.blocks,
                 writes.align_bytes,
-                [
-                    component::WRITE_SIZE,
-                    component::WRITE_FILE,
-                    component::WRITE_OFFSET,
-                ]
-                .map(stream),
+                [component::WRITE_SIZE, component::WRITE_FILE, component::WRITE_OFFSET].map(stream),
             ))
         });
-        let search = spec.depth_search.map(|search| {
-            Box::new(Search::new(
-                search,
-                spec.start_ns.unwrap_or(0),
-                spec.queue_depth,
-            ))
-        });
-        let until_steady = spec
-            .steady_state
-            .map(|wanted| Box::new(UntilSteady::new(wanted, spec.start_ns.unwrap_or(0))));
-        let replay = spec
-            .replay
-            .as_ref()
-            .map(|replay| Replay::new(spec, replay, file_sizes).map(Box::new))
-            .transpose()?;
+        let search =
+            spec.depth_search.map(|search| Box::new(Search::new(search, spec.start_ns.unwrap_or(0), spec.queue_depth)));
+        let until_steady =
+            spec.steady_state.map(|wanted| Box::new(UntilSteady::new(wanted, spec.start_ns.unwrap_or(0))));
+        let replay =
+            spec.replay.as_ref().map(|replay| Replay::new(spec, replay, file_sizes).map(Box::new)).transpose()?;
         Ok(Job {
             stage: match replay {
                 Some(_) => Stage::Replaying,
                 None => Stage::Offering,
             },
             in_flight: 0,
-            queue_depth: search
-                .as_ref()
-                .map_or(spec.queue_depth, |search| search.depth()),
+            queue_depth: search.as_ref().map_or(spec.queue_depth, |search| search.depth()),
             ops_left: spec.until.ops.unwrap_or(u64::MAX),
             bytes_left: spec.until.bytes.unwrap_or(u64::MAX),
             ends_at: match spec.until.ops {
@@ -320,17 +300,14 @@ impl Job {
             return replay.next_wakeup();
         }
         let is_held = self.exclusion.as_ref().is_some_and(|e| e.is_holding());
-        let waits_for_time =
-            self.stage == Stage::Offering && self.in_flight < self.queue_depth && !is_held;
+        let waits_for_time = self.stage == Stage::Offering && self.in_flight < self.queue_depth && !is_held;
         waits_for_time.then(|| self.pacing.opens_at().min(self.ends_at))
     }
 
     /// Whether the measurements until now are to be forgotten, because the search has just found its depth: true once.
     #[inline]
     pub fn measures_anew(&mut self) -> bool {
-        self.search
-            .as_mut()
-            .is_some_and(|search| search.measures_anew())
+        self.search.as_mut().is_some_and(|search| search.measures_anew())
     }
 
     /// What the search for a queue depth has come to; None if the job has none.
@@ -350,9 +327,7 @@ impl Job {
 
     /// Operations offered and not yet completed.
     pub fn in_flight(&self) -> u32 {
-        self.replay
-            .as_ref()
-            .map_or(self.in_flight, |replay| replay.in_flight())
+        self.replay.as_ref().map_or(self.in_flight, |replay| replay.in_flight())
     }
 
     /// How far the job is on the way to its nearest bound, 0 to 1.
@@ -362,18 +337,12 @@ impl Job {
         }
         let bounds = [
             self.until.ops.map(|bound| (bound - self.ops_left, bound)),
-            self.until
-                .bytes
-                .map(|bound| (bound - self.bytes_left, bound)),
+            self.until.bytes.map(|bound| (bound - self.bytes_left, bound)),
             self.until.duration_ns.map(|bound| (now.min(bound), bound)),
         ];
         match self.stage {
             Stage::Done => Some(1.0),
-            _ => bounds
-                .into_iter()
-                .flatten()
-                .map(|(done, bound)| done as f64 / bound as f64)
-                .reduce(f64::max),
+            _ => bounds.into_iter().flatten().map(|(done, bound)| done as f64 / bound as f64).reduce(f64::max),
         }
     }
 
@@ -413,19 +382,12 @@ impl Job {
     /// is not to start, and so claims nothing.
     #[inline(never)]
     fn draw_exclusively(&mut self, now: Time) -> Option<Op> {
-        let held = self
-            .exclusion
-            .as_mut()
-            .and_then(|exclusion| exclusion.take_held());
+        let held = self.exclusion.as_mut().and_then(|exclusion| exclusion.take_held());
         let op = match held {
             None => self.draw(now),
-            Some(op) => Op {
-                due: self.pacing.due(now),
-                ..op
-            },
+            Some(op) => Op { due: self.pacing.due(now), ..op },
         };
-        let starts = u64::from(op.bytes) > self.bytes_left
-            || self.exclusion.as_mut().is_none_or(|e| e.admit(op));
+        let starts = u64::from(op.bytes) > self.bytes_left || self.exclusion.as_mut().is_none_or(|e| e.admit(op));
         starts.then_some(op)
     }
 
@@ -434,22 +396,14 @@ impl Job {
         let kind = if self.direction.reads(&self.pacing) {
             OpKind::Read
         } else {
-            self.durable
-                .as_mut()
-                .map_or(OpKind::Write, DurableWrites::next)
+            self.durable.as_mut().map_or(OpKind::Write, DurableWrites::next)
         };
         let course = match &mut self.course_of_writes {
             Some(of_writes) if kind.is_write() => of_writes,
             _ => &mut self.course,
         };
         let place = course.next();
-        Op {
-            kind,
-            file: place.file,
-            offset: place.offset,
-            bytes: place.bytes,
-            due: self.pacing.due(now),
-        }
+        Op { kind, file: place.file, offset: place.offset, bytes: place.bytes, due: self.pacing.due(now) }
     }
 
     /// Reports a completion to the search, and does what it asks for.
@@ -505,13 +459,7 @@ impl Job {
         match step {
             Step::Sync(file) => {
                 self.in_flight += 1;
-                JobStep::Io(Op {
-                    kind: self.syncs.kind(),
-                    file,
-                    offset: 0,
-                    bytes: 0,
-                    due: now,
-                })
+                JobStep::Io(Op { kind: self.syncs.kind(), file, offset: 0, bytes: 0, due: now })
             }
             Step::Done => JobStep::Done,
             Step::Offer | Step::Wait => JobStep::WaitForCompletion,
@@ -532,20 +480,14 @@ impl Job {
                     self.syncs.begin_final();
                     Stage::FinalSync
                 }
-                Stage::Syncing | Stage::FinalSync if self.in_flight < self.queue_depth => {
-                    match self.syncs.start() {
-                        Some(file) => return Step::Sync(file),
-                        None if self.syncs.syncs_in_flight() => return Step::Wait,
-                        None if self.stage == Stage::Syncing => Stage::Offering,
-                        None => Stage::Done,
-                    }
-                }
+                Stage::Syncing | Stage::FinalSync if self.in_flight < self.queue_depth => match self.syncs.start() {
+                    Some(file) => return Step::Sync(file),
+                    None if self.syncs.syncs_in_flight() => return Step::Wait,
+                    None if self.stage == Stage::Syncing => Stage::Offering,
+                    None => Stage::Done,
+                },
                 Stage::Done => return Step::Done,
-                Stage::Replaying
-                | Stage::Draining
-                | Stage::Syncing
-                | Stage::Finishing
-                | Stage::FinalSync => {
+                Stage::Replaying | Stage::Draining | Stage::Syncing | Stage::Finishing | Stage::FinalSync => {
                     return Step::Wait;
                 }
             }

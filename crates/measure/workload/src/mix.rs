@@ -67,9 +67,6 @@ impl Size {
     pub fn draw(&mut self) -> usize {
         let draw = self.stream.next_u64();
         // A sum, not a search: the branches of a search cannot be predicted.
-        self.bounds
-            .iter()
-            .map(|&bound| usize::from(draw >= bound))
-            .sum()
+        self.bounds.iter().map(|&bound| usize::from(draw >= bound)).sum()
     }
 }

@@ -41,10 +41,7 @@ impl OpKind {
 
     /// Whether it is fsync, fdatasync or sync_file_range.
     pub fn is_sync(self) -> bool {
-        matches!(
-            self,
-            OpKind::Fsync | OpKind::Fdatasync | OpKind::SyncFileRange
-        )
+        matches!(self, OpKind::Fsync | OpKind::Fdatasync | OpKind::SyncFileRange)
     }
 
     /// Whether it changes what is there without data to carry. Not every target takes such.
@@ -79,11 +76,7 @@ impl Op {
     /// What a system call for it returns when all of it is done.
     #[inline(always)]
     pub fn result(&self) -> i32 {
-        if self.kind.clears() {
-            0
-        } else {
-            self.bytes as i32
-        }
+        if self.kind.clears() { 0 } else { self.bytes as i32 }
     }
 }
 

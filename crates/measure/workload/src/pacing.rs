@@ -48,43 +48,21 @@ impl Pacing {
         let first_due = FixedTime::from(start) << 64;
         let arrival = match spec.arrival {
             Arrival::Closed { think_ns: 0, .. } => Kind::Closed,
-            Arrival::Closed {
-                think_ns,
-                think_every,
-            } => Kind::Thinking {
-                think_ns,
-                every: think_every,
-                completions_left: think_every,
-            },
-            Arrival::Open {
-                rate_per_s,
-                spacing: Spacing::Constant,
-            } => Kind::Constant {
-                due: first_due,
-                period: fixed(1e9 / rate_per_s),
-            },
-            Arrival::Open {
-                rate_per_s,
-                spacing: Spacing::Poisson,
-            } => Kind::Poisson {
-                due: first_due,
-                mean_gap_ns: 1e9 / rate_per_s,
-                stream,
-            },
-            Arrival::Open {
-                rate_per_s,
-                spacing: Spacing::ConstantEach,
-            } => Kind::EachDirection(Box::new([spec.read_share, 1.0 - spec.read_share].map(
-                |share| Clock {
-                    due: first_due,
-                    period: fixed(1e9 / (rate_per_s * share)),
-                },
-            ))),
+            Arrival::Closed { think_ns, think_every } => {
+                Kind::Thinking { think_ns, every: think_every, completions_left: think_every }
+            }
+            Arrival::Open { rate_per_s, spacing: Spacing::Constant } => {
+                Kind::Constant { due: first_due, period: fixed(1e9 / rate_per_s) }
+            }
+            Arrival::Open { rate_per_s, spacing: Spacing::Poisson } => {
+                Kind::Poisson { due: first_due, mean_gap_ns: 1e9 / rate_per_s, stream }
+            }
+            Arrival::Open { rate_per_s, spacing: Spacing::ConstantEach } => Kind::EachDirection(Box::new(
+                [spec.read_share, 1.0 - spec.read_share]
+                    .map(|share| Clock { due: first_due, period: fixed(1e9 / (rate_per_s * share)) }),
+            )),
         };
-        let mut pacing = Pacing {
-            opens_at: start,
-            arrival,
-        };
+        let mut pacing = Pacing { opens_at: start, arrival };
         if matches!(pacing.arrival, Kind::Poisson { .. }) {
             // A Poisson process has no arrival at its origin.
             pacing.started();
@@ -100,19 +78,12 @@ impl Pacing {
     /// From when the latency of an operation started at `now` counts.
     #[inline]
     pub fn due(&self, now: Time) -> Time {
-        if self.is_open_loop() {
-            self.opens_at
-        } else {
-            now
-        }
+        if self.is_open_loop() { self.opens_at } else { now }
     }
 
     #[inline]
     pub fn is_open_loop(&self) -> bool {
-        matches!(
-            self.arrival,
-            Kind::Constant { .. } | Kind::Poisson { .. } | Kind::EachDirection(_)
-        )
+        matches!(self.arrival, Kind::Constant { .. } | Kind::Poisson { .. } | Kind::EachDirection(_))
     }
 
     /// Whether the next operation is a read if each direction has a rate of its own. As in `rate_ddir()` of fio
@@ -131,11 +102,7 @@ impl Pacing {
                 *due = due.saturating_add(*period);
                 self.opens_at = whole_ns(*due);
             }
-            Kind::Poisson {
-                due,
-                mean_gap_ns,
-                stream,
-            } => {
+            Kind::Poisson { due, mean_gap_ns, stream } => {
                 *due = due.saturating_add(fixed(-libm::log(stream.unit()) * *mean_gap_ns));
                 self.opens_at = whole_ns(*due);
             }
@@ -149,12 +116,7 @@ impl Pacing {
 
     #[inline]
     pub fn completed(&mut self, now: Time) {
-        if let Kind::Thinking {
-            think_ns,
-            every,
-            completions_left,
-        } = &mut self.arrival
-        {
+        if let Kind::Thinking { think_ns, every, completions_left } = &mut self.arrival {
             *completions_left -= 1;
             if *completions_left == 0 {
                 *completions_left = *every;

@@ -23,12 +23,7 @@ impl Block {
     pub fn new(bytes: u32, align_bytes: u64, length_bytes: u64) -> Block {
         let places = (length_bytes - u64::from(bytes)) / align_bytes + 1;
         let step = u64::from(bytes).next_multiple_of(align_bytes);
-        Block {
-            bytes,
-            step,
-            last: (places - 1) * align_bytes,
-            places,
-        }
+        Block { bytes, step, last: (places - 1) * align_bytes, places }
     }
 }
 
@@ -103,11 +98,7 @@ impl Walk {
         let kind = match &spec.pattern {
             Pattern::Sequential => Kind::Sequential,
             Pattern::Backward => other(Other::Backward),
-            &Pattern::Strided {
-                stride_bytes,
-                one_lap,
-                blocks_done,
-            } => {
+            &Pattern::Strided { stride_bytes, one_lap, blocks_done } => {
                 let lap_step = if one_lap { stride_bytes } else { step };
                 let last = blocks.iter().map(|block| block.last).min().unwrap_or(0);
                 other(Other::Strided {
@@ -117,21 +108,18 @@ impl Walk {
                 })
             }
             Pattern::Uniform => Kind::Uniform { bytes_per_pass },
-            Pattern::Zoned { zones } => other(Other::Zoned {
-                zones: Zones::new(zones, align_bytes, places),
+            Pattern::Zoned { zones } => {
+                other(Other::Zoned { zones: Zones::new(zones, align_bytes, places), bytes_per_pass })
+            }
+            Pattern::Zipf { .. } | Pattern::Pareto { .. } | Pattern::Normal { .. } => other(Other::Scattered {
+                ranks: Ranks::new(&spec.pattern, places),
+                scattered: Permutation::new(places),
+                key: match spec.scatter_seed {
+                    Some(seed) => base::rng::stream(seed, 0).next_u64(),
+                    None => stream.next_u64(),
+                },
                 bytes_per_pass,
             }),
-            Pattern::Zipf { .. } | Pattern::Pareto { .. } | Pattern::Normal { .. } => {
-                other(Other::Scattered {
-                    ranks: Ranks::new(&spec.pattern, places),
-                    scattered: Permutation::new(places),
-                    key: match spec.scatter_seed {
-                        Some(seed) => base::rng::stream(seed, 0).next_u64(),
-                        None => stream.next_u64(),
-                    },
-                    bytes_per_pass,
-                })
-            }
             &Pattern::Permutation { blocks_done } => {
                 if let Some(seed) = spec.scatter_seed {
                     stream = base::rng::stream(seed, 0);
@@ -150,20 +138,10 @@ impl Walk {
                     Kind::Other(other) => other.start(&mut stream),
                     Kind::Sequential | Kind::Uniform { .. } => (0, 0),
                 };
-                Cursor {
-                    file,
-                    position,
-                    lap,
-                }
+                Cursor { file, position, lap }
             })
             .collect();
-        Walk {
-            kind,
-            start_bytes: spec.offset_bytes,
-            align_bytes,
-            cursors,
-            stream,
-        }
+        Walk { kind, start_bytes: spec.offset_bytes, align_bytes, cursors, stream }
     }
 
     /// The file in this place of the job's list, and its next offset; `None` when its range is finished: asked again, it
@@ -188,10 +166,7 @@ impl Other {
     fn start(&self, stream: &mut Stream) -> (u64, u64) {
         match self {
             Other::Backward => (AT_THE_END, 0),
-            Other::Permutation {
-                blocks,
-                blocks_done,
-            } => {
+            Other::Permutation { blocks, blocks_done } => {
                 for _ in 0..blocks_done / blocks.len() {
                     stream.next_u64();
                 }
@@ -203,33 +178,15 @@ impl Other {
     }
 
     #[inline(never)]
-    fn step(
-        &self,
-        cursor: &mut Cursor,
-        block: &Block,
-        align_bytes: u64,
-        stream: &mut Stream,
-    ) -> Option<u64> {
+    fn step(&self, cursor: &mut Cursor, block: &Block, align_bytes: u64, stream: &mut Stream) -> Option<u64> {
         Some(match self {
             Other::Backward => cursor.backward(block)?,
-            Other::Strided {
-                stride_bytes,
-                lap_step,
-                ..
-            } => cursor.strided(block, *stride_bytes, *lap_step)?,
-            Other::Scattered {
-                ranks,
-                scattered,
-                key,
-                bytes_per_pass,
-            } => {
+            Other::Strided { stride_bytes, lap_step, .. } => cursor.strided(block, *stride_bytes, *lap_step)?,
+            Other::Scattered { ranks, scattered, key, bytes_per_pass } => {
                 cursor.count(block, *bytes_per_pass)?;
                 scattered.at(*key, ranks.draw(stream)) * align_bytes
             }
-            Other::Zoned {
-                zones,
-                bytes_per_pass,
-            } => {
+            Other::Zoned { zones, bytes_per_pass } => {
                 cursor.count(block, *bytes_per_pass)?;
                 zones.draw(stream) * align_bytes
             }

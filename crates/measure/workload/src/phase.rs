@@ -197,10 +197,7 @@ impl EngineKind {
 
     /// Whether its jobs do one operation at a time, whatever their queue depth.
     pub fn is_serial(self) -> bool {
-        matches!(
-            self,
-            EngineKind::Psync | EngineKind::Pvsync | EngineKind::Mmap
-        )
+        matches!(self, EngineKind::Psync | EngineKind::Pvsync | EngineKind::Mmap)
     }
 }
 

@@ -18,10 +18,7 @@ impl Ranks {
     /// `ranks` must not be 0. Patterns without a likelihood by rank are uniform.
     pub fn new(pattern: &Pattern, ranks: u64) -> Ranks {
         match *pattern {
-            Pattern::Pareto { h } => Ranks::Pareto {
-                ranks,
-                power: libm::log(h) / libm::log(1.0 - h),
-            },
+            Pattern::Pareto { h } => Ranks::Pareto { ranks, power: libm::log(h) / libm::log(1.0 - h) },
             Pattern::Normal { deviation_percent } => Ranks::Normal {
                 ranks,
                 width: ((ranks as f64 * deviation_percent / 100.0).ceil() as u64).min(ranks / 2),
@@ -44,9 +41,7 @@ impl Ranks {
             Ranks::Normal { ranks, width } => {
                 let sum: u64 = (0..SUMMANDS).map(|_| stream.below(*ranks)).sum();
                 let deviation = if *width == 0 { 0 } else { stream.below(*width) };
-                (sum / SUMMANDS + deviation)
-                    .saturating_sub(width / 2)
-                    .min(ranks - 1)
+                (sum / SUMMANDS + deviation).saturating_sub(width / 2).min(ranks - 1)
             }
         }
     }
@@ -86,38 +81,21 @@ mod tests {
     #[test]
     fn normal_ranks_spread_as_twelve_uniform_ones_and_the_width() {
         for percent in [0.0, 10.0, 80.0] {
-            let drawn = drawn(&Pattern::Normal {
-                deviation_percent: percent,
-            });
+            let drawn = drawn(&Pattern::Normal { deviation_percent: percent });
             let mean = drawn.iter().sum::<u64>() as f64 / DRAWS as f64;
-            let variance = drawn
-                .iter()
-                .map(|&rank| (rank as f64 - mean).powi(2))
-                .sum::<f64>()
-                / DRAWS as f64;
+            let variance = drawn.iter().map(|&rank| (rank as f64 - mean).powi(2)).sum::<f64>() / DRAWS as f64;
             let ranks = RANKS as f64;
             let width = ranks * (percent / 100.0).min(0.5);
             let expected = ranks * ranks / 144.0 + width * width / 12.0;
-            assert!(
-                (mean - ranks / 2.0).abs() < 0.01 * ranks,
-                "{percent}: {mean}"
-            );
-            assert!(
-                (variance / expected - 1.0).abs() < 0.03,
-                "{percent}: {variance}"
-            );
+            assert!((mean - ranks / 2.0).abs() < 0.01 * ranks, "{percent}: {mean}");
+            assert!((variance / expected - 1.0).abs() < 0.03, "{percent}: {variance}");
         }
     }
 
     #[test]
     fn a_range_of_one_block_has_one_rank() {
         let mut stream = stream(7, 1);
-        for pattern in [
-            Pattern::Pareto { h: 0.2 },
-            Pattern::Normal {
-                deviation_percent: 50.0,
-            },
-        ] {
+        for pattern in [Pattern::Pareto { h: 0.2 }, Pattern::Normal { deviation_percent: 50.0 }] {
             assert_eq!(Ranks::new(&pattern, 1).draw(&mut stream), 0);
         }
     }

@@ -166,11 +166,7 @@ pub struct OpRecord {
 impl OpRecord {
     /// The record of operations that transferred `bytes` with these latencies.
     pub fn new(bytes: u64, latency: &LatencyHistogram) -> OpRecord {
-        OpRecord {
-            count: latency.count(),
-            bytes,
-            latency: LatencyRecord::new(latency),
-        }
+        OpRecord { count: latency.count(), bytes, latency: LatencyRecord::new(latency) }
     }
 }
 
@@ -196,10 +192,7 @@ impl LatencyRecord {
             max_ns: latency.max_ns()?,
             mean_ns: latency.mean_ns()?,
             stddev_ns: latency.stddev_ns()?,
-            histogram: latency
-                .buckets()
-                .map(|bucket| (bucket.low_ns, bucket.high_ns, bucket.count))
-                .collect(),
+            histogram: latency.buckets().map(|bucket| (bucket.low_ns, bucket.high_ns, bucket.count)).collect(),
         })
     }
 }

@@ -91,10 +91,7 @@ impl JobSpec {
             offset_bytes: 0,
             length_bytes,
             queue_depth: 1,
-            arrival: Arrival::Closed {
-                think_ns: 0,
-                think_every: 1,
-            },
+            arrival: Arrival::Closed { think_ns: 0, think_every: 1 },
             start_ns: None,
             until,
             depth_search: None,
@@ -341,20 +338,12 @@ pub struct JobBounds {
 impl JobBounds {
     /// So many operations, and no other bound.
     pub fn of_ops(ops: u64) -> JobBounds {
-        JobBounds {
-            ops: Some(ops),
-            bytes: None,
-            duration_ns: None,
-        }
+        JobBounds { ops: Some(ops), bytes: None, duration_ns: None }
     }
 
     /// So long, and no other bound.
     pub fn of_time(duration_ns: u64) -> JobBounds {
-        JobBounds {
-            ops: None,
-            bytes: None,
-            duration_ns: Some(duration_ns),
-        }
+        JobBounds { ops: None, bytes: None, duration_ns: Some(duration_ns) }
     }
 }
 

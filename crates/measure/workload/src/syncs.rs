@@ -115,9 +115,7 @@ impl Syncs {
 
     /// Whether writes wait for a sync that is due as soon as nothing else is.
     pub fn is_due_when_idle(&self) -> bool {
-        self.periodic
-            .as_ref()
-            .is_some_and(|periodic| periodic.when_idle && !periodic.unsynced.is_empty())
+        self.periodic.as_ref().is_some_and(|periodic| periodic.when_idle && !periodic.unsynced.is_empty())
     }
 
     /// The files that a sync at the end would be for by now. What is written later still gets its own.
@@ -156,10 +154,7 @@ struct FileSet {
 
 impl FileSet {
     fn new(files: usize) -> FileSet {
-        FileSet {
-            contains: vec![false; files],
-            members: Vec::new(),
-        }
+        FileSet { contains: vec![false; files], members: Vec::new() }
     }
 
     fn is_empty(&self) -> bool {

@@ -158,8 +158,7 @@ impl Timeline {
     }
 
     fn close(&mut self) -> Interval {
-        let [read, write, sync, discard, null, commit] =
-            self.current.each_mut().map(Recorder::take);
+        let [read, write, sync, discard, null, commit] = self.current.each_mut().map(Recorder::take);
         Interval {
             start_ns: self.start_ns,
             length_ns: self.end_ns - self.start_ns,
@@ -173,11 +172,7 @@ impl Timeline {
     }
 
     fn double(&mut self) {
-        self.finished = self
-            .finished
-            .chunks_exact(2)
-            .map(|pair| pair[0].merged(&pair[1]))
-            .collect();
+        self.finished = self.finished.chunks_exact(2).map(|pair| pair[0].merged(&pair[1])).collect();
         self.width_ns = self.width_ns.saturating_mul(2);
     }
 }
@@ -190,10 +185,7 @@ struct Recorder {
 
 impl Recorder {
     fn take(&mut self) -> Activity {
-        let activity = Activity {
-            bytes: take(&mut self.bytes),
-            latency: self.latency.to_sparse(),
-        };
+        let activity = Activity { bytes: take(&mut self.bytes), latency: self.latency.to_sparse() };
         self.latency.reset();
         activity
     }
@@ -217,16 +209,10 @@ impl Interval {
 
     /// Operations of all kinds that completed in it. A commit is none: it is what writes and a sync came to.
     pub fn ops(&self) -> u64 {
-        [
-            &self.read,
-            &self.write,
-            &self.sync,
-            &self.discard,
-            &self.null,
-        ]
-        .map(|activity| activity.latency.count())
-        .iter()
-        .sum()
+        [&self.read, &self.write, &self.sync, &self.discard, &self.null]
+            .map(|activity| activity.latency.count())
+            .iter()
+            .sum()
     }
 
     /// What either did, over the time from the start of the earlier to the end of the later.
@@ -247,10 +233,7 @@ impl Interval {
 
 impl Activity {
     fn merged(&self, other: &Activity) -> Activity {
-        Activity {
-            bytes: self.bytes + other.bytes,
-            latency: self.latency.merged(&other.latency),
-        }
+        Activity { bytes: self.bytes + other.bytes, latency: self.latency.merged(&other.latency) }
     }
 }
 
@@ -265,10 +248,7 @@ impl Total {
 /// What completed in those intervals that begin at `from_ns` or later.
 pub fn totals<'a>(intervals: impl IntoIterator<Item = &'a Interval>, from_ns: Time) -> Totals {
     let mut totals = Totals::default();
-    for interval in intervals
-        .into_iter()
-        .filter(|interval| interval.start_ns >= from_ns)
-    {
+    for interval in intervals.into_iter().filter(|interval| interval.start_ns >= from_ns) {
         totals.read.add(&interval.read);
         totals.write.add(&interval.write);
         totals.sync.add(&interval.sync);
@@ -284,11 +264,7 @@ pub fn totals<'a>(intervals: impl IntoIterator<Item = &'a Interval>, from_ns: Ti
 pub fn merge(series: &[Vec<Interval>]) -> Vec<Interval> {
     let firsts = || series.iter().filter_map(|intervals| intervals.first());
     let origin_ns = firsts().map(|first| first.start_ns).min().unwrap_or(0);
-    let width_ns = firsts()
-        .map(|first| first.length_ns)
-        .max()
-        .unwrap_or(0)
-        .max(1);
+    let width_ns = firsts().map(|first| first.length_ns).max().unwrap_or(0).max(1);
     let mut together: BTreeMap<Time, Interval> = BTreeMap::new();
     for interval in series.iter().flatten() {
         let place = (interval.start_ns - origin_ns) / width_ns;
@@ -309,28 +285,20 @@ mod tests {
     const WIDTH_NS: u64 = 100;
 
     fn kinds() -> impl Strategy<Value = OpKind> {
-        prop::sample::select(vec![
-            OpKind::Read,
-            OpKind::Write,
-            OpKind::Fsync,
-            OpKind::Fdatasync,
-            OpKind::Discard,
-        ])
+        prop::sample::select(vec![OpKind::Read, OpKind::Write, OpKind::Fsync, OpKind::Fdatasync, OpKind::Discard])
     }
 
     /// Gaps from dense to far beyond the memory of the series.
     fn completions() -> impl Strategy<Value = Vec<(u64, OpKind, u32, u64)>> {
         let gap = prop_oneof![0..30u64, 0..3_000u64, Just(100_000)];
-        prop::collection::vec((gap, kinds(), 0..100_000u32, 0..1_000_000u64), 0..400).prop_map(
-            |mut list| {
-                let mut now = 0;
-                for completion in &mut list {
-                    now += completion.0;
-                    completion.0 = now;
-                }
-                list
-            },
-        )
+        prop::collection::vec((gap, kinds(), 0..100_000u32, 0..1_000_000u64), 0..400).prop_map(|mut list| {
+            let mut now = 0;
+            for completion in &mut list {
+                now += completion.0;
+                completion.0 = now;
+            }
+            list
+        })
     }
 
     fn record(completions: &[(u64, OpKind, u32, u64)], start_ns: u64) -> Vec<Interval> {
@@ -406,9 +374,6 @@ mod tests {
     fn a_stall_is_an_interval_with_nothing_in_it() {
         let read = |now| (now, OpKind::Read, 1000, 5);
         let intervals = record(&[read(50), read(350), read(360), read(450)], 0);
-        assert_eq!(
-            intervals.iter().map(Interval::ops).collect::<Vec<_>>(),
-            [1, 0, 0, 2, 1]
-        );
+        assert_eq!(intervals.iter().map(Interval::ops).collect::<Vec<_>>(), [1, 0, 0, 2, 1]);
     }
 }

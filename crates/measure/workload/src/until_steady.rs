@@ -95,15 +95,9 @@ impl UntilSteady {
         if self.is_full() {
             let mean = self.mean();
             self.criterion = self.in_unit(self.judge(mean), mean);
-            self.spread = self
-                .spec
-                .spread_limit
-                .and_then(|_| self.in_unit(self.highest_less_lowest(), mean));
+            self.spread = self.spec.spread_limit.and_then(|_| self.in_unit(self.highest_less_lowest(), mean));
             let is_within = |found: Option<f64>, limit| found.is_some_and(|found| found < limit);
-            let spread_is_within = self
-                .spec
-                .spread_limit
-                .is_none_or(|limit| is_within(self.spread, limit));
+            let spread_is_within = self.spec.spread_limit.is_none_or(|limit| is_within(self.spread, limit));
             if is_within(self.criterion, self.spec.limit) && spread_is_within {
                 self.reached = Some(self.opened);
             }
@@ -112,11 +106,7 @@ impl UntilSteady {
 
     fn judge(&self, mean: f64) -> f64 {
         match self.spec.by {
-            SteadyCriterion::Deviation => self
-                .window
-                .iter()
-                .map(|rate| (rate - mean).abs())
-                .fold(0.0, f64::max),
+            SteadyCriterion::Deviation => self.window.iter().map(|rate| (rate - mean).abs()).fold(0.0, f64::max),
             SteadyCriterion::Slope => self.slope(mean).abs(),
             SteadyCriterion::Excursion => self.slope(mean).abs() * (self.window.len() - 1) as f64,
         }
@@ -140,17 +130,10 @@ impl UntilSteady {
     /// Of the line through the window by least squares, per interval.
     fn slope(&self, mean: f64) -> f64 {
         let middle = (self.window.len() - 1) as f64 / 2.0;
-        let (along, squares) =
-            self.window
-                .iter()
-                .enumerate()
-                .fold((0.0, 0.0), |(along, squares), (place, rate)| {
-                    let from_middle = place as f64 - middle;
-                    (
-                        along + from_middle * (rate - mean),
-                        squares + from_middle * from_middle,
-                    )
-                });
+        let (along, squares) = self.window.iter().enumerate().fold((0.0, 0.0), |(along, squares), (place, rate)| {
+            let from_middle = place as f64 - middle;
+            (along + from_middle * (rate - mean), squares + from_middle * from_middle)
+        });
         along / squares
     }
 
@@ -176,9 +159,7 @@ impl Steadiness {
         let wanted = &self.wanted;
         let window = format_duration_ns(wanted.window_ns);
         let Some(found) = self.criterion else {
-            return format!(
-                "job {job:?}: steady state not reached: it ended before a window of {window} was full"
-            );
+            return format!("job {job:?}: steady state not reached: it ended before a window of {window} was full");
         };
         let (rate, unit) = match wanted.of {
             RateKind::Operations => ("IOPS", "IOPS"),
@@ -190,19 +171,16 @@ impl Steadiness {
             SteadyCriterion::Excursion => format!("slope of the {rate}"),
         };
         let unit = if wanted.in_percent { "%" } else { unit };
-        let spread = self.spread.map_or(String::new(), |spread| {
-            format!(" and spread {spread:.3} {unit}")
-        });
+        let spread = self.spread.map_or(String::new(), |spread| format!(" and spread {spread:.3} {unit}"));
         let figures = format!("{what} {found:.3} {unit}{spread} over {window}");
         let limit = match wanted.spread_limit {
             None => format!("{} {unit}", wanted.limit),
             Some(spread) => format!("{} and {spread} {unit}", wanted.limit),
         };
         match self.reached_ns {
-            Some(at) => format!(
-                "job {job:?}: steady state reached after {}: {figures}, below {limit}",
-                format_duration_ns(at)
-            ),
+            Some(at) => {
+                format!("job {job:?}: steady state reached after {}: {figures}, below {limit}", format_duration_ns(at))
+            }
             None => {
                 format!("job {job:?}: steady state not reached: {figures}, not below {limit}")
             }
@@ -246,10 +224,7 @@ mod tests {
         let spec = spec(SteadyCriterion::Deviation, 10.0, true);
         let found = after(spec, &[10, 100, 100, 104, 96]);
         assert_eq!(found.reached_ns, Some(5 * INTERVAL));
-        assert_eq!(
-            (found.criterion, found.mean_per_s),
-            (Some(4.0), Some(100.0))
-        );
+        assert_eq!((found.criterion, found.mean_per_s), (Some(4.0), Some(100.0)));
         assert_eq!(
             found.note("a"),
             "job \"a\": steady state reached after 5s: largest distance of the IOPS from the mean 4.000 % over 4s, below 10 %"
@@ -261,11 +236,7 @@ mod tests {
         for rates in [[100, 110, 120, 130], [130, 120, 110, 100]] {
             let found = after(spec(SteadyCriterion::Slope, 10.0, false), &rates);
             assert_eq!((found.criterion, found.reached_ns), (Some(10.0), None));
-            assert!(
-                found
-                    .note("a")
-                    .contains("not reached: slope of the IOPS per interval 10.000 IOPS")
-            );
+            assert!(found.note("a").contains("not reached: slope of the IOPS per interval 10.000 IOPS"));
             let found = after(spec(SteadyCriterion::Slope, 10.1, false), &rates);
             assert_eq!(found.reached_ns, Some(4 * INTERVAL));
         }
@@ -273,22 +244,14 @@ mod tests {
 
     #[test]
     fn by_snia_the_line_and_the_values_stay_within_shares_of_the_mean() {
-        let snia = SteadyState {
-            spread_limit: Some(20.0),
-            ..spec(SteadyCriterion::Excursion, 10.0, true)
-        };
+        let snia = SteadyState { spread_limit: Some(20.0), ..spec(SteadyCriterion::Excursion, 10.0, true) };
         // The line rises by 1.8 an interval.
         let found = after(snia, &[50, 100, 91, 109, 100]);
         assert_eq!(found.reached_ns, Some(5 * INTERVAL));
         let close = |found: Option<f64>, to: f64| (found.unwrap() - to).abs() < 1e-9;
+        assert!(close(found.criterion, 5.4) && close(found.spread, 18.0), "{found:?}");
         assert!(
-            close(found.criterion, 5.4) && close(found.spread, 18.0),
-            "{found:?}"
-        );
-        assert!(
-            found.note("a").contains(
-                "slope of the IOPS 5.400 % and spread 18.000 % over 4s, below 10 and 20 %"
-            ),
+            found.note("a").contains("slope of the IOPS 5.400 % and spread 18.000 % over 4s, below 10 and 20 %"),
             "{}",
             found.note("a")
         );
@@ -310,11 +273,8 @@ mod tests {
 
     #[test]
     fn the_ramp_is_left_out_and_bytes_are_counted_as_bytes() {
-        let of_bytes = SteadyState {
-            of: RateKind::Bytes,
-            ramp_ns: INTERVAL,
-            ..spec(SteadyCriterion::Deviation, 1.0, true)
-        };
+        let of_bytes =
+            SteadyState { of: RateKind::Bytes, ramp_ns: INTERVAL, ..spec(SteadyCriterion::Deviation, 1.0, true) };
         let found = after(of_bytes, &[7, 100, 100, 100, 100]);
         assert_eq!(found.reached_ns, Some(5 * INTERVAL));
         assert_eq!(found.mean_per_s, Some(409_600.0));

@@ -23,10 +23,8 @@ pub const BLOCK_BYTES_MAX: u32 = 4096;
 /// alignment, so that no operation touches a part of one. `None` when that is less than 512.
 pub fn block_bytes(spec: &JobSpec) -> Option<u32> {
     let sizes = spec.all_blocks().map(|block| u64::from(block.bytes));
-    let bits = sizes.chain(spec.alignments()).fold(
-        spec.offset_bytes | u64::from(BLOCK_BYTES_MAX),
-        |bits, size| bits | size,
-    );
+    let bits =
+        sizes.chain(spec.alignments()).fold(spec.offset_bytes | u64::from(BLOCK_BYTES_MAX), |bits, size| bits | size);
     let bytes = 1 << bits.trailing_zeros();
     (bytes >= BLOCK_BYTES_MIN).then_some(bytes)
 }
@@ -80,10 +78,7 @@ const HEADER_BYTES: usize = 32;
 /// Fills `block`, at least 512 bytes, with what belongs at that place; behind the header the `payload`, as long as a
 /// block, or pseudo-random bytes.
 pub fn stamp(block: &mut [u8], file_id: u64, offset: u64, generation: u32, payload: Option<&[u8]>) {
-    assert!(
-        block.len() >= BLOCK_BYTES_MIN as usize,
-        "a verified block has at least {BLOCK_BYTES_MIN} bytes"
-    );
+    assert!(block.len() >= BLOCK_BYTES_MIN as usize, "a verified block has at least {BLOCK_BYTES_MIN} bytes");
     block[8..16].copy_from_slice(&file_id.to_le_bytes());
     block[16..24].copy_from_slice(&offset.to_le_bytes());
     block[24..28].copy_from_slice(&generation.to_le_bytes());
@@ -99,31 +94,12 @@ pub fn stamp(block: &mut [u8], file_id: u64, offset: u64, generation: u32, paylo
 }
 
 /// Whether `block` holds what `stamp` put there. With `None`, any generation will do.
-pub fn check(
-    block: &[u8],
-    file_id: u64,
-    offset: u64,
-    expected_generation: Option<u32>,
-) -> Result<(), Mismatch> {
-    assert!(
-        block.len() >= BLOCK_BYTES_MIN as usize,
-        "a verified block has at least {BLOCK_BYTES_MIN} bytes"
-    );
-    let checksum = Checksum {
-        stored: word(block, 0),
-        computed: xxh3_64(&block[8..]),
-    };
-    let claimed = Identity {
-        file_id: word(block, 8),
-        offset: word(block, 16),
-        generation: word(block, 24) as u32,
-    };
+pub fn check(block: &[u8], file_id: u64, offset: u64, expected_generation: Option<u32>) -> Result<(), Mismatch> {
+    assert!(block.len() >= BLOCK_BYTES_MIN as usize, "a verified block has at least {BLOCK_BYTES_MIN} bytes");
+    let checksum = Checksum { stored: word(block, 0), computed: xxh3_64(&block[8..]) };
+    let claimed = Identity { file_id: word(block, 8), offset: word(block, 16), generation: word(block, 24) as u32 };
     let fault = if checksum.stored != checksum.computed {
-        if block.iter().all(|&byte| byte == 0) {
-            Fault::Zeroed
-        } else {
-            Fault::Corrupt
-        }
+        if block.iter().all(|&byte| byte == 0) { Fault::Zeroed } else { Fault::Corrupt }
     } else if (claimed.file_id, claimed.offset) != (file_id, offset) {
         Fault::Misplaced
     } else if expected_generation.is_some_and(|generation| generation != claimed.generation) {
@@ -131,14 +107,7 @@ pub fn check(
     } else {
         return Ok(());
     };
-    Err(Mismatch {
-        fault,
-        file_id,
-        offset,
-        generation: expected_generation,
-        claimed,
-        checksum,
-    })
+    Err(Mismatch { fault, file_id, offset, generation: expected_generation, claimed, checksum })
 }
 
 /// A pattern repeated to the length of a block.
@@ -152,11 +121,7 @@ pub fn check_pattern(block: &[u8], expected: &[u8]) -> Result<(), (String, Strin
         return Ok(());
     };
     let shown = |bytes: &[u8]| -> String {
-        let of_place: Vec<String> = bytes[at..]
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let of_place: Vec<String> = bytes[at..].iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         of_place.join(" ")
     };
     let found = if block.iter().all(|&byte| byte == 0) {
@@ -164,36 +129,25 @@ pub fn check_pattern(block: &[u8], expected: &[u8]) -> Result<(), (String, Strin
     } else {
         format!("{}: {}", Fault::Corrupt, shown(block))
     };
-    Err((
-        format!("the pattern, {} at byte {at} of the block", shown(expected)),
-        found,
-    ))
+    Err((format!("the pattern, {} at byte {at} of the block", shown(expected)), found))
 }
 
 impl Mismatch {
     /// What the block has to hold: file, offset, generation.
     pub fn expected(&self) -> String {
-        let generation = self.generation.map_or("any generation".into(), |number| {
-            format!("generation {number}")
-        });
+        let generation = self.generation.map_or("any generation".into(), |number| format!("generation {number}"));
         format!("file {} offset {} {generation}", self.file_id, self.offset)
     }
 
     /// What it claims to hold, as far as it can be believed.
     pub fn found(&self) -> String {
-        let Identity {
-            file_id,
-            offset,
-            generation,
-        } = self.claimed;
+        let Identity { file_id, offset, generation } = self.claimed;
         let claimed = format!("file {file_id} offset {offset} generation {generation}");
         match self.fault {
             Fault::Zeroed => "zeros".into(),
             Fault::Corrupt => {
                 let Checksum { stored, computed } = self.checksum;
-                format!(
-                    "checksum {stored:016x} over content with {computed:016x}, claiming {claimed}"
-                )
+                format!("checksum {stored:016x} over content with {computed:016x}, claiming {claimed}")
             }
             Fault::Misplaced | Fault::WrongGeneration => claimed,
         }
@@ -238,9 +192,7 @@ mod tests {
     }
 
     fn fault(block: &[u8], file_id: u64, offset: u64, generation: Option<u32>) -> Option<Fault> {
-        check(block, file_id, offset, generation)
-            .err()
-            .map(|mismatch| mismatch.fault)
+        check(block, file_id, offset, generation).err().map(|mismatch| mismatch.fault)
     }
 
     proptest! {
@@ -285,10 +237,7 @@ mod tests {
     #[test]
     fn a_block_never_written_is_called_zeros() {
         let mismatch = check(&[0; 4096], 1, 8192, Some(2)).unwrap_err();
-        assert_eq!(
-            mismatch.to_string(),
-            "zeroed block: expected file 1 offset 8192 generation 2, found zeros"
-        );
+        assert_eq!(mismatch.to_string(), "zeroed block: expected file 1 offset 8192 generation 2, found zeros");
     }
 
     #[test]
@@ -309,10 +258,7 @@ mod tests {
         let mut block = expected.clone();
         block[4] = 0;
         let (wanted, found) = check_pattern(&block, &expected).unwrap_err();
-        assert_eq!(
-            wanted,
-            "the pattern, 62 63 61 62 63 61 62 63 at byte 4 of the block"
-        );
+        assert_eq!(wanted, "the pattern, 62 63 61 62 63 61 62 63 at byte 4 of the block");
         assert_eq!(found, "corrupt block: 00 63 61 62 63 61 62 63");
         let (_, found) = check_pattern(&[0; 512], &expected).unwrap_err();
         assert_eq!(found, "zeroed block: zeros");
@@ -321,19 +267,10 @@ mod tests {
     #[test]
     fn payloads_look_random() {
         let block = stamped(4096, 1, 0, 1);
-        let ones: u32 = block[HEADER_BYTES..]
-            .iter()
-            .map(|byte| byte.count_ones())
-            .sum();
+        let ones: u32 = block[HEADER_BYTES..].iter().map(|byte| byte.count_ones()).sum();
         let bits = (4096 - HEADER_BYTES) as f64 * 8.0;
         assert!((f64::from(ones) - bits / 2.0).abs() < 5.0 * (bits / 4.0).sqrt());
         let next = stamped(4096, 1, 4096, 1);
-        assert!(
-            block
-                .chunks(8)
-                .zip(next.chunks(8))
-                .skip(HEADER_BYTES / 8)
-                .all(|(a, b)| a != b)
-        );
+        assert!(block.chunks(8).zip(next.chunks(8)).skip(HEADER_BYTES / 8).all(|(a, b)| a != b));
     }
 }

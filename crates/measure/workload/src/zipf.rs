@@ -35,13 +35,7 @@ impl Zipf {
         while first <= ranks {
             let width = (first / RANKS_PER_WIDTH).max(1).min(ranks - first + 1);
             let least_likely = relative(first, first + width - 1, theta);
-            bins.push(Bin {
-                first,
-                width,
-                keep_below: to_bits(least_likely),
-                own_below: 0,
-                alias: 0,
-            });
+            bins.push(Bin { first, width, keep_below: to_bits(least_likely), own_below: 0, alias: 0 });
             weights.push(width as f64 * libm::pow(first as f64, -theta));
             first += width;
         }
@@ -83,8 +77,7 @@ fn to_bits(probability: f64) -> u64 {
 fn fill_alias_table(bins: &mut [Bin], weights: &[f64]) {
     let mean = weights.iter().sum::<f64>() / weights.len() as f64;
     let mut shares: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
-    let (mut poor, mut rich): (Vec<usize>, Vec<usize>) =
-        (0..bins.len()).partition(|&bin| shares[bin] < 1.0);
+    let (mut poor, mut rich): (Vec<usize>, Vec<usize>) = (0..bins.len()).partition(|&bin| shares[bin] < 1.0);
     while let (Some(&receiver), Some(&giver)) = (poor.last(), rich.last()) {
         poor.pop();
         bins[receiver].own_below = to_bits(shares[receiver]);
@@ -109,11 +102,7 @@ mod tests {
 
     /// The first ranks one by one, the others by powers of two: wide enough to show a small excess in every wide bin.
     fn cell(rank: u64) -> usize {
-        if rank <= 8 {
-            rank as usize
-        } else {
-            6 + rank.ilog2() as usize
-        }
+        if rank <= 8 { rank as usize } else { 6 + rank.ilog2() as usize }
     }
 
     /// Pearson's statistic against the exact probabilities, and how many cells went into it.
@@ -129,19 +118,10 @@ mod tests {
         for _ in 0..draws {
             counts[cell(zipf.draw(&mut stream) + 1)] += 1;
         }
-        let expected = weights
-            .iter()
-            .map(|weight| weight / total * f64::from(draws));
-        let cells: Vec<(f64, f64)> = counts
-            .into_iter()
-            .map(f64::from)
-            .zip(expected)
-            .filter(|(_, expected)| *expected > 5.0)
-            .collect();
-        let statistic = cells
-            .iter()
-            .map(|(found, expected)| (found - expected).powi(2) / expected)
-            .sum();
+        let expected = weights.iter().map(|weight| weight / total * f64::from(draws));
+        let cells: Vec<(f64, f64)> =
+            counts.into_iter().map(f64::from).zip(expected).filter(|(_, expected)| *expected > 5.0).collect();
+        let statistic = cells.iter().map(|(found, expected)| (found - expected).powi(2) / expected).sum();
         (statistic, cells.len())
     }
 
@@ -152,10 +132,7 @@ mod tests {
                 let (statistic, cells) = chi_square(ranks, theta, 200_000);
                 // Five standard deviations of a chi-square variable above its mean.
                 let limit = cells as f64 + 5.0 * (2.0 * cells as f64).sqrt();
-                assert!(
-                    statistic < limit,
-                    "theta {theta}, {ranks} ranks: {statistic} in {cells} cells"
-                );
+                assert!(statistic < limit, "theta {theta}, {ranks} ranks: {statistic} in {cells} cells");
             }
         }
     }
@@ -171,19 +148,12 @@ mod tests {
             zipf.bins[0].own_below = u64::MAX;
             let mut stream = stream(5, 0);
             let draws = 400_000;
-            let found = (0..draws)
-                .map(|_| zipf.draw(&mut stream) + 1 - first)
-                .sum::<u64>();
+            let found = (0..draws).map(|_| zipf.draw(&mut stream) + 1 - first).sum::<u64>();
             let weight = |rank: u64| (rank as f64).powf(-theta);
             let total: f64 = (first..first + width).map(weight).sum();
-            let expected: f64 = (0..width)
-                .map(|at| at as f64 * weight(first + at) / total)
-                .sum();
+            let expected: f64 = (0..width).map(|at| at as f64 * weight(first + at) / total).sum();
             let deviation = width as f64 / 12f64.sqrt() / f64::from(draws).sqrt();
-            assert!(
-                (found as f64 / f64::from(draws) - expected).abs() < 4.0 * deviation,
-                "theta {theta}"
-            );
+            assert!((found as f64 / f64::from(draws) - expected).abs() < 4.0 * deviation, "theta {theta}");
         }
     }
 

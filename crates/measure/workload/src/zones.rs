@@ -60,26 +60,14 @@ mod tests {
 
     #[test]
     fn each_zone_gets_its_share_and_nothing_behind_the_last() {
-        let zone = |weight, length_bytes| Zone {
-            weight,
-            length_bytes,
-        };
-        let zones = Zones::new(
-            &[
-                zone(50.0, 5 << 12),
-                zone(0.0, 5 << 12),
-                zone(50.0, 20 << 12),
-            ],
-            4096,
-            100,
-        );
+        let zone = |weight, length_bytes| Zone { weight, length_bytes };
+        let zones = Zones::new(&[zone(50.0, 5 << 12), zone(0.0, 5 << 12), zone(50.0, 20 << 12)], 4096, 100);
         let mut stream = stream(7, 1);
         let mut counts = [0u32; 100];
         for _ in 0..100_000 {
             counts[zones.draw(&mut stream) as usize] += 1;
         }
-        let share =
-            |from: usize, to: usize| f64::from(counts[from..to].iter().sum::<u32>()) / 100_000.0;
+        let share = |from: usize, to: usize| f64::from(counts[from..to].iter().sum::<u32>()) / 100_000.0;
         assert!((share(0, 5) - 0.5).abs() < 0.01);
         assert_eq!(share(5, 10), 0.0);
         assert!((share(10, 30) - 0.5).abs() < 0.01);
@@ -89,20 +77,8 @@ mod tests {
 
     #[test]
     fn zones_that_no_offset_begins_at_hold_the_next_one() {
-        let zones = Zones::new(
-            &[
-                Zone {
-                    weight: 1.0,
-                    length_bytes: 100,
-                },
-                Zone {
-                    weight: 1.0,
-                    length_bytes: 5000,
-                },
-            ],
-            4096,
-            10,
-        );
+        let zones =
+            Zones::new(&[Zone { weight: 1.0, length_bytes: 100 }, Zone { weight: 1.0, length_bytes: 5000 }], 4096, 10);
         let mut stream = stream(7, 1);
         let drawn: Vec<u64> = (0..100).map(|_| zones.draw(&mut stream)).collect();
         assert!(drawn.iter().all(|&place| place < 2));

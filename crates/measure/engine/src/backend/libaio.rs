@@ -42,21 +42,10 @@ const IOCB_CMD_FSYNC: u16 = 2;
 const IOCB_CMD_FDSYNC: u16 = 3;
 
 impl Libaio {
-    pub fn new(
-        slots: u32,
-        files: Vec<Target>,
-        buffers: Rc<Buffers>,
-        flags: CallFlags,
-    ) -> io::Result<Libaio> {
+    pub fn new(slots: u32, files: Vec<Target>, buffers: Rc<Buffers>, flags: CallFlags) -> io::Result<Libaio> {
         let mut context = 0;
         // SAFETY: the call stores one context through the pointer, which must hold zero before.
-        check(unsafe {
-            libc::syscall(
-                libc::SYS_io_setup,
-                libc::c_long::from(slots),
-                &raw mut context,
-            )
-        })?;
+        check(unsafe { libc::syscall(libc::SYS_io_setup, libc::c_long::from(slots), &raw mut context) })?;
         // SAFETY: all-zero is a valid iocb.
         let blank: libc::iocb = unsafe { std::mem::zeroed() };
         Ok(Libaio {
@@ -76,14 +65,8 @@ impl Libaio {
     fn submit_queued(&mut self) -> io::Result<usize> {
         let count = self.queued.len() as libc::c_long;
         // SAFETY: each pointer names a block in `blocks`, whose buffer and descriptor outlive the operation.
-        let taken = check(unsafe {
-            libc::syscall(
-                libc::SYS_io_submit,
-                self.context.0,
-                count,
-                self.queued.as_mut_ptr(),
-            )
-        })?;
+        let taken =
+            check(unsafe { libc::syscall(libc::SYS_io_submit, self.context.0, count, self.queued.as_mut_ptr()) })?;
         self.queued.drain(..taken as usize);
         Ok(taken as usize)
     }
@@ -93,11 +76,7 @@ impl Libaio {
         // SAFETY: queued pointers name blocks in `blocks`, which are never moved or freed while this lives.
         let slot = unsafe { (*self.queued.remove(0)).aio_data };
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
-        self.events[self.ready] = IoEvent {
-            data: slot,
-            result: -i64::from(errno),
-            ..IoEvent::default()
-        };
+        self.events[self.ready] = IoEvent { data: slot, result: -i64::from(errno), ..IoEvent::default() };
         self.ready += 1;
     }
 }
@@ -131,11 +110,7 @@ impl IoQueue for Libaio {
         // A sync with flags is refused.
         block.aio_rw_flags = if is_sync { 0 } else { self.flags.of(op.kind) };
         block.aio_nbytes = u64::from(op.bytes);
-        block.aio_offset = if is_sync {
-            0
-        } else {
-            (file.base + op.offset) as i64
-        };
+        block.aio_offset = if is_sync { 0 } else { (file.base + op.offset) as i64 };
         self.queued.push(block);
     }
 
@@ -160,14 +135,7 @@ impl IoQueue for Libaio {
         // SAFETY: the kernel stores at most `room` events after the ones that are ready, inside `events`.
         let got = check(unsafe {
             let free = self.events.as_mut_ptr().add(self.ready);
-            libc::syscall(
-                libc::SYS_io_getevents,
-                self.context.0,
-                wanted.min(room),
-                room,
-                free,
-                &raw mut time,
-            )
+            libc::syscall(libc::SYS_io_getevents, self.context.0, wanted.min(room), room, free, &raw mut time)
         });
         match got {
             Ok(count) => self.ready += count as usize,
@@ -184,10 +152,7 @@ impl IoQueue for Libaio {
         }
         self.ready = self.ready.checked_sub(1)?;
         let event = self.events[self.ready];
-        Some(Completion {
-            slot: event.data as u32,
-            result: event.result as i32,
-        })
+        Some(Completion { slot: event.data as u32, result: event.result as i32 })
     }
 }
 
@@ -199,9 +164,5 @@ impl Drop for Context {
 }
 
 fn check(status: libc::c_long) -> io::Result<libc::c_long> {
-    if status < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(status)
-    }
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(status) }
 }

@@ -31,10 +31,7 @@ impl Mmap {
     pub fn new(files: Vec<Target>, buffers: Rc<Buffers>) -> io::Result<Mmap> {
         catch_bus_errors();
         let map = |file: Target| (file.fd >= 0).then(|| Mapping::new(file)).transpose();
-        Ok(Mmap {
-            files: files.into_iter().map(map).collect::<io::Result<_>>()?,
-            buffers,
-        })
+        Ok(Mmap { files: files.into_iter().map(map).collect::<io::Result<_>>()?, buffers })
     }
 }
 
@@ -78,21 +75,12 @@ impl Mapping {
         // SAFETY: a new mapping at an address of the kernel's choice.
         let map = |protection| unsafe {
             let offset = (target.base as usize - lead) as libc::off_t;
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                protection,
-                libc::MAP_SHARED,
-                target.fd,
-                offset,
-            )
+            libc::mmap(std::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, target.fd, offset)
         };
         let (read_write, read_only) = (libc::PROT_READ | libc::PROT_WRITE, libc::PROT_READ);
         let mut protection = read_write;
         let mut start = map(read_write);
-        if start == libc::MAP_FAILED
-            && io::Error::last_os_error().raw_os_error() == Some(libc::EACCES)
-        {
+        if start == libc::MAP_FAILED && io::Error::last_os_error().raw_os_error() == Some(libc::EACCES) {
             // Opened for reading: nobody writes to it.
             protection = read_only;
             start = map(read_only);
@@ -100,32 +88,18 @@ impl Mapping {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Mapping {
-            target,
-            start: start.cast(),
-            bytes,
-            lead,
-            protection,
-        })
+        Ok(Mapping { target, start: start.cast(), bytes, lead, protection })
     }
 
     /// Does the copy; its result is EIO when a page could not be had.
     #[inline(always)]
     fn guarded(&self, bytes: u32, copy: impl FnOnce()) -> i32 {
-        GUARD.set(Guard {
-            start: self.start as usize,
-            end: self.start as usize + self.bytes,
-            faulted: false,
-        });
+        GUARD.set(Guard { start: self.start as usize, end: self.start as usize + self.bytes, faulted: false });
         std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
         copy();
         std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
         let faulted = GUARD.replace(Guard::NONE).faulted;
-        if faulted {
-            self.restore()
-        } else {
-            bytes as i32
-        }
+        if faulted { self.restore() } else { bytes as i32 }
     }
 
     /// Maps the file again where the handler put blank pages.
@@ -135,14 +109,7 @@ impl Mapping {
         // SAFETY: replaces exactly this value's own mapping by an equal one.
         unsafe {
             let offset = self.offset();
-            libc::mmap(
-                self.start.cast(),
-                self.bytes,
-                self.protection,
-                flags,
-                self.target.fd,
-                offset,
-            );
+            libc::mmap(self.start.cast(), self.bytes, self.protection, flags, self.target.fd, offset);
         }
         -libc::EIO
     }
@@ -155,9 +122,7 @@ impl Mapping {
     fn sync(&self, kind: OpKind) -> i32 {
         // SAFETY: the range is this value's mapping.
         if unsafe { libc::msync(self.start.cast(), self.bytes, libc::MS_SYNC) } != 0 {
-            return -io::Error::last_os_error()
-                .raw_os_error()
-                .unwrap_or(libc::EIO);
+            return -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
         }
         serial::sync(kind, self.target)
     }
@@ -179,11 +144,7 @@ struct Guard {
 }
 
 impl Guard {
-    const NONE: Guard = Guard {
-        start: 0,
-        end: 0,
-        faulted: false,
-    };
+    const NONE: Guard = Guard { start: 0, end: 0, faulted: false };
 }
 
 thread_local! {
@@ -213,11 +174,7 @@ fn catch_bus_errors() {
 
 /// A fault in the guarded mapping gets a blank page, so that the copy continues, and is remembered. Any other goes
 /// where it went before.
-extern "C" fn on_bus_error(
-    signal: libc::c_int,
-    info: *mut libc::siginfo_t,
-    context: *mut libc::c_void,
-) {
+extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid siginfo.
     let address = unsafe { (*info).si_addr() } as usize;
     let guard = GUARD.get();
@@ -225,13 +182,9 @@ extern "C" fn on_bus_error(
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
         let page = (address & !(PAGE - 1)) as *mut libc::c_void;
         // SAFETY: the page lies in the guarded mapping, which belongs to the interrupted thread's own operation.
-        let blank =
-            unsafe { libc::mmap(page, PAGE, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+        let blank = unsafe { libc::mmap(page, PAGE, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
         if blank != libc::MAP_FAILED {
-            GUARD.set(Guard {
-                faulted: true,
-                ..guard
-            });
+            GUARD.set(Guard { faulted: true, ..guard });
             return;
         }
     }
@@ -239,10 +192,7 @@ extern "C" fn on_bus_error(
     // handler of this type. Back in place, it is met when the faulting instruction runs again.
     unsafe {
         match PREVIOUS.get() {
-            Some(previous)
-                if previous.sa_flags & libc::SA_SIGINFO != 0
-                    && previous.sa_sigaction > libc::SIG_IGN =>
-            {
+            Some(previous) if previous.sa_flags & libc::SA_SIGINFO != 0 && previous.sa_sigaction > libc::SIG_IGN => {
                 let chained: Handler = std::mem::transmute(previous.sa_sigaction);
                 chained(signal, info, context);
             }

@@ -62,22 +62,10 @@ pub struct Target {
 impl Target {
     /// At the files' indices in the phase; those that the group does not use have no descriptor.
     pub fn all(files: &[Option<OpenFile>]) -> Vec<Target> {
-        let target = |file: &OpenFile| Target {
-            fd: file.fd(),
-            base: file.base,
-            size: file.size,
-            is_device: file.is_device,
-        };
-        let unused = Target {
-            fd: -1,
-            base: 0,
-            size: 0,
-            is_device: false,
-        };
-        files
-            .iter()
-            .map(|file| file.as_ref().map_or(unused, target))
-            .collect()
+        let target =
+            |file: &OpenFile| Target { fd: file.fd(), base: file.base, size: file.size, is_device: file.is_device };
+        let unused = Target { fd: -1, base: 0, size: 0, is_device: false };
+        files.iter().map(|file| file.as_ref().map_or(unused, target)).collect()
     }
 }
 
@@ -111,11 +99,5 @@ fn fallocate_mode(kind: OpKind) -> libc::c_int {
 
 /// A raw system call's result as a completion carries it.
 fn completion_result(status: libc::c_long) -> i32 {
-    if status < 0 {
-        -io::Error::last_os_error()
-            .raw_os_error()
-            .unwrap_or(libc::EIO)
-    } else {
-        status as i32
-    }
+    if status < 0 { -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) } else { status as i32 }
 }

@@ -14,20 +14,14 @@ pub struct Null {
 
 impl Null {
     pub fn new(slots: usize) -> Null {
-        Null {
-            queued: Vec::with_capacity(slots),
-            ready: Vec::with_capacity(slots),
-        }
+        Null { queued: Vec::with_capacity(slots), ready: Vec::with_capacity(slots) }
     }
 }
 
 impl IoQueue for Null {
     #[inline(always)]
     fn push(&mut self, slot: u32, op: &Op) {
-        self.queued.push(Completion {
-            slot,
-            result: op.result(),
-        });
+        self.queued.push(Completion { slot, result: op.result() });
     }
 
     #[inline(always)]

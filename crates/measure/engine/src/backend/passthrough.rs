@@ -62,9 +62,7 @@ impl Passthrough {
         notes: &mut Vec<String>,
     ) -> io::Result<Passthrough> {
         let ring = Ring::new(spec, slots, poll, notes)?;
-        let opened = files
-            .iter()
-            .map(|file| file.as_ref().and_then(|file| file.namespace.as_ref()));
+        let opened = files.iter().map(|file| file.as_ref().and_then(|file| file.namespace.as_ref()));
         let mut namespaces: Vec<_> = opened
             .zip(Target::all(files))
             .map(|(namespace, target)| RingNamespace {
@@ -126,14 +124,7 @@ fn transfer(op: &Op, namespace: &RingNamespace, buffer: *mut u8) -> Command {
         namespace: namespace.id,
         address: buffer as u64,
         data_bytes: op.bytes,
-        cdw: [
-            first as u32,
-            (first >> 32) as u32,
-            (count - 1) | flags | placed,
-            identifier,
-            0,
-            0,
-        ],
+        cdw: [first as u32, (first >> 32) as u32, (count - 1) | flags | placed, identifier, 0, 0],
         ..Command::default()
     }
 }
@@ -145,11 +136,7 @@ impl IoQueue for Passthrough {
         let is_write = op.kind.is_write();
         if is_write || op.kind == OpKind::Read {
             self.bytes[slot as usize] = op.bytes;
-            let buffer = if is_write {
-                self.buffers.write(slot)
-            } else {
-                self.buffers.read(slot)
-            };
+            let buffer = if is_write { self.buffers.write(slot) } else { self.buffers.read(slot) };
             let command = transfer(op, &namespace, buffer);
             let piece = self.buffers.piece(slot, is_write);
             return self.push_command(slot, namespace, command, piece);
@@ -157,11 +144,7 @@ impl IoQueue for Passthrough {
         self.bytes[slot as usize] = 0;
         let result = match op.kind {
             OpKind::Fsync | OpKind::Fdatasync => {
-                let command = Command {
-                    opcode: FLUSH,
-                    namespace: namespace.id,
-                    ..Command::default()
-                };
+                let command = Command { opcode: FLUSH, namespace: namespace.id, ..Command::default() };
                 return self.push_command(slot, namespace, command, 0);
             }
             OpKind::Discard | OpKind::WriteZeroes => namespace.target.clear(op),
@@ -210,23 +193,12 @@ mod tests {
             id: 3,
             block_bytes: 512,
             placement: None,
-            target: Target {
-                fd: -1,
-                base: 1 << 42,
-                size: 1 << 20,
-                is_device: true,
-            },
+            target: Target { fd: -1, base: 1 << 42, size: 1 << 20, is_device: true },
         }
     }
 
     fn op(kind: OpKind) -> Op {
-        Op {
-            kind,
-            file: 0,
-            offset: 4096,
-            bytes: 8192,
-            due: 0,
-        }
+        Op { kind, file: 0, offset: 4096, bytes: 8192, due: 0 }
     }
 
     #[test]
@@ -239,20 +211,13 @@ mod tests {
 
     #[test]
     fn a_durable_write_reaches_the_medium() {
-        let command = transfer(
-            &op(OpKind::DurableWrite),
-            &namespace(),
-            std::ptr::null_mut(),
-        );
+        let command = transfer(&op(OpKind::DurableWrite), &namespace(), std::ptr::null_mut());
         assert_eq!((command.opcode, command.cdw[2]), (WRITE, 15 | FUA));
     }
 
     #[test]
     fn a_write_names_the_place_of_its_hint_and_a_read_none() {
-        let namespace = RingNamespace {
-            placement: Some(0x0203),
-            ..namespace()
-        };
+        let namespace = RingNamespace { placement: Some(0x0203), ..namespace() };
         let command = |kind| transfer(&op(kind), &namespace, std::ptr::null_mut()).cdw;
         let write = OpKind::Write;
         assert_eq!(command(write), [8, 2, 15 | PLACED, 0x0203_0000, 0, 0]);

@@ -45,12 +45,7 @@ static ALARM_AFTER: Timespec = Timespec::new().nsec(WAIT_MAX_NS as u32);
 
 impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S, C> {
     /// To be called on the thread that will use it. What was asked for and refused is added to `notes`.
-    pub fn new(
-        spec: &GroupSpec,
-        slots: u32,
-        poll: bool,
-        notes: &mut Vec<String>,
-    ) -> io::Result<Ring<S, C>> {
+    pub fn new(spec: &GroupSpec, slots: u32, poll: bool, notes: &mut Vec<String>) -> io::Result<Ring<S, C>> {
         let (ring, sqpoll) = build(slots, poll, spec, notes)?;
         let mut registered_wait = None;
         if spec.registered_waits {
@@ -72,11 +67,7 @@ impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S,
         let (mut submitter, submissions, completions) = ring.split();
         // An older kernel merely looks the descriptor up on each call.
         let _ = submitter.register_ring_fd();
-        let queues = ManuallyDrop::new(Queues {
-            submitter,
-            submissions,
-            completions,
-        });
+        let queues = ManuallyDrop::new(Queues { submitter, submissions, completions });
         Ok(Ring {
             queues,
             ring: pointer,
@@ -124,9 +115,7 @@ impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S,
 
     #[cold]
     fn set_alarm(&mut self) {
-        let entry = opcode::Timeout::new(&raw const ALARM_AFTER)
-            .build()
-            .user_data(ALARM);
+        let entry = opcode::Timeout::new(&raw const ALARM_AFTER).build().user_data(ALARM);
         self.push(&entry.into());
         self.alarm = Alarm::Set;
     }
@@ -160,9 +149,7 @@ impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S,
                 flags |= EnterFlags::EXT_ARG | EnterFlags::EXT_ARG_REG;
                 submitter.enter::<Arguments>(self.unsubmitted, want, flags.bits(), None)
             } else {
-                let time = Timespec::new()
-                    .sec(timeout_ns / 1_000_000_000)
-                    .nsec((timeout_ns % 1_000_000_000) as u32);
+                let time = Timespec::new().sec(timeout_ns / 1_000_000_000).nsec((timeout_ns % 1_000_000_000) as u32);
                 let arguments = SubmitArgs::new().timespec(&time);
                 flags |= EnterFlags::EXT_ARG;
                 submitter.enter(self.unsubmitted, want, flags.bits(), Some(&arguments))
@@ -171,19 +158,12 @@ impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S,
         self.queues.completions.sync();
         match entered {
             Ok(submitted) => {
-                self.unsubmitted = if self.sqpoll {
-                    0
-                } else {
-                    self.unsubmitted - submitted as u32
-                };
+                self.unsubmitted = if self.sqpoll { 0 } else { self.unsubmitted - submitted as u32 };
                 Ok(())
             }
             // A timeout, a signal, or completions to be reaped before more is taken.
             Err(error)
-                if matches!(
-                    error.raw_os_error(),
-                    Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY)
-                ) =>
+                if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY)) =>
             {
                 Ok(())
             }
@@ -206,16 +186,11 @@ impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Ring<S,
 
     /// As `IoQueue::notes`.
     pub fn notes(&self) -> Vec<String> {
-        self.registered_wait
-            .iter()
-            .map(RegisteredWait::note)
-            .collect()
+        self.registered_wait.iter().map(RegisteredWait::note).collect()
     }
 
     pub fn cancel(&mut self) {
-        let entry = opcode::AsyncCancel2::new(CancelBuilder::any())
-            .build()
-            .user_data(NO_SLOT);
+        let entry = opcode::AsyncCancel2::new(CancelBuilder::any()).build().user_data(NO_SLOT);
         self.push(&entry.into());
     }
 }
@@ -224,9 +199,7 @@ impl<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static> Drop fo
     fn drop(&mut self) {
         // A closing ring lets go of its files some time later; the next umount must not have to wait for that.
         let submitter = &self.queues.submitter;
-        let _ = submitter
-            .unregister_files()
-            .and(submitter.unregister_buffers());
+        let _ = submitter.unregister_files().and(submitter.unregister_buffers());
         // SAFETY: `queues` is not used again. `ring` came from a leaked box, nothing else borrows from it now, and it is freed
         // once, here.
         unsafe {
@@ -254,25 +227,14 @@ fn build<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static>(
             Ok(ring) => return Ok((ring, true)),
             // Queueing elsewhere than asked for would be measured under a false name.
             Err(error) if spec.sqpoll_cpu.is_some() => return Err(error),
-            Err(error) => notes.push(format!(
-                "a polling submission thread was refused ({error}); submitting by system call"
-            )),
+            Err(error) => {
+                notes.push(format!("a polling submission thread was refused ({error}); submitting by system call"))
+            }
         }
     }
     let modes: [Mode<S, C>; 4] = [
-        |builder| {
-            builder
-                .setup_single_issuer()
-                .setup_defer_taskrun()
-                .setup_coop_taskrun()
-                .setup_no_sqarray()
-        },
-        |builder| {
-            builder
-                .setup_single_issuer()
-                .setup_defer_taskrun()
-                .setup_coop_taskrun()
-        },
+        |builder| builder.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun().setup_no_sqarray(),
+        |builder| builder.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun(),
         |builder| builder.setup_coop_taskrun(),
         |builder| builder,
     ];
@@ -311,9 +273,7 @@ fn attempt<S: squeue::EntryMarker + 'static, C: cqueue::EntryMarker + 'static>(
 
 fn granted(answer: io::Result<()>, what: &str, notes: &mut Vec<String>) -> bool {
     if let Err(error) = &answer {
-        notes.push(format!(
-            "the kernel refused {what} ({error}); running without"
-        ));
+        notes.push(format!("the kernel refused {what} ({error}); running without"));
     }
     answer.is_ok()
 }

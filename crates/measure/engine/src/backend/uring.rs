@@ -91,17 +91,10 @@ impl Uring {
             ring,
             files: (0..)
                 .zip(files)
-                .map(|(index, target)| RingFile {
-                    name: Fd(if fixed_files { index } else { target.fd }),
-                    target,
-                })
+                .map(|(index, target)| RingFile { name: Fd(if fixed_files { index } else { target.fd }), target })
                 .collect(),
             buffers,
-            file_flag: if fixed_files {
-                squeue::Flags::FIXED_FILE
-            } else {
-                squeue::Flags::empty()
-            },
+            file_flag: if fixed_files { squeue::Flags::FIXED_FILE } else { squeue::Flags::empty() },
             opcodes: Opcodes::new(fixed_buffers),
             piece_mask: if fixed_buffers { u16::MAX } else { 0 },
             flags: CallFlags::of_group(spec),
@@ -183,15 +176,9 @@ impl Uring {
 impl Opcodes {
     fn new(fixed_buffers: bool) -> Opcodes {
         if fixed_buffers {
-            Opcodes {
-                read: opcode::ReadFixed::CODE,
-                write: opcode::WriteFixed::CODE,
-            }
+            Opcodes { read: opcode::ReadFixed::CODE, write: opcode::WriteFixed::CODE }
         } else {
-            Opcodes {
-                read: opcode::Read::CODE,
-                write: opcode::Write::CODE,
-            }
+            Opcodes { read: opcode::Read::CODE, write: opcode::Write::CODE }
         }
     }
 }
@@ -285,22 +272,10 @@ mod tests {
         let write_fixed = opcode::WriteFixed::new(Fd(3), buffer, 4096, 5).offset(8192);
         let (plain, registered) = (Opcodes::new(false), Opcodes::new(true));
         for (made, built) in [
-            (
-                transfer(plain.read, none, 0),
-                read.rw_flags(libc::RWF_DSYNC).build(),
-            ),
-            (
-                transfer(plain.write, fixed, 0),
-                write.rw_flags(libc::RWF_DSYNC).build(),
-            ),
-            (
-                transfer(registered.read, fixed, 5),
-                read_fixed.rw_flags(libc::RWF_DSYNC).build(),
-            ),
-            (
-                transfer(registered.write, none, 5),
-                write_fixed.rw_flags(libc::RWF_DSYNC).build(),
-            ),
+            (transfer(plain.read, none, 0), read.rw_flags(libc::RWF_DSYNC).build()),
+            (transfer(plain.write, fixed, 0), write.rw_flags(libc::RWF_DSYNC).build()),
+            (transfer(registered.read, fixed, 5), read_fixed.rw_flags(libc::RWF_DSYNC).build()),
+            (transfer(registered.write, none, 5), write_fixed.rw_flags(libc::RWF_DSYNC).build()),
         ] {
             assert_eq!(bytes(made.into()), bytes(built.user_data(7)));
         }

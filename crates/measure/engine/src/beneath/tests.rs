@@ -8,8 +8,7 @@ struct TestPath(PathBuf);
 
 impl TestPath {
     fn new(name: &str) -> TestPath {
-        let path =
-            std::env::temp_dir().join(format!("iolab-beneath-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("iolab-beneath-{name}-{}", std::process::id()));
         fs::create_dir_all(path.join("root/inside")).unwrap();
         fs::write(path.join("root/inside/file"), "ours").unwrap();
         fs::write(path.join("precious"), "kept").unwrap();
@@ -21,10 +20,7 @@ impl TestPath {
         let metadata = fs::metadata(&path).unwrap();
         Directory {
             path: path.to_str().unwrap().into(),
-            identity: Identity {
-                device: metadata.dev(),
-                inode: metadata.ino(),
-            },
+            identity: Identity { device: metadata.dev(), inode: metadata.ino() },
         }
     }
 }
@@ -54,13 +50,9 @@ fn both_ways_open_what_lies_below_and_nothing_that_a_link_leads_to() {
         assert_eq!(errno("inside/none", READ), libc::ENOENT);
         assert_eq!(errno("inside/file", MAKE), libc::EEXIST);
         assert_eq!(errno("link", READ), libc::ELOOP);
-        for (path, flags) in [
-            ("up/precious", READ),
-            ("aside/file", READ),
-            ("link", MAKE),
-            ("../precious", READ),
-            ("/etc/passwd", READ),
-        ] {
+        for (path, flags) in
+            [("up/precious", READ), ("aside/file", READ), ("link", MAKE), ("../precious", READ), ("/etc/passwd", READ)]
+        {
             assert!(with(path, flags).is_err(), "{path}");
         }
         assert!(with("inside/new", MAKE).is_ok());

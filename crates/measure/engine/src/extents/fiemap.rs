@@ -83,10 +83,7 @@ impl Request {
             extent_count: BATCH as u32,
             reserved: 0,
         };
-        Box::new(Request {
-            head,
-            extents: [Raw::default(); BATCH],
-        })
+        Box::new(Request { head, extents: [Raw::default(); BATCH] })
     }
 
     fn send(&mut self, file: &File) -> io::Result<()> {

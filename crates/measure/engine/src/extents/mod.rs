@@ -27,10 +27,7 @@ fn refused(error: &io::Error) -> LayoutRefusal {
         libc::EPERM => "; FIEMAP is not known here and FIBMAP needs CAP_SYS_RAWIO: run as root",
         _ => "",
     };
-    LayoutRefusal {
-        errno,
-        absent: format!("{error}{remedy}"),
-    }
+    LayoutRefusal { errno, absent: format!("{error}{remedy}") }
 }
 
 fn map_of(path: &Path, bounds: Bounds) -> io::Result<FileMap> {
@@ -68,10 +65,7 @@ fn map_of(path: &Path, bounds: Bounds) -> io::Result<FileMap> {
 
 /// The filesystem does not support the call.
 fn unknown(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::EOPNOTSUPP | libc::ENOTTY | libc::ENOSYS)
-    )
+    matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOTTY | libc::ENOSYS))
 }
 
 fn device_name(dev: u64) -> String {

@@ -27,11 +27,7 @@ pub fn create(base: RawFd, path: &CStr) -> io::Result<OwnedFd> {
 pub fn write(file: &OwnedFd, data: &[u8]) -> io::Result<bool> {
     // SAFETY: `data` is readable for its whole length, and the descriptor is open.
     let written = unsafe { libc::write(file.as_raw_fd(), data.as_ptr().cast(), data.len()) };
-    if written < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(written as usize == data.len())
-    }
+    if written < 0 { Err(io::Error::last_os_error()) } else { Ok(written as usize == data.len()) }
 }
 
 #[inline]
@@ -86,17 +82,12 @@ pub fn separate_open_files() -> io::Result<()> {
 #[inline]
 fn open(base: RawFd, path: &CStr, flags: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: `path` ends with a zero byte and outlives the call.
-    let file =
-        checked(unsafe { libc::openat(base, path.as_ptr(), flags | libc::O_CLOEXEC, FILE_MODE) })?;
+    let file = checked(unsafe { libc::openat(base, path.as_ptr(), flags | libc::O_CLOEXEC, FILE_MODE) })?;
     // SAFETY: the kernel has just given it to us.
     Ok(unsafe { OwnedFd::from_raw_fd(file) })
 }
 
 #[inline]
 fn checked(status: libc::c_int) -> io::Result<libc::c_int> {
-    if status < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(status)
-    }
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(status) }
 }

@@ -21,13 +21,7 @@ impl Path {
             bytes.push(b'/');
         }
         let base_bytes = bytes.len();
-        let mut path = Path {
-            bytes,
-            base_bytes,
-            subdirectory: None,
-            name_bytes,
-            name_at: base_bytes,
-        };
+        let mut path = Path { bytes, base_bytes, subdirectory: None, name_bytes, name_at: base_bytes };
         path.make_room(&[]);
         path
     }
@@ -78,12 +72,7 @@ mod tests {
     use super::*;
 
     fn job() -> MetadataJob {
-        let names = NameSpec {
-            bytes: 4,
-            random_bytes: 0,
-            first: 0,
-            step: 1,
-        };
+        let names = NameSpec { bytes: 4, random_bytes: 0, first: 0, step: 1 };
         MetadataJob::new(&MetadataSpec {
             name: "thread".into(),
             files: 1,

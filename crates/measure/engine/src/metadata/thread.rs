@@ -9,9 +9,7 @@ use std::sync::mpsc::Sender;
 use base::rng;
 use base::time::Time;
 use workload::measure::{Failures, Verdict};
-use workload::metadata::{
-    CREATE, Call, MetadataJob, OP_NAMES, OPS, OpMeasured, ThreadMeasured, WRITE,
-};
+use workload::metadata::{CREATE, Call, MetadataJob, OP_NAMES, OPS, OpMeasured, ThreadMeasured, WRITE};
 
 use super::calls;
 use super::path::Path;
@@ -40,24 +38,15 @@ const TICK_EVERY_NS: Time = 5_000_000;
 /// A sequence that no file's name draws from: those are numbered from 0.
 const DATA_STREAM: u64 = u64::MAX;
 
-pub fn run(
-    prepared: PreparedThread,
-    shared: Arc<PhaseState>,
-    gate: &Gate,
-    outbox: Sender<Message<ThreadMeasured>>,
-) {
+pub fn run(prepared: PreparedThread, shared: Arc<PhaseState>, gate: &Gate, outbox: Sender<Message<ThreadMeasured>>) {
     let mut notes = Vec::new();
     if let Some(cpus) = &prepared.cpus
         && let Err(error) = affinity::pin(cpus)
     {
-        notes.push(format!(
-            "pinning to CPUs {cpus:?} failed ({error}); running anywhere"
-        ));
+        notes.push(format!("pinning to CPUs {cpus:?} failed ({error}); running anywhere"));
     }
     if let Err(error) = calls::separate_open_files() {
-        notes.push(format!(
-            "the threads share one table of open files ({error})"
-        ));
+        notes.push(format!("the threads share one table of open files ({error})"));
     }
     let index = prepared.index;
     let thread = Thread::new(prepared, Arc::clone(&shared), notes);
@@ -106,9 +95,7 @@ impl Thread {
             path: Path::new(directory, prepared.job.name_bytes()),
             job: prepared.job,
             base: prepared.base,
-            data: (0..words)
-                .flat_map(|_| stream.next_u64().to_ne_bytes())
-                .collect(),
+            data: (0..words).flat_map(|_| stream.next_u64().to_ne_bytes()).collect(),
             open: None,
             ops: Default::default(),
             failures: Failures::new(errno_name),
@@ -173,9 +160,7 @@ impl Thread {
         if let Call::Create(place) | Call::FsyncAgain(place) | Call::Unlink(place) = call {
             self.path.of_file(place, &self.job);
         }
-        self.base
-            .as_ref()
-            .map_or(libc::AT_FDCWD, AsRawFd::as_raw_fd)
+        self.base.as_ref().map_or(libc::AT_FDCWD, AsRawFd::as_raw_fd)
     }
 
     #[inline(always)]
@@ -191,9 +176,7 @@ impl Thread {
             Call::Unlink(_) => calls::unlink(base, path)?,
             Call::FsyncAgain(_) => calls::fsync_again(base, path)?,
             Call::SystemSync => calls::sync_system(),
-            Call::MakeDirectory { directory } => {
-                calls::make_directory(base, &self.path.of_subdirectory(directory))?
-            }
+            Call::MakeDirectory { directory } => calls::make_directory(base, &self.path.of_subdirectory(directory))?,
             Call::Done => {}
         }
         Ok(true)
@@ -216,15 +199,10 @@ impl Thread {
             _ => self.path.as_c_str().to_owned(),
         };
         let op = OP_NAMES[call.op()];
-        let verdict = self
-            .failures
-            .failed(op, call.grows(), errno, &path.to_string_lossy(), 0);
+        let verdict = self.failures.failed(op, call.grows(), errno, &path.to_string_lossy(), 0);
         if verdict == Verdict::GiveUp {
             let reason = self.failures.last().map_or("", |failure| &failure.name);
-            self.notes.push(format!(
-                "thread {:?} gave up: {op} failed with {reason}",
-                self.name
-            ));
+            self.notes.push(format!("thread {:?} gave up: {op} failed with {reason}", self.name));
             self.job.stop();
         }
     }

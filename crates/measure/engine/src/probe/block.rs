@@ -43,10 +43,8 @@ pub fn start(spec: &BlockSpec, instance: &str, places: &TracefsPaths) -> ProbeSt
         events.push(BIO_COMPLETE);
     }
     let (formats, missing) = instance.enable_all(&events, &filter(&devices))?;
-    let interpret = Block {
-        decoder: BlockDecoder::new(EVENTS, &formats).map_err(|error| error.to_string())?,
-        analysis,
-    };
+    let interpret =
+        Block { decoder: BlockDecoder::new(EVENTS, &formats).map_err(|error| error.to_string())?, analysis };
     let recording = Recording::start("iolab-block", instance, interpret)?;
     Ok(Box::new(BlockProbe { recording, missing }))
 }
@@ -89,28 +87,19 @@ impl Interpret for Block {
 
 /// Other disks cost nothing: the kernel gives the room for their events back at once.
 fn filter(devices: &[Device]) -> String {
-    let terms: Vec<String> = devices
-        .iter()
-        .map(|device| format!("dev == {}", device.0))
-        .collect();
+    let terms: Vec<String> = devices.iter().map(|device| format!("dev == {}", device.0)).collect();
     terms.join(" || ")
 }
 
 /// Whether the disk's driver takes requests; mapped devices and zram complete bios as they come.
 fn has_requests(device: Device) -> bool {
     let disk = disk_of(device).unwrap_or(device);
-    Path::new("/sys/dev/block")
-        .join(disk.to_string())
-        .join("mq")
-        .exists()
+    Path::new("/sys/dev/block").join(disk.to_string()).join("mq").exists()
 }
 
 /// The whole disk of a partition: bios carry the partition's number, requests the disk's.
 fn disk_of(device: Device) -> Option<Device> {
-    let directory = Path::new("/sys/dev/block")
-        .join(device.to_string())
-        .canonicalize()
-        .ok()?;
+    let directory = Path::new("/sys/dev/block").join(device.to_string()).canonicalize().ok()?;
     if !directory.join("partition").exists() {
         return None;
     }

@@ -67,10 +67,7 @@ impl RunningCounters {
         };
         let online = cpus::online();
         for kind in kinds {
-            let opened = online
-                .iter()
-                .map(|cpu| Counter::open(*kind, Scope::Cpu(*cpu)))
-                .collect();
+            let opened = online.iter().map(|cpu| Counter::open(*kind, Scope::Cpu(*cpu))).collect();
             match opened {
                 Ok(counters) => {
                     counting.counters.insert(kind.name(), counters);
@@ -116,13 +113,10 @@ impl RunningProbe for RunningCounters {
 /// None if a CPU counted for none of the time.
 fn sum(counts: &[Count]) -> Option<Sum> {
     let scaled: Option<Vec<f64>> = counts.iter().map(scaled).collect();
-    let (enabled_ns, running_ns) = counts.iter().fold((0, 0), |(enabled, running), count| {
-        (enabled + count.enabled_ns, running + count.running_ns)
-    });
-    Some(Sum {
-        value: scaled?.iter().sum(),
-        counted_share: running_ns as f64 / enabled_ns.max(1) as f64,
-    })
+    let (enabled_ns, running_ns) = counts
+        .iter()
+        .fold((0, 0), |(enabled, running), count| (enabled + count.enabled_ns, running + count.running_ns));
+    Some(Sum { value: scaled?.iter().sum(), counted_share: running_ns as f64 / enabled_ns.max(1) as f64 })
 }
 
 fn scaled(count: &Count) -> Option<f64> {
@@ -137,11 +131,7 @@ mod tests {
     use super::*;
 
     fn count(value: u64, enabled_ns: u64, running_ns: u64) -> Count {
-        Count {
-            value,
-            enabled_ns,
-            running_ns,
-        }
+        Count { value, enabled_ns, running_ns }
     }
 
     #[test]
@@ -166,12 +156,7 @@ mod tests {
         let found = Box::new(counting).stop().unwrap();
         let clock_ns = found["events"]["cpu-clock"]["value"].as_f64().unwrap();
         assert!(clock_ns >= 20e6, "{found}");
-        assert!(
-            found["events"]["context-switches"]["value"]
-                .as_f64()
-                .unwrap()
-                > 0.0
-        );
+        assert!(found["events"]["context-switches"]["value"].as_f64().unwrap() > 0.0);
         assert!(found["elapsed_ns"].as_u64().unwrap() >= 20_000_000);
     }
 

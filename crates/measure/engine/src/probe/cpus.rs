@@ -18,10 +18,7 @@ pub(super) struct Presence {
 impl Presence {
     /// The CPUs that are online at the start.
     pub fn now() -> Presence {
-        Presence {
-            list: std::fs::read_to_string(ONLINE).unwrap_or_default(),
-            ..Presence::default()
-        }
+        Presence { list: std::fs::read_to_string(ONLINE).unwrap_or_default(), ..Presence::default() }
     }
 
     /// Reads the list again and notes which CPUs came and went.
@@ -35,8 +32,7 @@ impl Presence {
     pub fn notes(&self) -> Vec<String> {
         let note = |cpu: &u32, how: &str| format!("CPU {cpu} went {how} meanwhile");
         let went = self.went.iter().map(|cpu| note(cpu, "offline"));
-        went.chain(self.came.iter().map(|cpu| note(cpu, "online")))
-            .collect()
+        went.chain(self.came.iter().map(|cpu| note(cpu, "online"))).collect()
     }
 
     fn seen(&mut self, list: String) {
@@ -44,10 +40,8 @@ impl Presence {
             return;
         }
         let (before, after) = (parse_list(&self.list), parse_list(&list));
-        self.went
-            .extend(before.iter().filter(|cpu| !after.contains(cpu)));
-        self.came
-            .extend(after.iter().filter(|cpu| !before.contains(cpu)));
+        self.went.extend(before.iter().filter(|cpu| !after.contains(cpu)));
+        self.came.extend(after.iter().filter(|cpu| !before.contains(cpu)));
         self.list = list;
     }
 }
@@ -79,19 +73,10 @@ mod tests {
 
     #[test]
     fn who_came_and_who_went_is_noted_once() {
-        let mut presence = Presence {
-            list: "0-3\n".into(),
-            ..Presence::default()
-        };
+        let mut presence = Presence { list: "0-3\n".into(), ..Presence::default() };
         for list in ["0-3\n", "0,2-3\n", "0-3\n", "0,2-3\n"] {
             presence.seen(list.into());
         }
-        assert_eq!(
-            presence.notes(),
-            [
-                "CPU 1 went offline meanwhile",
-                "CPU 1 went online meanwhile"
-            ]
-        );
+        assert_eq!(presence.notes(), ["CPU 1 went offline meanwhile", "CPU 1 went online meanwhile"]);
     }
 }

@@ -12,19 +12,13 @@ pub struct Functions {
 
 impl Functions {
     pub fn of(stacks: Stacks) -> Functions {
-        Functions {
-            stacks: stacks.into_addresses(),
-            symbols: Symbols::of_this_kernel(),
-        }
+        Functions { stacks: stacks.into_addresses(), symbols: Symbols::of_this_kernel() }
     }
 
     /// The functions of a stack, innermost first; addresses if their names are hidden. A task that ran its own code and
     /// none of the kernel's is in `[user]`.
     pub fn names(&self, stack: u32) -> Vec<String> {
-        let addresses = self
-            .stacks
-            .get(stack as usize)
-            .map_or(&[][..], Vec::as_slice);
+        let addresses = self.stacks.get(stack as usize).map_or(&[][..], Vec::as_slice);
         if addresses.is_empty() {
             return vec!["[user]".to_owned()];
         }
@@ -40,9 +34,6 @@ impl Functions {
 
     pub fn notes(&self) -> Vec<String> {
         let reason = self.symbols.as_ref().err();
-        reason
-            .map(|reason| format!("functions have no names: {reason}"))
-            .into_iter()
-            .collect()
+        reason.map(|reason| format!("functions have no names: {reason}")).into_iter().collect()
     }
 }

@@ -41,19 +41,13 @@ impl Instance {
         let _ = instance.set("buffer_percent", &WAKE_AT_PERCENT.to_string());
         instance
             .set("buffer_size_kb", &buffer_kib.to_string())
-            .map_err(|reason| {
-                format!("{reason} (buffers of {buffer_kib} KiB per CPU; ask for less)")
-            })?;
+            .map_err(|reason| format!("{reason} (buffers of {buffer_kib} KiB per CPU; ask for less)"))?;
         Ok(instance)
     }
 
     /// Switches events on, only where the filter holds; recording begins with `start`. Yields their layouts, and a note
     /// on each that this kernel lacks and the rest can do without.
-    pub fn enable_all(
-        &self,
-        wanted: &[WantedEvent],
-        filter: &str,
-    ) -> Result<(Vec<EventFormat>, Vec<String>), Reason> {
+    pub fn enable_all(&self, wanted: &[WantedEvent], filter: &str) -> Result<(Vec<EventFormat>, Vec<String>), Reason> {
         let (mut formats, mut missing) = (Vec::new(), Vec::new());
         for event in wanted {
             let directory = self.path.join("events").join(event.system).join(event.name);
@@ -66,15 +60,9 @@ impl Instance {
                     formats.push(format);
                 }
                 None if event.required => {
-                    return Err(format!(
-                        "this kernel has no event {}/{}",
-                        event.system, event.name
-                    ));
+                    return Err(format!("this kernel has no event {}/{}", event.system, event.name));
                 }
-                None => missing.push(format!(
-                    "this kernel has no event {}/{}",
-                    event.system, event.name
-                )),
+                None => missing.push(format!("this kernel has no event {}/{}", event.system, event.name)),
             }
         }
         Ok((formats, missing))
@@ -124,11 +112,7 @@ impl Instance {
     /// A CPU's sub-buffers as they are, to be read without waiting.
     pub fn raw_pipe(&self, cpu: u32) -> Result<File, Reason> {
         let path = self.cpu_directory(cpu).join("trace_pipe_raw");
-        File::options()
-            .read(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open(&path)
-            .map_err(|error| refusal(&path, &error))
+        File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path).map_err(|error| refusal(&path, &error))
     }
 
     /// Events that found no room, on all CPUs, since the instance was made.
@@ -176,9 +160,7 @@ impl Drop for Instance {
 fn format(event: &Path) -> Result<Option<EventFormat>, Reason> {
     let path = event.join("format");
     match std::fs::read_to_string(&path) {
-        Ok(text) => EventFormat::parse(&text)
-            .map(Some)
-            .map_err(|error| error.to_string()),
+        Ok(text) => EventFormat::parse(&text).map(Some).map_err(|error| error.to_string()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(refusal(&path, &error)),
     }
@@ -190,9 +172,7 @@ fn write(path: &Path, value: &str) -> Result<(), Reason> {
 }
 
 fn write_with(options: &OpenOptions, path: &Path, value: &str) -> Result<(), Reason> {
-    let written = options
-        .open(path)
-        .and_then(|mut file| file.write_all(value.as_bytes()));
+    let written = options.open(path).and_then(|mut file| file.write_all(value.as_bytes()));
     written.map_err(|error| refusal(path, &error))
 }
 
@@ -201,9 +181,7 @@ fn threads(pid: u32) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
         return vec![pid];
     };
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect()
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Overwritten before they were read, refused because an interrupt came at a full buffer, or dropped.

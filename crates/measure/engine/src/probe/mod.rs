@@ -48,10 +48,7 @@ pub struct ProbeReports {
 /// What [`ProbeReports::observations`] holds, for the schema: each probe's report.
 #[derive(schemars::JsonSchema)]
 #[schemars(rename = "HostObservations")]
-#[expect(
-    dead_code,
-    reason = "never made: it says of what types the reports are"
-)]
+#[expect(dead_code, reason = "never made: it says of what types the reports are")]
 struct Observations {
     block: Option<block::BlockObservation>,
     switches: Option<switches::SwitchesObservation>,
@@ -71,10 +68,7 @@ impl Probes {
     /// The same if the kernel shows its trace elsewhere.
     pub fn start_at(spec: &Spec, places: &TracefsPaths) -> Result<Probes, StartError> {
         spec.check()?;
-        let mut probes = Probes {
-            running: Vec::new(),
-            absent: BTreeMap::new(),
-        };
+        let mut probes = Probes { running: Vec::new(), absent: BTreeMap::new() };
         if let Some(block) = &spec.block {
             let started = block::start(block, &spec.trace_instance, places);
             probes.add("block", started);
@@ -103,10 +97,7 @@ impl Probes {
 
     /// Ends all probes and collects their reports; waits for their threads.
     pub fn stop(self) -> ProbeReports {
-        let mut observed = ProbeReports {
-            observations: BTreeMap::new(),
-            absent: self.absent,
-        };
+        let mut observed = ProbeReports { observations: BTreeMap::new(), absent: self.absent };
         for (name, probe) in self.running {
             match probe.stop() {
                 Ok(observation) => {

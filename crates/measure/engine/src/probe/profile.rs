@@ -28,8 +28,7 @@ pub fn start(spec: &ProfileSpec) -> ProbeStart {
         samplers: Samplers::start(Kind::CpuClock, Rate::PerSecond(spec.frequency_hz))?,
         presence: Presence::now(),
     };
-    let pump = Pump::start("iolab-profile", sampled)
-        .map_err(|error| format!("can't start a thread: {error}"))?;
+    let pump = Pump::start("iolab-profile", sampled).map_err(|error| format!("can't start a thread: {error}"))?;
     Ok(Box::new(ProfileProbe { pump }))
 }
 
@@ -40,15 +39,8 @@ struct ProfileProbe {
 impl RunningProbe for ProfileProbe {
     fn stop(self: Box<Self>) -> Result<Value, Reason> {
         let ended_ns = monotonic_ns();
-        let sampled = self
-            .pump
-            .stop()
-            .ok_or("the thread that reads the samples died")?;
-        let RunningProfile {
-            mut profile,
-            samplers,
-            presence,
-        } = sampled;
+        let sampled = self.pump.stop().ok_or("the thread that reads the samples died")?;
+        let RunningProfile { mut profile, samplers, presence } = sampled;
         let (stacks, losses) = samplers.into_parts();
         let Losses { samples_lost, .. } = losses;
         profile.lost(samples_lost);
@@ -75,7 +67,6 @@ impl Drain for RunningProfile {
     fn drain(&mut self) {
         self.presence.look();
         let profile = &mut self.profile;
-        self.samplers
-            .drain(|sample| profile.add(sample.at_ns, sample.stack));
+        self.samplers.drain(|sample| profile.add(sample.at_ns, sample.stack));
     }
 }

@@ -28,13 +28,8 @@ impl<D: Drain> Pump<D> {
     pub fn start(name: &str, drain: D) -> io::Result<Pump<D>> {
         let stop = Arc::new(event_descriptor()?);
         let thread_stop = Arc::clone(&stop);
-        let thread = std::thread::Builder::new()
-            .name(name.into())
-            .spawn(move || run(drain, &thread_stop))?;
-        Ok(Pump {
-            thread: Some(thread),
-            stop,
-        })
+        let thread = std::thread::Builder::new().name(name.into()).spawn(move || run(drain, &thread_stop))?;
+        Ok(Pump { thread: Some(thread), stop })
     }
 
     /// After a last emptying. None when the thread died.
@@ -63,13 +58,7 @@ fn run<D: Drain>(mut drain: D, stop: &OwnedFd) -> D {
     watched.extend(drain.descriptors().into_iter().map(watch));
     loop {
         // SAFETY: the array outlives the call, and its length is passed along.
-        unsafe {
-            libc::poll(
-                watched.as_mut_ptr(),
-                watched.len() as libc::nfds_t,
-                TICK.as_millis() as libc::c_int,
-            )
-        };
+        unsafe { libc::poll(watched.as_mut_ptr(), watched.len() as libc::nfds_t, TICK.as_millis() as libc::c_int) };
         drain.drain();
         if watched[0].revents != 0 {
             return drain;
@@ -90,11 +79,7 @@ fn come_first() {
 }
 
 fn watch(fd: RawFd) -> libc::pollfd {
-    libc::pollfd {
-        fd,
-        events: libc::POLLIN,
-        revents: 0,
-    }
+    libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
 }
 
 fn event_descriptor() -> io::Result<OwnedFd> {
@@ -143,10 +128,7 @@ mod tests {
     #[test]
     fn a_descriptor_in_error_makes_no_busy_loop() {
         let drained = Arc::new(AtomicUsize::new(0));
-        let counted = CountedDrain {
-            fd: Some(broken_pipe()),
-            drained: Arc::clone(&drained),
-        };
+        let counted = CountedDrain { fd: Some(broken_pipe()), drained: Arc::clone(&drained) };
         let pump = Pump::start("test", counted).unwrap();
         std::thread::sleep(3 * TICK);
         assert!(pump.stop().is_some());
@@ -158,10 +140,7 @@ mod tests {
         let drained = Arc::new(AtomicUsize::new(0));
         // The machine may be busy at any one time: the quickest of several is the measure.
         let quickest = (0..20).map(|_| {
-            let counted = CountedDrain {
-                fd: None,
-                drained: Arc::clone(&drained),
-            };
+            let counted = CountedDrain { fd: None, drained: Arc::clone(&drained) };
             let pump = Pump::start("test", counted).unwrap();
             let before = drained.load(Ordering::Relaxed);
             let asked = Instant::now();

@@ -53,8 +53,7 @@ impl<I: Interpret> Recording<I> {
     /// Starts a recording of an instance whose events have been switched on.
     pub fn start(name: &str, instance: Instance, interpret: I) -> Result<Recording<I>, Reason> {
         let reader = Reader::open(&instance, interpret)?;
-        let pump =
-            Pump::start(name, reader).map_err(|error| format!("can't start a thread: {error}"))?;
+        let pump = Pump::start(name, reader).map_err(|error| format!("can't start a thread: {error}"))?;
         instance.start()?;
         Ok(Recording { pump, instance })
     }
@@ -62,10 +61,7 @@ impl<I: Interpret> Recording<I> {
     pub fn stop(self) -> Result<RecordingResult<I>, Reason> {
         self.instance.end();
         let ended_ns = monotonic_ns();
-        let reader = self
-            .pump
-            .stop()
-            .ok_or("the thread that reads the trace died")?;
+        let reader = self.pump.stop().ok_or("the thread that reads the trace died")?;
         reader.finish(&self.instance, ended_ns)
     }
 }
@@ -102,8 +98,7 @@ impl<I: Interpret> Drain for Reader<I> {
 
 impl<I: Interpret> Reader<I> {
     fn open(instance: &Instance, interpret: I) -> Result<Reader<I>, Reason> {
-        let page_format =
-            PageFormat::parse(&instance.header_page()?).map_err(|error| error.to_string())?;
+        let page_format = PageFormat::parse(&instance.header_page()?).map_err(|error| error.to_string())?;
         let pipes = instance.cpus()?.into_iter().map(|cpu| {
             let file = instance.raw_pipe(cpu)?;
             Ok(Pipe { cpu, file })
@@ -139,17 +134,9 @@ impl<I: Interpret> Reader<I> {
         self.hand_over(u64::MAX);
         let mut notes = self.presence.notes();
         if let Some((times, first)) = self.garbled {
-            notes.push(format!(
-                "{} of the trace could not be read; the first: {first}",
-                counted(times, "record")
-            ));
+            notes.push(format!("{} of the trace could not be read; the first: {first}", counted(times, "record")));
         }
-        Ok(RecordingResult {
-            interpret: self.interpret,
-            ended_ns,
-            events_lost: instance.events_lost()?,
-            notes,
-        })
+        Ok(RecordingResult { interpret: self.interpret, ended_ns, events_lost: instance.events_lost()?, notes })
     }
 }
 

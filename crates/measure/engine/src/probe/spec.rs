@@ -146,10 +146,7 @@ impl Spec {
         for (key, sampled_ns) in [
             ("cpu.interval_ns", self.cpu.as_ref().map(interval_ns)),
             ("memory.interval_ns", self.memory.as_ref().map(interval_ns)),
-            (
-                "io_cost.interval_ns",
-                self.io_cost.as_ref().map(|spec| spec.interval_ns),
-            ),
+            ("io_cost.interval_ns", self.io_cost.as_ref().map(|spec| spec.interval_ns)),
         ] {
             sampled_ns.map_or(Ok(()), |interval_ns| positive(key, interval_ns))?;
         }
@@ -166,11 +163,7 @@ impl BlockSpec {
         self.devices
             .iter()
             .map(|text| {
-                parse_device(text).ok_or_else(|| {
-                    wrong(&format!(
-                        "block.devices: {text:?}, expected \"major:minor\""
-                    ))
-                })
+                parse_device(text).ok_or_else(|| wrong(&format!("block.devices: {text:?}, expected \"major:minor\"")))
             })
             .collect()
     }
@@ -187,9 +180,7 @@ pub fn parse_device(text: &str) -> Option<Device> {
 fn check_instance(name: &str) -> Result<(), StartError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
-        return Err(wrong(&format!(
-            "trace_instance is {name:?}, expected up to 64 letters, digits, - and _"
-        )));
+        return Err(wrong(&format!("trace_instance is {name:?}, expected up to 64 letters, digits, - and _")));
     }
     Ok(())
 }
@@ -227,22 +218,13 @@ mod tests {
             (r#"{"trace_instance": "../evil"}"#, "../evil"),
             (r#"{"trace_instance": ""}"#, "trace_instance"),
             (r#"{"trace_instance": "a", "blok": {}}"#, "blok"),
-            (
-                r#"{"trace_instance": "a", "cpu": {"interval_ns": 0}}"#,
-                "cpu.interval_ns",
-            ),
-            (
-                r#"{"trace_instance": "a", "block": {"devices": ["7"], "buffer_bytes": 1, "interval_ns": 1}}"#,
-                "\"7\"",
-            ),
+            (r#"{"trace_instance": "a", "cpu": {"interval_ns": 0}}"#, "cpu.interval_ns"),
+            (r#"{"trace_instance": "a", "block": {"devices": ["7"], "buffer_bytes": 1, "interval_ns": 1}}"#, "\"7\""),
             (
                 r#"{"trace_instance": "a", "block": {"devices": [], "buffer_bytes": 1, "interval_ns": 1}}"#,
                 "block.devices",
             ),
-            (
-                r#"{"trace_instance": "a", "profile": {"frequency_hz": 0, "interval_ns": 1}}"#,
-                "profile.frequency_hz",
-            ),
+            (r#"{"trace_instance": "a", "profile": {"frequency_hz": 0, "interval_ns": 1}}"#, "profile.frequency_hz"),
             (
                 r#"{"trace_instance": "a", "switches": {"interval_ns": 1, "stack_every": 0, "pids": null}}"#,
                 "switches.stack_every",

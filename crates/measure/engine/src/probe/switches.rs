@@ -49,11 +49,9 @@ pub fn start(spec: &SwitchesSpec, instance: &str, places: &TracefsPaths) -> Prob
     }
     let (formats, mut notes) = instance.enable_all(&recorded(), "")?;
     let decoder = SchedDecoder::new(&formats).map_err(|error| error.to_string())?;
-    let rate = spec
-        .stack_every
-        .map_or(Rate::PerSecond(STACKS_PER_SECOND), Rate::Every);
-    let samplers = Samplers::start(Kind::ContextSwitches, rate)
-        .inspect_err(|reason| notes.push(format!("no stacks: {reason}")));
+    let rate = spec.stack_every.map_or(Rate::PerSecond(STACKS_PER_SECOND), Rate::Every);
+    let samplers =
+        Samplers::start(Kind::ContextSwitches, rate).inspect_err(|reason| notes.push(format!("no stacks: {reason}")));
     let interpret = Switches {
         decoder,
         analysis: Analysis::new(monotonic_ns(), spec.interval_ns),
@@ -82,9 +80,7 @@ impl RunningProbe for SwitchesProbe {
         let recorded = self.recording.stop()?;
         let mut interpret = recorded.interpret;
         interpret.add_stacks(u64::MAX);
-        let Switches {
-            analysis, samplers, ..
-        } = interpret;
+        let Switches { analysis, samplers, .. } = interpret;
         let (stacks, losses) = samplers.map(Samplers::into_parts).unwrap_or_default();
         let functions = Functions::of(stacks);
         let report = analysis.finish(recorded.ended_ns, |stack| functions.names(stack));
@@ -92,13 +88,7 @@ impl RunningProbe for SwitchesProbe {
             report,
             trace_events_lost: recorded.events_lost,
             stack_samples_lost: losses.samples_lost,
-            notes: [
-                self.notes,
-                recorded.notes,
-                losses.notes(),
-                functions.notes(),
-            ]
-            .concat(),
+            notes: [self.notes, recorded.notes, losses.notes(), functions.notes()].concat(),
         };
         serde_json::to_value(observation).map_err(|error| error.to_string())
     }
@@ -116,14 +106,7 @@ impl Switches {
     /// Hands over the stacks of the time before this.
     #[inline]
     fn add_stacks(&mut self, until_ns: u64) {
-        while let Some(&StackSample {
-            at_ns,
-            cpu,
-            tid,
-            weight,
-            stack,
-            ..
-        }) = self.stacks.front()
+        while let Some(&StackSample { at_ns, cpu, tid, weight, stack, .. }) = self.stacks.front()
             && at_ns < until_ns
         {
             self.stacks.pop_front();
@@ -147,10 +130,7 @@ impl Interpret for Switches {
     }
 
     fn side_streams(&self) -> Vec<RawFd> {
-        self.samplers
-            .iter()
-            .flat_map(Samplers::descriptors)
-            .collect()
+        self.samplers.iter().flat_map(Samplers::descriptors).collect()
     }
 
     fn read_side_streams(&mut self) {

@@ -16,13 +16,9 @@ pub struct Symbols {
 impl Symbols {
     pub(super) fn of_this_kernel() -> Result<Symbols, Reason> {
         let path = Path::new("/proc/kallsyms");
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
         Symbols::parse(&text).ok_or_else(|| {
-            format!(
-                "{} shows no addresses: run as root, or sysctl kernel.kptr_restrict=0",
-                path.display()
-            )
+            format!("{} shows no addresses: run as root, or sysctl kernel.kptr_restrict=0", path.display())
         })
     }
 
@@ -40,10 +36,7 @@ impl Symbols {
         }
         // The first of several names for one address stays the first.
         starts.sort_by_key(|&(address, _)| address);
-        starts
-            .last()
-            .is_some_and(|&(address, _)| address != 0)
-            .then_some(Symbols { starts, names })
+        starts.last().is_some_and(|&(address, _)| address != 0).then_some(Symbols { starts, names })
     }
 
     /// The function that `address` is in; None below the first one.

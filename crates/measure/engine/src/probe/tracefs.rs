@@ -32,7 +32,7 @@ impl TracefsPaths {
     pub fn find(&self) -> Result<PathBuf, Reason> {
         if self.locked_down() {
             return Err(
-                "the kernel is locked down (lockdown=confidentiality), which closes tracefs; boot without it".into(),
+                "the kernel is locked down (lockdown=confidentiality), which closes tracefs; boot without it".into()
             );
         }
         let mut refused = None;
@@ -47,8 +47,7 @@ impl TracefsPaths {
     }
 
     fn locked_down(&self) -> bool {
-        std::fs::read_to_string(&self.lockdown)
-            .is_ok_and(|modes| modes.contains("[confidentiality]"))
+        std::fs::read_to_string(&self.lockdown).is_ok_and(|modes| modes.contains("[confidentiality]"))
     }
 
     fn not_mounted(&self) -> Reason {

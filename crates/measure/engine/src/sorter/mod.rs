@@ -113,12 +113,9 @@ impl Sort {
         let numbers = spec.bytes / size_of::<u32>() as u64;
         let wrong = |what: &str| StartError::Spec(format!("sort: {what}"));
         if numbers == 0 || spec.passes == 0 {
-            return Err(wrong(
-                "bytes must be at least 4 and passes at least 1; there is nothing to sort",
-            ));
+            return Err(wrong("bytes must be at least 4 and passes at least 1; there is nothing to sort"));
         }
-        let numbers =
-            usize::try_from(numbers).map_err(|_| wrong("more bytes than can be addressed"))?;
+        let numbers = usize::try_from(numbers).map_err(|_| wrong("more bytes than can be addressed"))?;
         let pages = Pages::map(numbers).map_err(|error| {
             let what = format!("can't map {} bytes", spec.bytes);
             StartError::os(&error, what, "memory")
@@ -135,15 +132,7 @@ impl Sort {
                 let _ = outbox.send(run(&spec, pages, &thread_shared));
             })
             .map_err(|error| StartError::os(&error, "can't start a thread", "thread"))?;
-        Ok(Sort {
-            started_ns: monotonic_ns(),
-            total,
-            shared,
-            inbox: Mutex::new(Inbox {
-                receiver,
-                finished: None,
-            }),
-        })
+        Ok(Sort { started_ns: monotonic_ns(), total, shared, inbox: Mutex::new(Inbox { receiver, finished: None }) })
     }
 
     /// How far the sort is. Never waits.
@@ -182,10 +171,7 @@ fn run(spec: &SortSpec, mut pages: Pages, shared: &SortState) -> SortRecord {
     let started_unix_ns = unix_ns();
     let started_ns = monotonic_ns();
     let before = usage::of_thread();
-    let watch = Watch {
-        stop: &shared.stop,
-        placed: &shared.placed,
-    };
+    let watch = Watch { stop: &shared.stop, placed: &shared.placed };
     let mut source = stream(spec.seed, 0);
     let mut passes = Vec::new();
     let mut sorted = true;
@@ -221,11 +207,7 @@ fn run(spec: &SortSpec, mut pages: Pages, shared: &SortState) -> SortRecord {
 }
 
 /// Checking the result is part of the sorting time: it reads every page once more, as a user of the result would.
-fn pass(
-    numbers: &mut [u32],
-    source: &mut Stream,
-    watch: &Watch,
-) -> Result<(PassRecord, bool), Stopped> {
+fn pass(numbers: &mut [u32], source: &mut Stream, watch: &Watch) -> Result<(PassRecord, bool), Stopped> {
     let begin_ns = monotonic_ns();
     let mut sum_before = 0u64;
     for part in numbers.chunks_mut(quicksort::WATCHED_EVERY) {
@@ -248,10 +230,7 @@ fn pass(
             sum_after = sum_after.wrapping_add(u64::from(number));
         }
     }
-    let times = PassRecord {
-        fill_ns: filled_ns - begin_ns,
-        sort_ns: monotonic_ns() - filled_ns,
-    };
+    let times = PassRecord { fill_ns: filled_ns - begin_ns, sort_ns: monotonic_ns() - filled_ns };
     Ok((times, in_order && sum_before == sum_after))
 }
 
@@ -262,12 +241,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(30);
 
     fn start(bytes: u64, passes: u32) -> Sort {
-        Sort::start(SortSpec {
-            bytes,
-            passes,
-            seed: 1,
-        })
-        .unwrap()
+        Sort::start(SortSpec { bytes, passes, seed: 1 }).unwrap()
     }
 
     #[test]
@@ -296,24 +270,14 @@ mod tests {
     #[test]
     fn nothing_to_sort_is_refused() {
         for (bytes, passes) in [(3, 1), (4096, 0)] {
-            let spec = SortSpec {
-                bytes,
-                passes,
-                seed: 1,
-            };
+            let spec = SortSpec { bytes, passes, seed: 1 };
             assert!(matches!(Sort::start(spec), Err(StartError::Spec(_))));
         }
     }
 
     #[test]
     fn more_than_the_address_space_is_refused_by_the_kernel() {
-        let spec = SortSpec {
-            bytes: 1 << 62,
-            passes: 1,
-            seed: 1,
-        };
-        assert!(
-            matches!(Sort::start(spec), Err(StartError::Os { errno, .. }) if errno == libc::ENOMEM)
-        );
+        let spec = SortSpec { bytes: 1 << 62, passes: 1, seed: 1 };
+        assert!(matches!(Sort::start(spec), Err(StartError::Os { errno, .. }) if errno == libc::ENOMEM));
     }
 }

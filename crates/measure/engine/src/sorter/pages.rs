@@ -16,9 +16,7 @@ impl Pages {
     /// No huge pages: what is swapped, and how much at a time, must not depend on how memory happened to be laid out.
     pub fn map(numbers: usize) -> io::Result<Pages> {
         let too_large = || io::Error::from_raw_os_error(libc::ENOMEM);
-        let bytes = numbers
-            .checked_mul(size_of::<u32>())
-            .ok_or_else(too_large)?;
+        let bytes = numbers.checked_mul(size_of::<u32>()).ok_or_else(too_large)?;
         // SAFETY: a new private mapping; no existing memory is touched.
         let base = unsafe {
             libc::mmap(

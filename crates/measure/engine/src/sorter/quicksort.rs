@@ -20,11 +20,7 @@ pub struct Watch<'a> {
 
 impl Watch<'_> {
     pub fn look(&self) -> Result<(), Stopped> {
-        if self.stop.load(Relaxed) {
-            Err(Stopped)
-        } else {
-            Ok(())
-        }
+        if self.stop.load(Relaxed) { Err(Stopped) } else { Ok(()) }
     }
 
     fn place(&self, numbers: usize) {
@@ -39,11 +35,7 @@ pub fn quicksort(mut numbers: &mut [u32], watch: &Watch) -> Result<(), Stopped> 
     while numbers.len() > INSERTION_MAX {
         let middle = partition(numbers, watch)?;
         let (left, right) = numbers.split_at_mut(middle);
-        let (smaller, larger) = if left.len() < right.len() {
-            (left, right)
-        } else {
-            (right, left)
-        };
+        let (smaller, larger) = if left.len() < right.len() { (left, right) } else { (right, left) };
         quicksort(smaller, watch)?;
         numbers = larger;
     }
@@ -112,10 +104,7 @@ mod tests {
 
     fn sorted(mut numbers: Vec<u32>) -> (Vec<u32>, u64) {
         let (stop, placed) = (AtomicBool::new(false), AtomicU64::new(0));
-        let watch = Watch {
-            stop: &stop,
-            placed: &placed,
-        };
+        let watch = Watch { stop: &stop, placed: &placed };
         quicksort(&mut numbers, &watch).unwrap();
         (numbers, placed.into_inner())
     }
@@ -138,11 +127,7 @@ mod tests {
     #[test]
     fn ordered_and_equal_inputs_stay_fast() {
         let many = 1 << 18;
-        for numbers in [
-            (0..many).collect::<Vec<u32>>(),
-            (0..many).rev().collect(),
-            vec![7; many as usize],
-        ] {
+        for numbers in [(0..many).collect::<Vec<u32>>(), (0..many).rev().collect(), vec![7; many as usize]] {
             let mut expected = numbers.clone();
             expected.sort_unstable();
             assert_eq!(sorted(numbers).0, expected);
@@ -152,10 +137,7 @@ mod tests {
     #[test]
     fn a_stop_is_heeded() {
         let (stop, placed) = (AtomicBool::new(true), AtomicU64::new(0));
-        let watch = Watch {
-            stop: &stop,
-            placed: &placed,
-        };
+        let watch = Watch { stop: &stop, placed: &placed };
         assert!(quicksort(&mut [3; 100], &watch).is_err());
     }
 }

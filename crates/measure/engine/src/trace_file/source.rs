@@ -10,14 +10,9 @@ use trace::input::{Column, Gaps, Layout, Operations, ReadAt, ReadError, Reader, 
 use workload::traced::TraceTable;
 
 /// Opens the files of one trace.
-pub(crate) fn reader(
-    paths: &[PathBuf],
-    table: Option<&TraceTable>,
-    gaps: Gaps,
-) -> Result<Box<dyn Reader>, ReadError> {
-    let sources = paths.iter().map(|path| {
-        source(path).map_err(|error| ReadError(format!("{}: {error}", path.display())))
-    });
+pub(crate) fn reader(paths: &[PathBuf], table: Option<&TraceTable>, gaps: Gaps) -> Result<Box<dyn Reader>, ReadError> {
+    let sources =
+        paths.iter().map(|path| source(path).map_err(|error| ReadError(format!("{}: {error}", path.display()))));
     let layout = table.map(layout).transpose()?;
     open(sources.collect::<Result<_, _>>()?, layout.as_ref(), gaps)
 }
@@ -32,10 +27,7 @@ fn source(path: &Path) -> io::Result<Source> {
         return Err(io::Error::from_raw_os_error(libc::EISDIR));
     }
     Ok(match metadata.is_file() {
-        true => Source::File(Arc::new(WholeFile {
-            length: metadata.len(),
-            file,
-        })),
+        true => Source::File(Arc::new(WholeFile { length: metadata.len(), file })),
         false => Source::Pipe(Box::new(file)),
     })
 }

@@ -69,10 +69,7 @@ const QUEUES_MAX: usize = 1024;
 /// What the trace is counted by.
 pub(super) fn prepared(spec: &TraceSpec) -> Result<Study, ReadError> {
     if spec.queues.len() > QUEUES_MAX {
-        return Err(ReadError(format!(
-            "{} hardware queues; at most {QUEUES_MAX}",
-            spec.queues.len()
-        )));
+        return Err(ReadError(format!("{} hardware queues; at most {QUEUES_MAX}", spec.queues.len())));
     }
     let mut study = Study::default();
     if let Some(intervals) = spec.intervals {
@@ -86,6 +83,5 @@ pub(super) fn prepared(spec: &TraceSpec) -> Result<Study, ReadError> {
 }
 
 fn device(text: &str) -> Result<Device, ReadError> {
-    crate::probe::spec::parse_device(text)
-        .ok_or_else(|| ReadError(format!("{text}: not a device's major:minor")))
+    crate::probe::spec::parse_device(text).ok_or_else(|| ReadError(format!("{text}: not a device's major:minor")))
 }

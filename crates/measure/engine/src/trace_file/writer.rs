@@ -34,11 +34,7 @@ pub(super) fn writer(spec: &TraceSpec) -> Result<Option<Writer>, ReadError> {
     Ok(Some(match output.form.as_str() {
         "perfetto" => Writer::Perfetto(Perfetto::new(file(given))),
         "iolog" => {
-            let side = if output.queued {
-                Side::Queued
-            } else {
-                Side::Issued
-            };
+            let side = if output.queued { Side::Queued } else { Side::Issued };
             Writer::IoLog(IoLog::new(file(given), side, &output.device).map_err(wrong)?)
         }
         "blktrace" => {

@@ -11,16 +11,7 @@ use workload::phase::{EngineKind, FileSpec, GroupSpec, Phase, VerifyPattern, Wri
 use workload::spec::{BlockSize, FileOrder, JobBounds, JobSpec, Pattern, Sync, SyncKind};
 
 fn verified(path: &str, engine: EngineKind, direct: bool, job: JobSpec) -> Phase {
-    Phase {
-        verify: true,
-        ..phase(
-            path,
-            vec![GroupSpec {
-                direct,
-                ..group(engine, vec![job])
-            }],
-        )
-    }
+    Phase { verify: true, ..phase(path, vec![GroupSpec { direct, ..group(engine, vec![job]) }]) }
 }
 
 #[test]
@@ -30,25 +21,17 @@ fn a_pattern_is_on_the_disk_and_what_differs_from_it_is_reported() {
         let path = place.path("patterned");
         let memory = Arc::new(Memory::new());
         let with_pattern = |job| Phase {
-            pattern: Some(VerifyPattern {
-                bytes: vec![0xde, 0xad, 0xbe, 0xef],
-                alone,
-            }),
+            pattern: Some(VerifyPattern { bytes: vec![0xde, 0xad, 0xbe, 0xef], alone }),
             ..verified(&path, EngineKind::Psync, false, job)
         };
-        let in_order = || JobSpec {
-            pattern: Pattern::Sequential,
-            ..job()
-        };
+        let in_order = || JobSpec { pattern: Pattern::Sequential, ..job() };
         run_with(with_pattern(writer()), &memory);
         let mut bytes = std::fs::read(&path).unwrap();
         assert_eq!(bytes.len() as u64, MIB);
         let header = if alone { 0 } else { 32 };
         assert!(bytes.chunks(512).all(|block| {
             let (stamp, payload) = block.split_at(header);
-            payload
-                .chunks(4)
-                .all(|word| word == [0xde, 0xad, 0xbe, 0xef])
+            payload.chunks(4).all(|word| word == [0xde, 0xad, 0xbe, 0xef])
                 && (alone || stamp.chunks(4).any(|word| word != [0xde, 0xad, 0xbe, 0xef]))
         }));
         let read = run_with(with_pattern(in_order()), &memory);
@@ -75,23 +58,13 @@ fn what_is_written_is_read_back_by_every_engine() {
             let path = place.path(&format!("{writes_with:?}-{direct}"));
             let direct = |engine| direct && engine != EngineKind::Mmap;
             let memory = Arc::new(Memory::new());
-            let written = run_with(
-                verified(&path, writes_with, direct(writes_with), writer()),
-                &memory,
-            );
+            let written = run_with(verified(&path, writes_with, direct(writes_with), writer()), &memory);
             assert_eq!(only_job(&written).write.count, 256, "{writes_with:?}");
             assert_eq!(only_job(&written).write.bytes, MIB);
             for reads_with in ALL_ENGINES {
-                let read = run_with(
-                    verified(&path, reads_with, direct(reads_with), job()),
-                    &memory,
-                );
+                let read = run_with(verified(&path, reads_with, direct(reads_with), job()), &memory);
                 let read = only_job(&read);
-                assert_eq!(
-                    (read.read.count, read.mismatches_count),
-                    (256, 0),
-                    "{writes_with:?} {reads_with:?}"
-                );
+                assert_eq!((read.read.count, read.mismatches_count), (256, 0), "{writes_with:?} {reads_with:?}");
                 assert!(read.errors.is_empty(), "{:?}", read.errors);
             }
         }
@@ -106,13 +79,7 @@ fn mixed_overwrites_stay_verified() {
         let memory = Arc::new(Memory::new());
         let sizes = [512, 4096, 16384].map(|bytes| BlockSize { bytes, weight: 1.0 });
         let until = JobBounds::of_ops(2000);
-        let job = JobSpec {
-            read_share: 0.5,
-            blocks: sizes.into(),
-            align_bytes: 512,
-            until,
-            ..job()
-        };
+        let job = JobSpec { read_share: 0.5, blocks: sizes.into(), align_bytes: 512, until, ..job() };
         let record = run_with(verified(&path, engine, false, job), &memory);
         let job = only_job(&record);
         assert_eq!(job.read.count + job.write.count, 2000);
@@ -130,23 +97,14 @@ fn a_changed_block_is_named_with_what_was_expected_and_found() {
     run_with(verified(&path, EngineKind::Psync, false, writer()), &memory);
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.write_all_at(b"damage", 5 * 4096 + 600).unwrap();
-    let whole = JobSpec {
-        pattern: Pattern::Permutation { blocks_done: 0 },
-        ..job()
-    };
+    let whole = JobSpec { pattern: Pattern::Permutation { blocks_done: 0 }, ..job() };
     for engine in ALL_ENGINES {
         let record = run_with(verified(&path, engine, false, whole.clone()), &memory);
         let job = only_job(&record);
         assert_eq!(job.mismatches_count, 1, "{engine:?}");
         let wrong = &job.mismatches[0];
-        assert_eq!(
-            (wrong.path.as_str(), wrong.offset),
-            (path.as_str(), 5 * 4096 + 512)
-        );
-        assert!(
-            wrong.expected.contains("generation 1") && !wrong.found.is_empty(),
-            "{wrong:?}"
-        );
+        assert_eq!((wrong.path.as_str(), wrong.offset), (path.as_str(), 5 * 4096 + 512));
+        assert!(wrong.expected.contains("generation 1") && !wrong.found.is_empty(), "{wrong:?}");
     }
 }
 
@@ -155,24 +113,12 @@ fn syncs_are_counted_apart() {
     let place = ScratchDirectory::on_disk();
     for engine in ALL_ENGINES {
         let path = place.path(&format!("{engine:?}"));
-        let sync = Some(Sync {
-            kind: SyncKind::Fdatasync,
-            every_writes: 64,
-            when_idle: false,
-        });
-        let job = JobSpec {
-            sync,
-            sync_at_end: true,
-            ..writer()
-        };
+        let sync = Some(Sync { kind: SyncKind::Fdatasync, every_writes: 64, when_idle: false });
+        let job = JobSpec { sync, sync_at_end: true, ..writer() };
         let record = run(phase(&path, vec![group(engine, vec![job])]));
         let job = only_job(&record);
         assert_eq!(job.write.count, 256);
-        assert!(
-            (4..=5).contains(&job.sync.count),
-            "{engine:?}: {}",
-            job.sync.count
-        );
+        assert!((4..=5).contains(&job.sync.count), "{engine:?}: {}", job.sync.count);
         assert!(job.sync.bytes == 0 && job.sync.latency.is_some() && job.errors.is_empty());
     }
 }
@@ -182,39 +128,18 @@ fn groups_and_jobs_share_files_and_keep_their_own_counts() {
     let place = ScratchDirectory::in_memory();
     let jobs = |count: u64| {
         let until = JobBounds::of_ops(count);
-        JobSpec {
-            name: format!("{count}"),
-            files: vec![0, 1],
-            file_order: FileOrder::RoundRobin,
-            until,
-            ..job()
-        }
+        JobSpec { name: format!("{count}"), files: vec![0, 1], file_order: FileOrder::RoundRobin, until, ..job() }
     };
-    for engine in [
-        EngineKind::IoUring,
-        EngineKind::Libaio,
-        EngineKind::Psync,
-        EngineKind::Null,
-    ] {
-        let groups = vec![
-            group(engine, vec![jobs(100), jobs(333)]),
-            group(engine, vec![jobs(50)]),
-        ];
+    for engine in [EngineKind::IoUring, EngineKind::Libaio, EngineKind::Psync, EngineKind::Null] {
+        let groups = vec![group(engine, vec![jobs(100), jobs(333)]), group(engine, vec![jobs(50)])];
         let mut phase = phase(&place.path("a"), groups);
         phase.files.push(file(&place.path("b")));
         let record = run(phase);
-        let counts = record
-            .groups
-            .iter()
-            .flat_map(|group| &group.jobs)
-            .map(|job| {
-                let of_engine = job.null.as_ref().unwrap_or(&job.read);
-                (job.name.as_str(), of_engine.count)
-            });
-        assert_eq!(
-            counts.collect::<Vec<_>>(),
-            [("100", 100), ("333", 333), ("50", 50)]
-        );
+        let counts = record.groups.iter().flat_map(|group| &group.jobs).map(|job| {
+            let of_engine = job.null.as_ref().unwrap_or(&job.read);
+            (job.name.as_str(), of_engine.count)
+        });
+        assert_eq!(counts.collect::<Vec<_>>(), [("100", 100), ("333", 333), ("50", 50)]);
     }
 }
 
@@ -229,14 +154,8 @@ fn a_region_of_a_device_file_begins_at_its_base() {
         run(phase);
         let data = std::fs::read(&path).unwrap();
         assert_eq!(data.len() as u64, 4 * MIB);
-        assert!(
-            data[..3 * MIB as usize].iter().all(|&byte| byte == 0),
-            "{engine:?}"
-        );
-        let blank = data[3 * MIB as usize..]
-            .chunks(512)
-            .filter(|sector| sector.iter().all(|&byte| byte == 0))
-            .count();
+        assert!(data[..3 * MIB as usize].iter().all(|&byte| byte == 0), "{engine:?}");
+        let blank = data[3 * MIB as usize..].chunks(512).filter(|sector| sector.iter().all(|&byte| byte == 0)).count();
         assert_eq!(blank, 0, "{engine:?}");
     }
 }
@@ -244,42 +163,16 @@ fn a_region_of_a_device_file_begins_at_its_base() {
 #[test]
 fn what_a_ring_is_refused_is_noted_and_done_without() {
     let place = ScratchDirectory::in_memory();
-    let refused = GroupSpec {
-        poll: true,
-        sqpoll: true,
-        ..group(EngineKind::IoUring, vec![job()])
-    };
+    let refused = GroupSpec { poll: true, sqpoll: true, ..group(EngineKind::IoUring, vec![job()]) };
     let record = run(phase(&place.path("data"), vec![refused]));
     assert_eq!(only_job(&record).read.count, 256);
-    assert!(
-        record.groups[0]
-            .notes
-            .iter()
-            .any(|note| note.starts_with("polled completion refused"))
-    );
-    let serial = GroupSpec {
-        poll: true,
-        ..group(EngineKind::Pvsync, vec![job()])
-    };
+    assert!(record.groups[0].notes.iter().any(|note| note.starts_with("polled completion refused")));
+    let serial = GroupSpec { poll: true, ..group(EngineKind::Pvsync, vec![job()]) };
     let record = run(phase(&place.path("data"), vec![serial]));
     assert_eq!(only_job(&record).read.count, 256);
-    assert!(
-        record.groups[0]
-            .notes
-            .iter()
-            .any(|note| note.starts_with("polled completion refused"))
-    );
-    let plain = GroupSpec {
-        fixed_buffers: false,
-        registered_files: false,
-        ..group(EngineKind::IoUring, vec![job()])
-    };
-    assert_eq!(
-        only_job(&run(phase(&place.path("data"), vec![plain])))
-            .read
-            .count,
-        256
-    );
+    assert!(record.groups[0].notes.iter().any(|note| note.starts_with("polled completion refused")));
+    let plain = GroupSpec { fixed_buffers: false, registered_files: false, ..group(EngineKind::IoUring, vec![job()]) };
+    assert_eq!(only_job(&run(phase(&place.path("data"), vec![plain]))).read.count, 256);
 }
 
 #[test]
@@ -288,19 +181,9 @@ fn a_submitting_thread_of_the_kernel_is_pinned_where_asked() {
     let pinned = |cpu, milliseconds| GroupSpec {
         sqpoll: true,
         sqpoll_cpu: Some(cpu),
-        ..group(
-            EngineKind::IoUring,
-            vec![JobSpec {
-                until: lasting(milliseconds),
-                ..job()
-            }],
-        )
+        ..group(EngineKind::IoUring, vec![JobSpec { until: lasting(milliseconds), ..job() }])
     };
-    let load = start(
-        phase(&place.path("data"), vec![pinned(0, 2_000)]),
-        Arc::default(),
-    )
-    .unwrap();
+    let load = start(phase(&place.path("data"), vec![pinned(0, 2_000)]), Arc::default()).unwrap();
     let mut pinned_there = false;
     while !pinned_there && load.wait(Duration::from_millis(5)).is_none() {
         pinned_there = submitting_threads_cpus().contains(&"0".to_owned());
@@ -309,17 +192,12 @@ fn a_submitting_thread_of_the_kernel_is_pinned_where_asked() {
     finish(&load);
     assert!(pinned_there);
     // Nowhere to be had: not submitted from elsewhere under this name.
-    let nowhere = start(
-        phase(&place.path("data"), vec![pinned(100_000, 10)]),
-        Arc::default(),
-    );
+    let nowhere = start(phase(&place.path("data"), vec![pinned(100_000, 10)]), Arc::default());
     assert!(nowhere.is_err() || finish_fails(&nowhere.unwrap()));
 }
 
 fn finish_fails(load: &Handle) -> bool {
-    load.wait(Duration::from_secs(60))
-        .expect("ended within a minute")
-        .is_err()
+    load.wait(Duration::from_secs(60)).expect("ended within a minute").is_err()
 }
 
 /// `Cpus_allowed_list` of this process's io_uring submission threads.
@@ -329,9 +207,7 @@ fn submitting_threads_cpus() -> Vec<String> {
         .filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok())
         .filter(|status| status.starts_with("Name:\tiou-sqp"))
         .filter_map(|status| {
-            let line = status
-                .lines()
-                .find(|line| line.starts_with("Cpus_allowed_list:"))?;
+            let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list:"))?;
             Some(line.split_whitespace().last()?.to_owned())
         })
         .collect()
@@ -340,26 +216,15 @@ fn submitting_threads_cpus() -> Vec<String> {
 #[test]
 fn a_serial_engine_notes_that_its_depth_is_one() {
     let place = ScratchDirectory::in_memory();
-    let record = run(phase(
-        &place.path("data"),
-        vec![group(EngineKind::Psync, vec![job()])],
-    ));
+    let record = run(phase(&place.path("data"), vec![group(EngineKind::Psync, vec![job()])]));
     assert!(record.groups[0].notes[0].contains("queue_depth is 1"));
 }
 
 #[test]
 fn durable_writes_are_writes() {
     let place = ScratchDirectory::on_disk();
-    for engine in [
-        EngineKind::IoUring,
-        EngineKind::Libaio,
-        EngineKind::Psync,
-        EngineKind::Pvsync,
-    ] {
-        let job = JobSpec {
-            dsync_every: Some(2),
-            ..writer()
-        };
+    for engine in [EngineKind::IoUring, EngineKind::Libaio, EngineKind::Psync, EngineKind::Pvsync] {
+        let job = JobSpec { dsync_every: Some(2), ..writer() };
         let phase = verified(&place.path("durable"), engine, false, job);
         let record = run(phase);
         let job = only_job(&record);
@@ -398,10 +263,7 @@ impl Mapping {
     fn pages_in_memory(&self) -> usize {
         let mut found = vec![0u8; self.bytes.div_ceil(4096)];
         // SAFETY: mincore stores a byte for each page of the mapping.
-        assert_eq!(
-            unsafe { libc::mincore(self.at, self.bytes, found.as_mut_ptr()) },
-            0
-        );
+        assert_eq!(unsafe { libc::mincore(self.at, self.bytes, found.as_mut_ptr()) }, 0);
         found.iter().filter(|&&page| page & 1 == 1).count()
     }
 }
@@ -425,28 +287,19 @@ fn uncached_reads_do_not_stay_in_the_page_cache() {
         for uncached in [false, true] {
             let path = place.path(&format!("{engine:?}-{uncached}"));
             // Past the page cache, so that nothing is in it that a read would find and leave there.
-            let writes = GroupSpec {
-                direct: true,
-                ..group(engine, vec![writer()])
-            };
+            let writes = GroupSpec { direct: true, ..group(engine, vec![writer()]) };
             run(phase(&path, vec![writes]));
             assert_eq!(pages_in_memory(&path), 0);
             // All at once: a page that was read ahead and never asked for would stay.
             let whole = JobSpec {
                 pattern: Pattern::Sequential,
-                blocks: vec![BlockSize {
-                    bytes: MIB as u32,
-                    weight: 1.0,
-                }],
+                blocks: vec![BlockSize { bytes: MIB as u32, weight: 1.0 }],
                 align_bytes: MIB,
                 queue_depth: 1,
                 until: JobBounds::of_ops(1),
                 ..job()
             };
-            let reads = GroupSpec {
-                uncached,
-                ..group(engine, vec![whole])
-            };
+            let reads = GroupSpec { uncached, ..group(engine, vec![whole]) };
             match start(phase(&path, vec![reads]), Arc::default()) {
                 Err(error) if error.to_string().contains("no uncached I/O here") => {
                     return eprintln!("SKIPPED uncached reads: {error}");
@@ -464,16 +317,10 @@ fn reads_that_would_wait_are_asked_for_again_and_counted() {
     let place = ScratchDirectory::on_disk();
     for engine in [EngineKind::IoUring, EngineKind::Pvsync] {
         let path = place.path(&format!("{engine:?}"));
-        let writes = GroupSpec {
-            direct: true,
-            ..group(engine, vec![writer()])
-        };
+        let writes = GroupSpec { direct: true, ..group(engine, vec![writer()]) };
         run(phase(&path, vec![writes]));
         assert_eq!(pages_in_memory(&path), 0);
-        let reads = || GroupSpec {
-            nowait_reads: true,
-            ..group(engine, vec![job()])
-        };
+        let reads = || GroupSpec { nowait_reads: true, ..group(engine, vec![job()]) };
         // The first pass finds nothing in the page cache, and the second everything.
         for waits in [true, false] {
             let _locked = (!waits).then(|| Mapping::of(&path).locked());
@@ -485,10 +332,7 @@ fn reads_that_would_wait_are_asked_for_again_and_counted() {
             let noted = notes.iter().any(|note| note.contains("would have waited"));
             assert_eq!(noted, waits, "{engine:?}: {notes:?}");
         }
-        let direct = GroupSpec {
-            direct: true,
-            ..reads()
-        };
+        let direct = GroupSpec { direct: true, ..reads() };
         assert_eq!(only_job(&run(phase(&path, vec![direct]))).read.count, 256);
     }
 }
@@ -497,11 +341,7 @@ fn reads_that_would_wait_are_asked_for_again_and_counted() {
 fn registered_waits_are_refused_where_no_ring_waits() {
     let place = ScratchDirectory::in_memory();
     for (engine, poll) in [(EngineKind::Psync, false), (EngineKind::IoUring, true)] {
-        let group = GroupSpec {
-            poll,
-            registered_waits: true,
-            ..group(engine, vec![job()])
-        };
+        let group = GroupSpec { poll, registered_waits: true, ..group(engine, vec![job()]) };
         let started = start(phase(&place.path("data"), vec![group]), Arc::default());
         let error = started.expect_err("refused").to_string();
         assert!(error.contains("needs a ring that does not poll"), "{error}");
@@ -511,12 +351,7 @@ fn registered_waits_are_refused_where_no_ring_waits() {
 #[test]
 fn hybrid_polling_is_refused_by_kernels_without_it() {
     let place = ScratchDirectory::on_disk();
-    let group = GroupSpec {
-        direct: true,
-        poll: true,
-        hybrid_poll: true,
-        ..group(EngineKind::IoUring, vec![job()])
-    };
+    let group = GroupSpec { direct: true, poll: true, hybrid_poll: true, ..group(EngineKind::IoUring, vec![job()]) };
     let started = start(phase(&place.path("data"), vec![group]), Arc::default());
     if engine::features::features().io_uring.hybrid_poll {
         assert_eq!(only_job(&finish(&started.unwrap())).read.count, 256);
@@ -531,15 +366,9 @@ fn registered_waits_are_used_where_a_wait_has_a_time_limit_and_refused_by_kernel
     let place = ScratchDirectory::on_disk();
     let path = place.path("data");
     let notes_of = |queue_depth| {
-        let job = JobSpec {
-            queue_depth,
-            ..job()
-        };
-        let group = GroupSpec {
-            batch: Some(queue_depth),
-            registered_waits: true,
-            ..group(EngineKind::IoUring, vec![job])
-        };
+        let job = JobSpec { queue_depth, ..job() };
+        let group =
+            GroupSpec { batch: Some(queue_depth), registered_waits: true, ..group(EngineKind::IoUring, vec![job]) };
         let record = finish(&start(phase(&path, vec![group]), Arc::default())?);
         let job = only_job(&record);
         assert_eq!((job.read.count, job.errors.len()), (256, 0));
@@ -552,17 +381,11 @@ fn registered_waits_are_used_where_a_wait_has_a_time_limit_and_refused_by_kernel
             let waits: u32 = rest.split(' ').next().unwrap().parse().unwrap();
             assert!(waits >= 31, "{notes}");
             let notes = notes_of(1).unwrap();
-            assert!(
-                notes.contains("registered_waits changed nothing"),
-                "{notes}"
-            );
+            assert!(notes.contains("registered_waits changed nothing"), "{notes}");
         }
         Err(error) => {
             assert!(!engine::features::features().io_uring.registered_waits);
-            assert!(
-                error.to_string().contains("they take Linux 6.13"),
-                "{error}"
-            );
+            assert!(error.to_string().contains("they take Linux 6.13"), "{error}");
         }
     }
 }
@@ -581,26 +404,14 @@ fn hint_of(path: &str) -> u64 {
 fn a_file_has_its_write_hint_as_long_as_it_is_written_and_one_for_all_writers() {
     let place = ScratchDirectory::in_memory();
     let path = place.path("data");
-    let endless = JobSpec {
-        until: JobBounds::of_time(60_000_000_000),
-        ..writer()
-    };
+    let endless = JobSpec { until: JobBounds::of_time(60_000_000_000), ..writer() };
     let hinted = |hints: &[Option<WriteHint>]| {
         let groups = hints.iter().zip(0..).map(|(_, number)| {
-            let job = JobSpec {
-                files: vec![number],
-                ..endless.clone()
-            };
+            let job = JobSpec { files: vec![number], ..endless.clone() };
             group(EngineKind::Psync, vec![job])
         });
         let mut phase = phase(&path, groups.collect());
-        phase.files = hints
-            .iter()
-            .map(|&write_hint| FileSpec {
-                write_hint,
-                ..file(&path)
-            })
-            .collect();
+        phase.files = hints.iter().map(|&write_hint| FileSpec { write_hint, ..file(&path) }).collect();
         start(phase, Arc::default())
     };
     let running = hinted(&[Some(WriteHint::Long), Some(WriteHint::Long)]).unwrap();
@@ -620,20 +431,10 @@ fn a_file_has_its_write_hint_as_long_as_it_is_written_and_one_for_all_writers() 
 fn flags_that_a_file_does_not_take_are_refused_before_the_first_operation() {
     let place = ScratchDirectory::in_memory();
     for engine in TAKE_FLAGS {
-        let uncached = GroupSpec {
-            uncached: true,
-            ..group(engine, vec![job()])
-        };
-        let atomic = GroupSpec {
-            atomic_writes: true,
-            ..group(engine, vec![writer()])
-        };
-        for (group, said) in [
-            (uncached, "no uncached I/O here"),
-            (atomic, "no atomic writes here"),
-        ] {
-            let error = start(phase(&place.path("data"), vec![group]), Arc::default())
-                .expect_err("memory has neither");
+        let uncached = GroupSpec { uncached: true, ..group(engine, vec![job()]) };
+        let atomic = GroupSpec { atomic_writes: true, ..group(engine, vec![writer()]) };
+        for (group, said) in [(uncached, "no uncached I/O here"), (atomic, "no atomic writes here")] {
+            let error = start(phase(&place.path("data"), vec![group]), Arc::default()).expect_err("memory has neither");
             assert!(error.to_string().contains(said), "{error}");
         }
     }

@@ -18,24 +18,14 @@ fn seeds_reach_beyond_the_parser() {
     let has_sample = |seed: &Vec<u8>| {
         [Period::Recorded, Period::Fixed(1)]
             .into_iter()
-            .any(|period| {
-                Records::new(seed, period).any(|record| matches!(record, Ok(Record::Sample(_))))
-            })
+            .any(|period| Records::new(seed, period).any(|record| matches!(record, Ok(Record::Sample(_)))))
     };
-    assert_eq!(
-        seeds("perf_ring")
-            .iter()
-            .filter(|seed| has_sample(seed))
-            .count(),
-        2
-    );
+    assert_eq!(seeds("perf_ring").iter().filter(|seed| has_sample(seed)).count(), 2);
 }
 
 #[test]
 fn texts_of_the_kernel_keep_the_properties() {
-    seeds("proc_text")
-        .iter()
-        .for_each(|seed| proc_text::check(seed));
+    seeds("proc_text").iter().for_each(|seed| proc_text::check(seed));
 }
 
 proptest! {

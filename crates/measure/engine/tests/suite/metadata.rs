@@ -26,19 +26,11 @@ fn phase(place: &ScratchDirectory) -> MetadataPhase {
             keep: true,
             until_full: false,
             subdirectories: None,
-            names: NameSpec {
-                bytes: 40,
-                random_bytes: 24,
-                first: index,
-                step: THREADS,
-            },
+            names: NameSpec { bytes: 40, random_bytes: 24, first: index, step: THREADS },
             seed: index,
         },
     };
-    MetadataPhase {
-        name: "loop.1".into(),
-        threads: (0..THREADS).map(thread).collect(),
-    }
+    MetadataPhase { name: "loop.1".into(), threads: (0..THREADS).map(thread).collect() }
 }
 
 fn finish(phase: MetadataPhase) -> MetadataRecord {
@@ -66,12 +58,7 @@ fn files(root: &str) -> BTreeMap<String, u64> {
             if entry.file_type().unwrap().is_dir() {
                 left.push(entry.path());
             } else {
-                let name = entry
-                    .path()
-                    .strip_prefix(root)
-                    .unwrap()
-                    .display()
-                    .to_string();
+                let name = entry.path().strip_prefix(root).unwrap().display().to_string();
                 found.insert(name, entry.metadata().unwrap().len());
             }
         }
@@ -84,10 +71,7 @@ fn each_thread_makes_its_files_and_counts_its_calls() {
     for paths in [PathForm::Full, PathForm::Relative] {
         let place = ScratchDirectory::in_memory();
         let mut phase = phase(&place);
-        phase
-            .threads
-            .iter_mut()
-            .for_each(|thread| thread.paths = paths);
+        phase.threads.iter_mut().for_each(|thread| thread.paths = paths);
         let record = finish(phase);
         for thread in threads(&record) {
             let expected = BTreeMap::from([("create", 10), ("write", 30), ("close", 10)]);
@@ -96,10 +80,7 @@ fn each_thread_makes_its_files_and_counts_its_calls() {
         }
         let left = files(&place.path("files"));
         assert_eq!(left.len(), 20);
-        assert!(
-            left.iter()
-                .all(|(name, &size)| name.len() == 40 && size == 5000)
-        );
+        assert!(left.iter().all(|(name, &size)| name.len() == 40 && size == 5000));
     }
 }
 
@@ -110,26 +91,17 @@ fn files_that_are_not_kept_are_unlinked_and_directories_stay() {
     for thread in &mut phase.threads {
         thread.job.keep = false;
         thread.job.sync = SyncMethod::SystemThenReverse;
-        thread.job.subdirectories = Some(WalkSpec {
-            count: 4,
-            first: 3,
-            next_after: NextDirectory::Files(5),
-        });
+        thread.job.subdirectories = Some(WalkSpec { count: 4, first: 3, next_after: NextDirectory::Files(5) });
     }
     let record = finish(phase);
     for thread in threads(&record) {
         let found = counts(thread);
-        assert_eq!(
-            (found["create"], found["unlink"], found["fsync"]),
-            (10, 10, 10)
-        );
+        assert_eq!((found["create"], found["unlink"], found["fsync"]), (10, 10, 10));
         assert_eq!((found["system_sync"], found["mkdir"]), (1, 2));
     }
     assert!(files(&place.path("files")).is_empty());
-    let mut directories: Vec<_> = std::fs::read_dir(place.path("files"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
+    let mut directories: Vec<_> =
+        std::fs::read_dir(place.path("files")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     directories.sort();
     assert_eq!(directories, ["00", "03"]);
 }
@@ -138,30 +110,17 @@ fn files_that_are_not_kept_are_unlinked_and_directories_stay() {
 fn rates_and_overhead_agree_with_the_times_of_the_calls() {
     let place = ScratchDirectory::in_memory();
     let mut phase = phase(&place);
-    phase
-        .threads
-        .iter_mut()
-        .for_each(|thread| thread.job.files = 2000);
+    phase.threads.iter_mut().for_each(|thread| thread.job.files = 2000);
     let record = finish(phase);
     let value = |name| record.measures[name].unwrap();
-    let own: f64 = threads(&record)
-        .map(|thread| thread.measures["files_per_s"].unwrap())
-        .sum();
+    let own: f64 = threads(&record).map(|thread| thread.measures["files_per_s"].unwrap()).sum();
     assert_eq!(value("files_per_s"), own);
-    assert!(
-        value("files_per_s_wall") <= own * 1.001,
-        "{:?}",
-        record.measures
-    );
+    assert!(value("files_per_s_wall") <= own * 1.001, "{:?}", record.measures);
     for thread in threads(&record) {
         let called_s: f64 = thread
             .ops
             .values()
-            .filter_map(|op| {
-                op.latency
-                    .as_ref()
-                    .map(|latency| latency.mean_ns * op.count as f64 / 1e9)
-            })
+            .filter_map(|op| op.latency.as_ref().map(|latency| latency.mean_ns * op.count as f64 / 1e9))
             .sum();
         let own_s = 2000.0 / thread.measures["files_per_s"].unwrap();
         let overhead_s = thread.measures["app_overhead_s"].unwrap();
@@ -176,11 +135,7 @@ fn a_failing_call_is_counted_with_its_path_and_the_others_go_on() {
     let mut phase = phase(&place);
     phase.threads.truncate(1);
     let job = &mut phase.threads[0].job;
-    job.subdirectories = Some(WalkSpec {
-        count: 2,
-        first: 0,
-        next_after: NextDirectory::Files(5),
-    });
+    job.subdirectories = Some(WalkSpec { count: 2, first: 0, next_after: NextDirectory::Files(5) });
     // A file where a subdirectory belongs: mkdir finds it there, and nothing can be made in it.
     std::fs::create_dir(place.path("files")).unwrap();
     std::fs::write(place.path("files/01"), "").unwrap();
@@ -188,10 +143,7 @@ fn a_failing_call_is_counted_with_its_path_and_the_others_go_on() {
     let thread = threads(&record).next().unwrap();
     assert_eq!(thread.ops["create"].count, 5);
     let error = &thread.errors[0];
-    assert_eq!(
-        (error.errno, error.op, error.count),
-        (libc::ENOTDIR, "create", 5)
-    );
+    assert_eq!((error.errno, error.op, error.count), (libc::ENOTDIR, "create", 5));
     assert!(error.first_path.starts_with(&place.path("files/01/")));
 }
 
@@ -199,20 +151,14 @@ fn a_failing_call_is_counted_with_its_path_and_the_others_go_on() {
 fn a_stop_ends_it_soon() {
     let place = ScratchDirectory::in_memory();
     let mut phase = phase(&place);
-    phase
-        .threads
-        .iter_mut()
-        .for_each(|thread| thread.job.files = u64::from(u32::MAX));
+    phase.threads.iter_mut().for_each(|thread| thread.job.files = u64::from(u32::MAX));
     let handle = start(phase).unwrap();
     while handle.snapshot().ops < 1000 {
         std::thread::sleep(Duration::from_millis(1));
     }
     let asked = Instant::now();
     handle.stop();
-    let record = handle
-        .wait(Duration::from_secs(20))
-        .expect("an end")
-        .unwrap();
+    let record = handle.wait(Duration::from_secs(20)).expect("an end").unwrap();
     assert!(asked.elapsed() < Duration::from_secs(15));
     assert!(record.phase.stopped && threads(&record).all(|thread| thread.ops["unlink"].count == 0));
 }

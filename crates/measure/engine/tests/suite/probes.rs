@@ -32,17 +32,12 @@ fn instance(test: &str) -> String {
 }
 
 fn observation<'a>(observed: &'a ProbeReports, probe: &str) -> &'a Value {
-    observed
-        .observations
-        .get(probe)
-        .unwrap_or_else(|| panic!("{probe} is absent: {:?}", observed.absent))
+    observed.observations.get(probe).unwrap_or_else(|| panic!("{probe} is absent: {:?}", observed.absent))
 }
 
 fn number(value: &Value, path: &str) -> u64 {
     let found = value.pointer(path);
-    found
-        .and_then(Value::as_u64)
-        .unwrap_or_else(|| panic!("no number {path} in {value:#}"))
+    found.and_then(Value::as_u64).unwrap_or_else(|| panic!("no number {path} in {value:#}"))
 }
 
 /// Has root, and tracing to look at.
@@ -111,10 +106,7 @@ fn every_direct_io_appears_once() {
     assert_eq!(number(seen, "/trace_events_lost"), 0, "{seen:#}");
     let conserved = |name: &str| number(seen, &format!("/devices/0/conservation/{name}"));
     // The kernel, a daemon or another iolab may read the device meanwhile, also when the probe begins and ends.
-    let (begun_before, left) = (
-        conserved("unqueued"),
-        conserved("in_flight") + conserved("unmatched"),
-    );
+    let (begun_before, left) = (conserved("unqueued"), conserved("in_flight") + conserved("unmatched"));
     let (mut bios, mut located, mut merges) = (0, 0, 0);
     for (direction, ops) in [("read", 5000), ("write", 300)] {
         let count = |name: &str| number(seen, &format!("/all/{direction}/{name}"));
@@ -156,10 +148,7 @@ fn other_devices_are_not_recorded() {
     let probes = start("other", block(&watched.path, MIB));
     direct_io(&other.path, EngineKind::IoUring, job(), 500);
     let observed = probes.stop();
-    assert_eq!(
-        number(observation(&observed, "block"), "/all/total/bios_queued"),
-        0
-    );
+    assert_eq!(number(observation(&observed, "block"), "/all/total/bios_queued"), 0);
 }
 
 /// A disk in memory whose driver takes bios, not requests.
@@ -201,11 +190,7 @@ fn bios_of_a_device_without_requests_complete() {
     let seen = observation(&observed, "block");
     assert_eq!(number(seen, "/all/read/bios_queued"), 500);
     let conserved = |name: &str| number(seen, &format!("/devices/0/conservation/{name}"));
-    assert_eq!(
-        (conserved("completed"), conserved("in_flight")),
-        (500, 0),
-        "{seen:#}"
-    );
+    assert_eq!((conserved("completed"), conserved("in_flight")), (500, 0), "{seen:#}");
 }
 
 #[test]
@@ -251,10 +236,7 @@ fn use_cpu(policy: libc::c_int, cpus: usize) {
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         (0..cpus).for_each(|cpu| libc::CPU_SET(cpu, &mut set));
-        assert_eq!(
-            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set),
-            0
-        );
+        assert_eq!(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set), 0);
         assert_eq!(libc::sched_setscheduler(0, policy, &param), 0);
     }
 }
@@ -296,12 +278,10 @@ fn nothing_of_others_is_touched_and_nothing_of_ours_is_left() {
     direct_io(&device.path, EngineKind::IoUring, job(), 100);
     drop(probes.stop());
     assert_eq!(look(), before);
-    let left = std::fs::read_dir(ours.parent().unwrap())
-        .unwrap()
-        .filter_map(|entry| {
-            let name = entry.ok()?.file_name().into_string().ok()?;
-            name.starts_with(&instance("ours")).then_some(name)
-        });
+    let left = std::fs::read_dir(ours.parent().unwrap()).unwrap().filter_map(|entry| {
+        let name = entry.ok()?.file_name().into_string().ok()?;
+        name.starts_with(&instance("ours")).then_some(name)
+    });
     assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new());
 }
 
@@ -366,10 +346,7 @@ fn switches_of(thread: libc::pid_t) -> u64 {
 
 fn pipe() -> (File, File) {
     let (reader, writer) = std::io::pipe().unwrap();
-    (
-        File::from(OwnedFd::from(reader)),
-        File::from(OwnedFd::from(writer)),
-    )
+    (File::from(OwnedFd::from(reader)), File::from(OwnedFd::from(writer)))
 }
 
 const ROUNDS: u64 = 1000;
@@ -412,23 +389,12 @@ fn every_switch_is_counted_and_its_site_is_found() {
     let slept = slept("iolab-ping") + slept("iolab-pong");
     assert!(number(seen, "/wakeup_latency_ns/count") >= slept - 4);
     let sites = seen["sites"].as_array().unwrap();
-    let pipe = sites
-        .iter()
-        .find(|site| site["site"].as_str().unwrap().ends_with("pipe_read"));
+    let pipe = sites.iter().find(|site| site["site"].as_str().unwrap().ends_with("pipe_read"));
     let pipe = pipe.unwrap_or_else(|| panic!("{:#?} {}", sites, seen["notes"]));
     let at_pipe = number(pipe, "/switches");
-    assert!(
-        at_pipe.abs_diff(slept) < slept / 10,
-        "{at_pipe} at the pipe, slept {slept} times: {}",
-        seen["notes"]
-    );
+    assert!(at_pipe.abs_diff(slept) < slept / 10, "{at_pipe} at the pipe, slept {slept} times: {}", seen["notes"]);
     let chain = pipe["chain"].as_array().unwrap();
-    assert!(
-        chain
-            .iter()
-            .any(|function| function.as_str().unwrap().contains("read")),
-        "{chain:?}"
-    );
+    assert!(chain.iter().any(|function| function.as_str().unwrap().contains("read")), "{chain:?}");
 }
 
 #[test]
@@ -462,21 +428,12 @@ fn only_the_switches_of_the_processes_that_were_named() {
         return;
     }
     let _alone = alone();
-    let mut other = std::process::Command::new("sleep")
-        .arg("60")
-        .spawn()
-        .unwrap();
-    for (pid, expected) in [
-        (std::process::id(), ROUNDS..=u64::MAX),
-        (other.id(), 0..=ROUNDS / 10),
-    ] {
+    let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    for (pid, expected) in [(std::process::id(), ROUNDS..=u64::MAX), (other.id(), 0..=ROUNDS / 10)] {
         let probes = start("pids", switches(json!(null), json!([pid])));
         ping_pong(ROUNDS, |_, _| ());
         let observed = probes.stop();
-        let tasks = observation(&observed, "switches")["tasks"]
-            .as_array()
-            .unwrap()
-            .clone();
+        let tasks = observation(&observed, "switches")["tasks"].as_array().unwrap().clone();
         let found = tasks.iter().filter(|task| task["comm"] == "iolab-ping");
         // Threads that a process starts meanwhile are its own.
         let counted: u64 = found.map(|task| number(task, "/switches")).sum();
@@ -491,10 +448,7 @@ fn a_profile_shows_what_ran() {
     if !is_root("a_profile_shows_what_ran") {
         return;
     }
-    let probes = start(
-        "profile",
-        json!({"profile": {"interval_ns": 10_000_000, "frequency_hz": 1000}}),
-    );
+    let probes = start("profile", json!({"profile": {"interval_ns": 10_000_000, "frequency_hz": 1000}}));
     let mut zero = File::open("/dev/zero").unwrap();
     let mut buffer = vec![0; 1 << 20];
     let began = std::time::Instant::now();
@@ -505,10 +459,7 @@ fn a_profile_shows_what_ran() {
     let seen = observation(&observed, "profile");
     assert!(number(seen, "/samples") > 20, "{seen:#}");
     let functions = seen["functions"].as_array().unwrap();
-    assert!(
-        functions.iter().any(|row| row["function"] == "read_zero"),
-        "{functions:#?}"
-    );
+    assert!(functions.iter().any(|row| row["function"] == "read_zero"), "{functions:#?}");
 }
 
 #[test]
@@ -518,12 +469,7 @@ fn probes_that_are_dropped_leave_nothing_behind() {
     }
     let device = LoopDevice::new(MIB);
     drop(start("dropped", block(&device.path, MIB)));
-    assert!(
-        !Path::new(TRACEFS)
-            .join("instances")
-            .join(instance("dropped"))
-            .exists()
-    );
+    assert!(!Path::new(TRACEFS).join("instances").join(instance("dropped")).exists());
 }
 
 #[test]
@@ -541,10 +487,8 @@ fn an_instance_that_is_there_already_is_somebody_elses() {
 #[test]
 fn a_tracefs_that_can_not_be_used_is_a_reason() {
     let place = ScratchDirectory::in_memory();
-    let nowhere = || TracefsPaths {
-        tracefs: vec![place.path("tracing").into()],
-        lockdown: place.path("lockdown").into(),
-    };
+    let nowhere =
+        || TracefsPaths { tracefs: vec![place.path("tracing").into()], lockdown: place.path("lockdown").into() };
     let wanted = || {
         spec(json!({
             "trace_instance": "iolab-nowhere",
@@ -554,10 +498,7 @@ fn a_tracefs_that_can_not_be_used_is_a_reason() {
     };
     let reason = |places: &TracefsPaths| {
         let observed = Probes::start_at(&wanted(), places).unwrap().stop();
-        assert!(
-            observed.observations.contains_key("cpu"),
-            "what can be read is read: {observed:?}"
-        );
+        assert!(observed.observations.contains_key("cpu"), "what can be read is read: {observed:?}");
         observed.absent["block"].clone()
     };
     assert!(reason(&nowhere()).contains("mount -t tracefs"));

@@ -33,10 +33,7 @@ fn stopped_after(phase: Phase, ops: u64, before_stop: impl FnOnce()) -> PhaseRec
 fn busy_jobs_stop_and_keep_their_figures() {
     let place = ScratchDirectory::in_memory();
     for engine in ALL_ENGINES.into_iter().chain([EngineKind::Null]) {
-        let job = JobSpec {
-            until: lasting(60_000),
-            ..job()
-        };
+        let job = JobSpec { until: lasting(60_000), ..job() };
         let phase = phase(&place.path("data"), vec![group(engine, vec![job])]);
         let record = stopped_after(phase, 1, || {});
         let done = only_job(&record);
@@ -50,20 +47,10 @@ fn busy_jobs_stop_and_keep_their_figures() {
 fn a_job_that_sleeps_is_woken() {
     let place = ScratchDirectory::in_memory();
     for engine in [EngineKind::IoUring, EngineKind::Libaio, EngineKind::Psync] {
-        let closed = Arrival::Closed {
-            think_ns: 60_000_000_000,
-            think_every: 1,
-        };
-        let open = Arrival::Open {
-            rate_per_s: 0.01,
-            spacing: Spacing::Constant,
-        };
+        let closed = Arrival::Closed { think_ns: 60_000_000_000, think_every: 1 };
+        let open = Arrival::Open { rate_per_s: 0.01, spacing: Spacing::Constant };
         for (arrival, first) in [(closed, 1), (open, 0)] {
-            let job = JobSpec {
-                until: lasting(60_000),
-                arrival,
-                ..job()
-            };
+            let job = JobSpec { until: lasting(60_000), arrival, ..job() };
             let phase = phase(&place.path("data"), vec![group(engine, vec![job])]);
             stopped_after(phase, first, || {});
         }
@@ -77,11 +64,7 @@ fn a_device_that_hangs_does_not_hang_the_caller() {
     }
     for engine in [EngineKind::IoUring, EngineKind::Libaio, EngineKind::Psync] {
         let mount = Mount::ext4(64 * MIB);
-        let job = JobSpec {
-            name: "stuck".into(),
-            until: lasting(60_000),
-            ..writer()
-        };
+        let job = JobSpec { name: "stuck".into(), until: lasting(60_000), ..writer() };
         let phase = phase(&mount.path("data"), vec![group(engine, vec![job])]);
         let record = stopped_after(phase, 1, || mount.freeze());
         mount.thaw();
@@ -93,18 +76,8 @@ fn a_device_that_hangs_does_not_hang_the_caller() {
 #[test]
 fn a_handle_that_is_dropped_stops_its_threads() {
     let place = ScratchDirectory::in_memory();
-    let job = JobSpec {
-        until: lasting(60_000),
-        ..job()
-    };
-    let handle = start(
-        phase(
-            &place.path("data"),
-            vec![group(EngineKind::Psync, vec![job])],
-        ),
-        Arc::default(),
-    )
-    .unwrap();
+    let job = JobSpec { until: lasting(60_000), ..job() };
+    let handle = start(phase(&place.path("data"), vec![group(EngineKind::Psync, vec![job])]), Arc::default()).unwrap();
     drop(handle);
     // Tests beside this one have engines too: those of this one hold its file.
     let held = || {
@@ -123,10 +96,7 @@ fn a_handle_that_is_dropped_stops_its_threads() {
 fn a_snapshot_counts_up_while_it_runs() {
     let place = ScratchDirectory::in_memory();
     let started = |warm_up_ms: u64, lasting_ms: u64| {
-        let job = JobSpec {
-            until: lasting(lasting_ms),
-            ..job()
-        };
+        let job = JobSpec { until: lasting(lasting_ms), ..job() };
         let groups = vec![group(EngineKind::Psync, vec![job])];
         let mut phase = phase(&place.path("data"), groups);
         phase.warm_up_ns = warm_up_ms * 1_000_000;

@@ -80,9 +80,8 @@ impl Analysis {
             ..BlockReport::default()
         };
         let numbered = self.follow.disks().zip(self.disks).enumerate();
-        let mut disks: Vec<(usize, (Device, Disk))> = numbered
-            .filter(|(_, (_, disk))| disk.measures.has_events())
-            .collect();
+        let mut disks: Vec<(usize, (Device, Disk))> =
+            numbered.filter(|(_, (_, disk))| disk.measures.has_events()).collect();
         disks.sort_by_key(|(_, (device, _))| *device);
         for (number, (device, disk)) in disks {
             let (measured, series) = disk.measures.finish(ended_ns);
@@ -90,10 +89,7 @@ impl Analysis {
             report.series.insert(device.to_string(), series);
             report.devices.push(DeviceReport {
                 device: device.to_string(),
-                conservation: Conservation {
-                    in_flight: self.follow.in_flight(number) as u64,
-                    ..disk.conservation
-                },
+                conservation: Conservation { in_flight: self.follow.in_flight(number) as u64, ..disk.conservation },
                 ..measured
             });
         }
@@ -104,10 +100,7 @@ impl Analysis {
 #[inline]
 fn known(disks: &mut Vec<Disk>, number: usize, (started_ns, interval_ns): (u64, u64)) -> &mut Disk {
     while disks.len() <= number {
-        disks.push(Disk {
-            measures: Measures::new(started_ns, interval_ns),
-            conservation: Conservation::default(),
-        });
+        disks.push(Disk { measures: Measures::new(started_ns, interval_ns), conservation: Conservation::default() });
     }
     &mut disks[number]
 }
@@ -126,11 +119,7 @@ impl Disk {
             }
             Change::Ended { .. } => conserved.completed += 1,
             Change::GivenUp { .. } => conserved.unmatched += 1,
-            Change::Issued { .. }
-            | Change::Requeued
-            | Change::Part
-            | Change::Flushed
-            | Change::Unmatched => {}
+            Change::Issued { .. } | Change::Requeued | Change::Part | Change::Flushed | Change::Unmatched => {}
         }
         self.measures.change(event, change);
     }

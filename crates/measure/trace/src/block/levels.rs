@@ -37,12 +37,11 @@ impl Levels {
 
     pub(super) fn change(&mut self, now_ns: u64, in_device: i64, waiting: i64) {
         let (depth, waited) = (self.in_device, self.waiting);
-        self.intervals
-            .spread(self.since_ns, now_ns, |interval, length_ns| {
-                interval.depth_ns += u128::from(depth) * u128::from(length_ns);
-                interval.waiting_ns += u128::from(waited) * u128::from(length_ns);
-                interval.depth_max = interval.depth_max.max(depth);
-            });
+        self.intervals.spread(self.since_ns, now_ns, |interval, length_ns| {
+            interval.depth_ns += u128::from(depth) * u128::from(length_ns);
+            interval.waiting_ns += u128::from(waited) * u128::from(length_ns);
+            interval.depth_max = interval.depth_max.max(depth);
+        });
         self.since_ns = self.since_ns.max(now_ns);
         self.in_device = self.in_device.saturating_add_signed(in_device);
         self.waiting = self.waiting.saturating_add_signed(waiting);
@@ -68,41 +67,23 @@ impl Levels {
         let items = self.intervals.items();
         let depth_ns: u128 = items.iter().map(|item| item.depth_ns).sum();
         let elapsed_ns = ended_ns.saturating_sub(self.started_ns);
-        let mean = if elapsed_ns > 0 {
-            depth_ns as f64 / elapsed_ns as f64
-        } else {
-            0.0
-        };
-        (
-            mean,
-            items.iter().map(|item| item.depth_max).max().unwrap_or(0),
-        )
+        let mean = if elapsed_ns > 0 { depth_ns as f64 / elapsed_ns as f64 } else { 0.0 };
+        (mean, items.iter().map(|item| item.depth_max).max().unwrap_or(0))
     }
 
     pub(super) fn series(&self, ended_ns: u64) -> Series {
         let elapsed_ns = ended_ns.saturating_sub(self.started_ns);
         let (at_ns, width_ns) = (self.intervals.starts_ns(), self.intervals.width_ns());
-        let lengths_ns = at_ns
-            .iter()
-            .map(|start_ns| elapsed_ns.saturating_sub(*start_ns).clamp(1, width_ns));
+        let lengths_ns = at_ns.iter().map(|start_ns| elapsed_ns.saturating_sub(*start_ns).clamp(1, width_ns));
         let lengths_ns: Vec<f64> = lengths_ns.map(|length_ns| length_ns as f64).collect();
         let items = || self.intervals.items().iter().zip(&lengths_ns);
-        let mean = |total: fn(&Interval) -> f64| {
-            items()
-                .map(|(item, length_ns)| total(item) / length_ns)
-                .collect()
-        };
+        let mean = |total: fn(&Interval) -> f64| items().map(|(item, length_ns)| total(item) / length_ns).collect();
         let rate = |count: fn(&Interval) -> u64| {
-            items()
-                .map(|(item, length_ns)| count(item) as f64 * NS_PER_S / length_ns)
-                .collect()
+            items().map(|(item, length_ns)| count(item) as f64 * NS_PER_S / length_ns).collect()
         };
         Series {
             columns: Columns {
-                length_s: lengths_ns
-                    .iter()
-                    .map(|length_ns| length_ns / NS_PER_S)
-                    .collect(),
+                length_s: lengths_ns.iter().map(|length_ns| length_ns / NS_PER_S).collect(),
                 queue_depth: mean(|item| item.depth_ns as f64),
                 queue_depth_max: items().map(|(item, _)| item.depth_max).collect(),
                 requests_waiting: mean(|item| item.waiting_ns as f64),

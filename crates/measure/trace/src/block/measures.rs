@@ -122,9 +122,7 @@ impl Measures {
         activity.queue_local += local;
         activity.queue_remote += remote;
         if event.sectors > 0 {
-            activity
-                .request_bytes
-                .record(u64::from(event.sectors) * SECTOR_BYTES);
+            activity.request_bytes.record(u64::from(event.sectors) * SECTOR_BYTES);
             self.sought(event);
         }
     }
@@ -148,10 +146,7 @@ impl Measures {
         record(&mut activity.time_in_queue_ns, queue_ns);
         record(&mut activity.time_in_scheduler_ns, scheduler_ns);
         record(&mut activity.time_in_device_ns, device_ns);
-        record(
-            &mut activity.time_total_ns,
-            whole_ns.into_iter().chain(of_joined),
-        );
+        record(&mut activity.time_total_ns, whole_ns.into_iter().chain(of_joined));
     }
 
     /// `conservation` and the device's name are the caller's.

@@ -204,7 +204,6 @@ impl Activities {
 impl Conservation {
     /// Whether the equation holds.
     pub fn holds(&self) -> bool {
-        self.queued + self.split + self.unqueued
-            == self.merged + self.completed + self.in_flight + self.unmatched
+        self.queued + self.split + self.unqueued == self.merged + self.completed + self.in_flight + self.unmatched
     }
 }

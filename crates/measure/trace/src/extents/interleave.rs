@@ -54,17 +54,12 @@ struct PlacedExtent {
 fn interleaving(device: &str, mut extents: Vec<PlacedExtent>) -> Interleaving {
     extents.sort_unstable();
     extents.dedup_by_key(|extent| (extent.at, extent.length));
-    let changes = extents
-        .windows(2)
-        .filter(|pair| pair[0].file != pair[1].file);
+    let changes = extents.windows(2).filter(|pair| pair[0].file != pair[1].file);
     let switches = changes.count() as u64;
     let mut files: Vec<usize> = extents.iter().map(|extent| extent.file).collect();
     files.sort_unstable();
     files.dedup();
-    let (files, bytes) = (
-        files.len() as u64,
-        extents.iter().map(|one| one.length).sum(),
-    );
+    let (files, bytes) = (files.len() as u64, extents.iter().map(|one| one.length).sum());
     let avoidable = extents.len() as u64 - files;
     Interleaving {
         device: device.to_owned(),
@@ -87,21 +82,12 @@ mod tests {
     use super::*;
 
     fn extent(physical: u64, length: u64) -> Extent {
-        Extent {
-            logical: 0,
-            physical: Some(physical),
-            length,
-            flags: 0,
-        }
+        Extent { logical: 0, physical: Some(physical), length, flags: 0 }
     }
 
     #[test]
     fn two_writers_in_turn() {
-        let own = |first: u64| {
-            (0..50)
-                .map(|turn| extent(first + 8192 * turn, 4096))
-                .collect()
-        };
+        let own = |first: u64| (0..50).map(|turn| extent(first + 8192 * turn, 4096)).collect();
         let (ours, theirs): (Vec<_>, Vec<_>) = (own(0), own(4096));
         let found = by_device(&[("7:0", &ours), ("7:0", &theirs)]);
         assert_eq!(found.len(), 1);
@@ -120,19 +106,9 @@ mod tests {
 
     #[test]
     fn devices_are_apart_and_extents_without_a_place_do_not_count() {
-        let nowhere = Extent {
-            physical: None,
-            ..extent(0, 4096)
-        };
-        let found = by_device(&[
-            ("7:0", &[extent(0, 1)]),
-            ("7:1", &[extent(0, 1)]),
-            ("7:2", &[nowhere]),
-        ]);
-        assert_eq!(
-            found.iter().map(|one| one.files).collect::<Vec<_>>(),
-            [1, 1]
-        );
+        let nowhere = Extent { physical: None, ..extent(0, 4096) };
+        let found = by_device(&[("7:0", &[extent(0, 1)]), ("7:1", &[extent(0, 1)]), ("7:2", &[nowhere])]);
+        assert_eq!(found.iter().map(|one| one.files).collect::<Vec<_>>(), [1, 1]);
         assert_eq!(found[0].share, 0.0);
     }
 
@@ -140,10 +116,7 @@ mod tests {
     fn shared_extents_count_once() {
         let shared = [extent(4096, 4096)];
         let found = by_device(&[("0:40", &shared), ("0:40", &shared)]);
-        assert_eq!(
-            (found[0].files, found[0].extents, found[0].bytes),
-            (1, 1, 4096)
-        );
+        assert_eq!((found[0].files, found[0].extents, found[0].bytes), (1, 1, 4096));
     }
 
     proptest! {

@@ -25,13 +25,8 @@ pub struct Extent {
 }
 
 /// FIEMAP's flags of an extent, by the name that the record has for it.
-pub const FLAGS: [(&str, u32); 5] = [
-    ("unwritten", 0x800),
-    ("delayed", 0x4),
-    ("shared", 0x2000),
-    ("inline", 0x200),
-    ("encoded", 0x8),
-];
+pub const FLAGS: [(&str, u32); 5] =
+    [("unwritten", 0x800), ("delayed", 0x4), ("shared", 0x2000), ("inline", 0x200), ("encoded", 0x8)];
 
 /// Where several files lie.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -146,10 +141,7 @@ pub struct FileMap {
 impl Examinations {
     /// The extents of files by their paths; an error states why a file has none. At most `listed_max` extents of each
     /// file are listed.
-    pub fn of(
-        files: Vec<(String, Result<FileMap, LayoutRefusal>)>,
-        listed_max: usize,
-    ) -> Examinations {
+    pub fn of(files: Vec<(String, Result<FileMap, LayoutRefusal>)>, listed_max: usize) -> Examinations {
         let mut known: Vec<(String, Vec<Extent>)> = Vec::new();
         let mut examined = Vec::new();
         for (path, map) in files {
@@ -164,14 +156,9 @@ impl Examinations {
             };
             examined.push(Examination { path, found });
         }
-        let known: Vec<(&str, &[Extent])> = known
-            .iter()
-            .map(|(device, extents)| (device.as_str(), extents.as_slice()))
-            .collect();
-        Examinations {
-            files: examined,
-            interleaving: interleave::by_device(&known),
-        }
+        let known: Vec<(&str, &[Extent])> =
+            known.iter().map(|(device, extents)| (device.as_str(), extents.as_slice())).collect();
+        Examinations { files: examined, interleaving: interleave::by_device(&known) }
     }
 }
 
@@ -181,8 +168,7 @@ impl FileMap {
         let sum = |lengths: &mut dyn Iterator<Item = u64>| lengths.sum::<u64>();
         let mapped_bytes = sum(&mut extents.iter().map(|extent| extent.length));
         let end = |extent: &Extent| extent.logical.saturating_add(extent.length);
-        let beyond =
-            |extent: &Extent| end(extent).saturating_sub(extent.logical.max(self.block_end()));
+        let beyond = |extent: &Extent| end(extent).saturating_sub(extent.logical.max(self.block_end()));
         let beyond_end_bytes = sum(&mut extents.iter().map(beyond));
         let with = |flag: u32| {
             let having = extents.iter().filter(move |one| one.flags & flag != 0);
@@ -197,10 +183,7 @@ impl FileMap {
             extents_of_filesystem: self.extents.len() as u64,
             complete: self.complete,
             mapped_bytes,
-            hole_bytes: self.complete.then(|| {
-                self.block_end()
-                    .saturating_sub(mapped_bytes - beyond_end_bytes)
-            }),
+            hole_bytes: self.complete.then(|| self.block_end().saturating_sub(mapped_bytes - beyond_end_bytes)),
             beyond_end_bytes,
             bytes_by_flag: FLAGS
                 .iter()
@@ -244,9 +227,5 @@ impl Extent {
 }
 
 fn names(flags: u32) -> Vec<&'static str> {
-    FLAGS
-        .iter()
-        .filter(|(_, flag)| flags & flag != 0)
-        .map(|(name, _)| *name)
-        .collect()
+    FLAGS.iter().filter(|(_, flag)| flags & flag != 0).map(|(name, _)| *name).collect()
 }

@@ -1,12 +1,7 @@
 use super::*;
 
 fn extent(logical: u64, physical: Option<u64>, length: u64, flags: u32) -> Extent {
-    Extent {
-        logical,
-        physical,
-        length,
-        flags,
-    }
+    Extent { logical, physical, length, flags }
 }
 
 const BLOCK: u64 = 4096;
@@ -48,10 +43,7 @@ fn holes_ends_and_flags_are_counted_in_bytes() {
     let unwritten = FLAGS[0].1;
     let layout = layout(
         10 * BLOCK - 100,
-        &[
-            extent(0, Some(100 * BLOCK), 2 * BLOCK, 0),
-            extent(8 * BLOCK, Some(200 * BLOCK), 4 * BLOCK, unwritten),
-        ],
+        &[extent(0, Some(100 * BLOCK), 2 * BLOCK, 0), extent(8 * BLOCK, Some(200 * BLOCK), 4 * BLOCK, unwritten)],
     );
     assert_eq!(layout.mapped_bytes, 6 * BLOCK);
     assert_eq!(layout.beyond_end_bytes, 2 * BLOCK);
@@ -64,8 +56,5 @@ fn holes_ends_and_flags_are_counted_in_bytes() {
 #[test]
 fn an_empty_file_has_nothing() {
     let layout = layout(0, &[]);
-    assert_eq!(
-        (layout.extents, layout.hole_bytes, layout.mapped_bytes),
-        (0, Some(0), 0)
-    );
+    assert_eq!((layout.extents, layout.hole_bytes, layout.mapped_bytes), (0, Some(0), 0));
 }

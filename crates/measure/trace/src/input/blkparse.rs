@@ -144,12 +144,8 @@ fn event(line: &[u8], about: &mut TraceInfo) -> Option<(Option<TraceEvent>, u64)
         b"A" => Step::Remap,
         _ => return Some((None, sequence)),
     };
-    let mut event = TraceEvent {
-        device,
-        cpu: cpu as u16,
-        pid: u32::try_from(pid).ok()?,
-        ..TraceEvent::new(at_ns, step)
-    };
+    let mut event =
+        TraceEvent { device, cpu: cpu as u16, pid: u32::try_from(pid).ok()?, ..TraceEvent::new(at_ns, step) };
     (event.op, event.marks) = op_and_marks(words.next()?);
     match step {
         Step::Plug => {}
@@ -164,9 +160,7 @@ fn event(line: &[u8], about: &mut TraceInfo) -> Option<(Option<TraceEvent>, u64)
         }
         _ => place(&mut event, words)?,
     }
-    if let Some(open) =
-        memchr::memchr(b'[', line).filter(|_| event.error == 0 && step != Step::Complete)
-    {
+    if let Some(open) = memchr::memchr(b'[', line).filter(|_| event.error == 0 && step != Step::Complete) {
         let name = line[open + 1..].strip_suffix(b"]").unwrap_or_default();
         let unplugs = matches!(step, Step::Unplug | Step::TimerUnplug);
         if !unplugs && !matches!(step, Step::Requeue | Step::Remap) {
@@ -219,18 +213,10 @@ mod tests {
 
     #[test]
     fn a_name_where_the_error_belongs_hides_no_completion() {
-        for (last, error) in [
-            ("[0]", 0),
-            ("[65531]", 4095),
-            ("[-5]", -5),
-            ("[ksoftirqd/1]", 0),
-        ] {
+        for (last, error) in [("[0]", 0), ("[65531]", 4095), ("[-5]", -5), ("[ksoftirqd/1]", 0)] {
             let line = format!("7,0 1 5 0.000391272 22 C WS 0 + 128 {last}");
             let (event, _) = event(line.as_bytes(), &mut TraceInfo::default()).unwrap();
-            assert_eq!(
-                event.map(|event| (event.step, event.error)),
-                Some((Step::Complete, error))
-            );
+            assert_eq!(event.map(|event| (event.step, event.error)), Some((Step::Complete, error)));
         }
     }
 
@@ -239,17 +225,12 @@ mod tests {
         let whole: Vec<_> = (1..40).map(|number| (number as u16 % 4, number)).collect();
         let every_third: Vec<_> = (1..40).map(|number| (0, 3 * number)).collect();
         // Ten lines of four CPUs, and ten of much later.
-        let cut: Vec<_> = (0..20)
-            .map(|at| (at as u16 % 4, at / 4 + if at < 10 { 1 } else { 500 }))
-            .collect();
+        let cut: Vec<_> = (0..20).map(|at| (at as u16 % 4, at / 4 + if at < 10 { 1 } else { 500 })).collect();
         assert_eq!(losses(&every_third, Gaps::Told), (0, true));
         assert_eq!(losses(&cut, Gaps::Told), (4, false));
         assert_eq!(losses(&cut, Gaps::Filtered), (0, true));
         assert_eq!(losses(&every_third, Gaps::Lost).0, 38);
-        let of_each: Vec<_> = whole
-            .iter()
-            .map(|&(cpu, number)| (cpu, number / 4 + 1))
-            .collect();
+        let of_each: Vec<_> = whole.iter().map(|&(cpu, number)| (cpu, number / 4 + 1)).collect();
         assert_eq!(losses(&of_each, Gaps::Told), (0, false));
     }
 }

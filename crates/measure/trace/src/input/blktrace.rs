@@ -84,13 +84,7 @@ impl Decode for Blktrace {
 
 impl Blktrace {
     #[inline]
-    fn record(
-        &mut self,
-        header: &Header,
-        payload: &[u8],
-        events: &mut Vec<TraceEvent>,
-        about: &mut TraceInfo,
-    ) {
+    fn record(&mut self, header: &Header, payload: &[u8], events: &mut Vec<TraceEvent>, about: &mut TraceInfo) {
         let cpu = header.cpu as u16;
         if header.action & NOTE != 0 {
             self.remark(header, payload, events);
@@ -154,9 +148,7 @@ impl Blktrace {
     /// Numbers that are left out of the records of a device on a CPU are of records that found no room.
     #[inline]
     fn count(&mut self, header: &Header, cpu: u16, events: &mut Vec<TraceEvent>) {
-        let missing = self
-            .numbers
-            .missing(Device(header.device), cpu, u64::from(header.sequence));
+        let missing = self.numbers.missing(Device(header.device), cpu, u64::from(header.sequence));
         if missing > 0 {
             let lost = self.last.loss(cpu, header.at_ns, missing);
             events.push(lost);
@@ -164,12 +156,7 @@ impl Blktrace {
     }
 
     /// Where the next record begins after bytes that are none.
-    fn resynchronise(
-        &mut self,
-        bytes: &[u8],
-        magic: u32,
-        about: &mut TraceInfo,
-    ) -> Result<usize, ReadError> {
+    fn resynchronise(&mut self, bytes: &[u8], magic: u32, about: &mut TraceInfo) -> Result<usize, ReadError> {
         if magic & !0xff == MAGIC {
             let version = magic as u8;
             return Err(ReadError(format!(
@@ -181,9 +168,10 @@ impl Blktrace {
         }
         let records = about.records;
         about.malformed(|| format!("after {records} records: bytes that are no record"));
-        let found = bytes.windows(4).skip(1).position(|window| {
-            window[1..] == (MAGIC.to_le_bytes())[1..] && matches!(window[0], 7 | 8)
-        });
+        let found = bytes
+            .windows(4)
+            .skip(1)
+            .position(|window| window[1..] == (MAGIC.to_le_bytes())[1..] && matches!(window[0], 7 | 8));
         Ok(found.map_or(bytes.len().saturating_sub(3).max(1), |at| at + 1))
     }
 }
@@ -233,11 +221,7 @@ fn note(header: &Header, payload: &[u8], about: &mut TraceInfo) {
 #[inline]
 fn step(action: u64, payload: &[u8]) -> Option<(Step, u64, u32)> {
     let number = |at: usize| {
-        let skipped = if action & OF_CGROUP != 0 {
-            CGROUP_BYTES
-        } else {
-            0
-        };
+        let skipped = if action & OF_CGROUP != 0 { CGROUP_BYTES } else { 0 };
         let bytes = payload.get(skipped + at..skipped + at + 8)?;
         Some(u64::from_be_bytes(bytes.try_into().ok()?))
     };
@@ -300,9 +284,7 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 #[inline]
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    let bytes = bytes
-        .get(at..at + 8)
-        .and_then(|bytes| bytes.try_into().ok());
+    let bytes = bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
     u64::from_le_bytes(bytes.unwrap_or_default())
 }
 
@@ -371,19 +353,10 @@ mod tests {
             bytes.extend([0; 16]);
         }
         let events = decoded(&bytes).expect("version 8");
-        assert_eq!(
-            (events[0].step, events[0].op, events[0].pid),
-            (Step::Issue, Op::Write, 77)
-        );
+        assert_eq!((events[0].step, events[0].op, events[0].pid), (Step::Issue, Op::Write, 77));
         assert!(events[0].marks.has(Marks::FUA));
-        assert_eq!(
-            (events[0].sector, events[0].sectors, events[0].cpu),
-            (2048, 8, 3)
-        );
+        assert_eq!((events[0].sector, events[0].sectors, events[0].cpu), (2048, 8, 3));
         let lost = events[1];
-        assert_eq!(
-            (lost.step, lost.at_ns, lost.argument, lost.sectors),
-            (Step::Lost, 10, 90, 3)
-        );
+        assert_eq!((lost.step, lost.at_ns, lost.argument, lost.sectors), (Step::Lost, 10, 90, 3));
     }
 }

@@ -54,10 +54,7 @@ pub enum Column {
 impl Column {
     #[inline]
     fn is_number(self) -> bool {
-        !matches!(
-            self,
-            Column::Operation | Column::Process | Column::Host | Column::Ignored
-        )
+        !matches!(self, Column::Operation | Column::Process | Column::Host | Column::Ignored)
     }
 }
 
@@ -114,12 +111,7 @@ impl EndClock {
 
 impl Table {
     pub(crate) fn new(layout: Layout) -> Table {
-        Table {
-            layout,
-            lines: 0,
-            clock: EndClock::default(),
-            name: Vec::new(),
-        }
+        Table { layout, lines: 0, clock: EndClock::default(), name: Vec::new() }
     }
 
     #[inline]
@@ -128,8 +120,7 @@ impl Table {
         let mut rest = line;
         let mut name: &[u8] = b"";
         let (mut latency_ns, mut bytes, mut offset) = (None, 0, 0u64);
-        let (mut device, mut host, mut major): (Option<&[u8]>, &[u8], Option<u64>) =
-            (None, b"", None);
+        let (mut device, mut host, mut major): (Option<&[u8]>, &[u8], Option<u64>) = (None, b"", None);
         for (index, column) in self.layout.columns.iter().enumerate() {
             if self.layout.separator == b' ' {
                 rest = rest.trim_ascii_start();
@@ -139,10 +130,7 @@ impl Table {
                 true => leading_number(rest),
                 false => (0, 0),
             };
-            let plain = digits > 0
-                && rest
-                    .get(digits)
-                    .is_none_or(|&next| next == self.layout.separator);
+            let plain = digits > 0 && rest.get(digits).is_none_or(|&next| next == self.layout.separator);
             let cut = match plain {
                 true => (digits < rest.len()).then_some(digits),
                 false if rest.first() == Some(&b'"') => quoted_end(rest, self.layout.separator),
@@ -214,13 +202,7 @@ impl Table {
     }
 
     #[inline]
-    fn device(
-        &mut self,
-        field: &[u8],
-        host: &[u8],
-        major: Option<u64>,
-        about: &mut TraceInfo,
-    ) -> Option<Device> {
+    fn device(&mut self, field: &[u8], host: &[u8], major: Option<u64>, about: &mut TraceInfo) -> Option<Device> {
         if !host.is_empty() {
             self.name.clear();
             self.name.extend_from_slice(host);
@@ -274,9 +256,7 @@ impl DecodeLine for Table {
             None => {
                 about.records += 1;
                 let number = self.lines;
-                about.malformed(|| {
-                    format!("line {number}: not as its columns say: {}", shown(line))
-                });
+                about.malformed(|| format!("line {number}: not as its columns say: {}", shown(line)));
             }
         }
     }
@@ -291,8 +271,6 @@ fn quoted_end(rest: &[u8], separator: u8) -> Option<usize> {
 /// A field without quotation marks, and without blanks around them.
 pub(crate) fn unquoted(field: &[u8]) -> &[u8] {
     let field = field.trim_ascii();
-    let inner = field
-        .strip_prefix(b"\"")
-        .and_then(|field| field.strip_suffix(b"\""));
+    let inner = field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\""));
     inner.unwrap_or(field)
 }

@@ -25,9 +25,7 @@ pub fn of(name: &str, input: Input) -> Result<Input, ReadError> {
         "zstd" => Box::new(Frames::new(input)),
         "xz" => Box::new(lzma_rust2::XzReader::new(input, true)),
         _ => {
-            return Err(ReadError(format!(
-                "packed with {name}: zlib, zstd and xz are known"
-            )));
+            return Err(ReadError(format!("packed with {name}: zlib, zstd and xz are known")));
         }
     })
 }
@@ -50,9 +48,7 @@ impl PeekedInput {
     /// This many of the next bytes; fewer at the end.
     fn look(&mut self, count: usize) -> io::Result<&[u8]> {
         let missing = count.saturating_sub(self.ahead.len());
-        (&mut self.input)
-            .take(missing as u64)
-            .read_to_end(&mut self.ahead)?;
+        (&mut self.input).take(missing as u64).read_to_end(&mut self.ahead)?;
         Ok(&self.ahead)
     }
 }
@@ -96,13 +92,7 @@ fn window_bytes(head: &[u8]) -> Option<u64> {
 
 impl Frames {
     fn new(input: Input) -> Frames {
-        Frames {
-            frame: None,
-            input: Some(PeekedInput {
-                ahead: Vec::new(),
-                input,
-            }),
-        }
+        Frames { frame: None, input: Some(PeekedInput { ahead: Vec::new(), input }) }
     }
 
     /// False when no frame follows.
@@ -158,28 +148,18 @@ impl<R: Read> Chunks<R> {
     pub(crate) fn new(mut input: R, name: &str) -> Result<Chunks<R>, ReadError> {
         // A CPU without data has no count either.
         let left = number(&mut input).unwrap_or(0);
-        Ok(Chunks {
-            input,
-            name: name.to_owned(),
-            left,
-            chunk: io::Cursor::default(),
-        })
+        Ok(Chunks { input, name: name.to_owned(), left, chunk: io::Cursor::default() })
     }
 
     fn next_chunk(&mut self) -> io::Result<()> {
         self.left -= 1;
         let (packed, plain) = (number(&mut self.input)?, number(&mut self.input)?);
         if packed > CHUNK_BYTES_MAX || plain > CHUNK_BYTES_MAX {
-            return Err(io::Error::other(format!(
-                "a chunk of {packed} bytes for {plain}"
-            )));
+            return Err(io::Error::other(format!("a chunk of {packed} bytes for {plain}")));
         }
         let mut bytes = Vec::new();
-        (&mut self.input)
-            .take(u64::from(packed))
-            .read_to_end(&mut bytes)?;
-        let unpacked =
-            of(&self.name, Box::new(io::Cursor::new(bytes))).map_err(io::Error::other)?;
+        (&mut self.input).take(u64::from(packed)).read_to_end(&mut bytes)?;
+        let unpacked = of(&self.name, Box::new(io::Cursor::new(bytes))).map_err(io::Error::other)?;
         let mut chunk = Vec::new();
         unpacked.take(u64::from(plain)).read_to_end(&mut chunk)?;
         self.chunk = io::Cursor::new(chunk);
@@ -223,9 +203,7 @@ mod tests {
             &[0x00, 21 << 3][..],
             &[0x00, 31 << 3 | 7],
             &[0xe0, 0, 0, 0, 0x80, 0, 0, 0, 0],
-            &[
-                0xe3, 1, 2, 3, 4, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f,
-            ],
+            &[0xe3, 1, 2, 3, 4, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
             &[0xa0, 0, 0, 0, 0x80],
         ] {
             assert!(unpacked(head).contains("with a window of"), "{head:?}");

@@ -118,9 +118,7 @@ fn perf_lost(line: &[u8]) -> Option<(Option<(u16, u64)>, u64)> {
     let mut cpu = 0;
     let mut words = Words(&line[..at]);
     while let Some(word) = words.next() {
-        let inside = word
-            .strip_prefix(b"[")
-            .and_then(|word| word.strip_suffix(b"]"));
+        let inside = word.strip_prefix(b"[").and_then(|word| word.strip_suffix(b"]"));
         cpu = inside.and_then(number).unwrap_or(cpu);
         let digits = word.strip_suffix(b":").filter(|word| word.contains(&b'.'));
         time = digits.and_then(|word| time_ns(word, SECOND_NS)).or(time);
@@ -167,13 +165,7 @@ fn bracketed(line: &[u8]) -> Option<Head<'_>> {
 
 /// What begins with an event's name, after what stands before it.
 #[inline]
-fn headed<'a>(
-    name: &'a [u8],
-    pid: u32,
-    cpu: u64,
-    at_ns: u64,
-    mut rest: Words<'a>,
-) -> Option<Head<'a>> {
+fn headed<'a>(name: &'a [u8], pid: u32, cpu: u64, at_ns: u64, mut rest: Words<'a>) -> Option<Head<'a>> {
     let mut event = rest.next()?;
     if event.starts_with(b"(+") {
         event = rest.next()?;
@@ -182,14 +174,7 @@ fn headed<'a>(
     if let Some(at) = memchr::memchr(b':', event) {
         event = &event[at + 1..];
     }
-    Some(Head {
-        name,
-        pid,
-        cpu: cpu as u16,
-        at_ns,
-        event,
-        rest,
-    })
+    Some(Head { name, pid, cpu: cpu as u16, at_ns, event, rest })
 }
 
 /// `fio-27466   1.....  3912.381042: block_getrq: ...`: the CPU, and letters for the context.
@@ -197,18 +182,12 @@ fn head_of_latency(line: &[u8]) -> Option<Head<'_>> {
     let mut rest = Words(line);
     let mut context: &[u8] = &[];
     while let Some(word) = rest.next() {
-        let time = word
-            .strip_suffix(b":")
-            .and_then(|text| time_ns(text, SECOND_NS));
+        let time = word.strip_suffix(b":").and_then(|text| time_ns(text, SECOND_NS));
         if let Some(at_ns) = time.filter(|_| word.contains(&b'.')) {
-            let digits = context
-                .iter()
-                .take_while(|byte| byte.is_ascii_digit())
-                .count();
+            let digits = context.iter().take_while(|byte| byte.is_ascii_digit()).count();
             let marks = &context[digits..];
             let cpu = number(&context[..digits])?;
-            let is_marks =
-                marks.len() >= MARKS_MIN && marks.iter().all(|byte| byte.is_ascii_graphic());
+            let is_marks = marks.len() >= MARKS_MIN && marks.iter().all(|byte| byte.is_ascii_graphic());
             let before = context.as_ptr() as usize - line.as_ptr() as usize;
             let (name, pid) = task(&line[..before]).filter(|_| is_marks)?;
             return headed(name, pid, cpu, at_ns, rest);
@@ -265,15 +244,9 @@ fn step(event: &[u8]) -> Option<Step> {
 #[inline]
 fn event(head: &Head<'_>) -> Option<TraceEvent> {
     let step = step(head.event)?;
-    let mut event = TraceEvent {
-        pid: head.pid,
-        cpu: head.cpu,
-        ..TraceEvent::new(head.at_ns, step)
-    };
+    let mut event = TraceEvent { pid: head.pid, cpu: head.cpu, ..TraceEvent::new(head.at_ns, step) };
     let mut words = head.rest;
-    if memchr::memchr(b'=', words.0).is_some()
-        && named(&words, b"rwbs").or(named(&words, b"comm")).is_some()
-    {
+    if memchr::memchr(b'=', words.0).is_some() && named(&words, b"rwbs").or(named(&words, b"comm")).is_some() {
         return by_names(event, words);
     }
     if matches!(step, Step::Plug | Step::Unplug | Step::TimerUnplug) {
@@ -285,8 +258,7 @@ fn event(head: &Head<'_>) -> Option<TraceEvent> {
     }
     event.device = device(words.next()?, b',')?;
     (event.op, event.marks) = op_and_marks(words.next()?);
-    if matches!(step, Step::Issue | Step::Insert | Step::RequestMerge)
-        && !words.0.trim_ascii_start().starts_with(b"(")
+    if matches!(step, Step::Issue | Step::Insert | Step::RequestMerge) && !words.0.trim_ascii_start().starts_with(b"(")
     {
         words.number()?;
     }
@@ -323,10 +295,7 @@ fn event(head: &Head<'_>) -> Option<TraceEvent> {
 fn named<'a>(words: &Words<'a>, name: &[u8]) -> Option<&'a [u8]> {
     let mut words = *words;
     while let Some(word) = words.next() {
-        if let Some(value) = word
-            .strip_prefix(name)
-            .and_then(|rest| rest.strip_prefix(b"="))
-        {
+        if let Some(value) = word.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"=")) {
             return Some(value);
         }
     }
@@ -372,9 +341,7 @@ mod tests {
 
     #[test]
     fn other_forms_of_trace_cmds_report_are_read_alike() {
-        let plain = read(
-            "  fio-27466 [001]  3912.381055: block_rq_issue: 7,0 WS 65536 () 8 + 128 0x2,0,4 [fio]",
-        );
+        let plain = read("  fio-27466 [001]  3912.381055: block_rq_issue: 7,0 WS 65536 () 8 + 128 0x2,0,4 [fio]");
         for line in [
             "  fio-27466   1.....  3912.381055: block_rq_issue: 7,0 WS 65536 () 8 + 128 0x2,0,4 [fio]",
             "  fio-27466 [001]  3912.381055: (+7) block_rq_issue: 7,0 WS 65536 () 8 + 128 0x2,0,4 [fio]",
@@ -385,10 +352,7 @@ mod tests {
         let complete = read(
             "  ksoftirqd/1-22 [001]  3912.381433: block_rq_complete:  dev=7340032 sector=8 nr_sector=128 error=-5 ioprio=16388 rwbs=WS cmd=",
         );
-        assert_eq!(
-            (complete.error, complete.sectors, complete.device),
-            (-5, 128, plain.device)
-        );
+        assert_eq!((complete.error, complete.sectors, complete.device), (-5, 128, plain.device));
     }
 
     fn read(line: &str) -> TraceEvent {
@@ -414,53 +378,29 @@ mod tests {
         }
         let steps: Vec<Step> = events.iter().map(|event| event.step).collect();
         assert_eq!(steps, [Step::Issue, Step::Lost, Step::Complete]);
-        assert_eq!(
-            (events[1].sectors, events[1].argument),
-            (23, 102_000_200_000)
-        );
+        assert_eq!((events[1].sectors, events[1].argument), (23, 102_000_200_000));
         assert_eq!((about.records, about.malformed), (4, 0));
     }
 
     #[test]
     fn lines_of_tracefs_trace_cmd_and_perf_are_read() {
-        let queue = read(
-            "             fio-13636   [000] .....   897.653084: block_bio_queue: 254,0 RA 27037728 + 2048 [fio]",
-        );
-        assert_eq!(
-            (queue.at_ns, queue.pid, queue.sector, queue.sectors),
-            (897_653_084_000, 13636, 27_037_728, 2048)
-        );
-        assert_eq!(
-            (queue.step, queue.op, queue.device),
-            (Step::Queue, Op::Read, Device::new(254, 0))
-        );
-        let split = read(
-            " a b [x]-1   [000] .....   897.653122: block_split: 254,0 RA 27037728 / 27039760 [a b [x]]",
-        );
+        let queue =
+            read("             fio-13636   [000] .....   897.653084: block_bio_queue: 254,0 RA 27037728 + 2048 [fio]");
+        assert_eq!((queue.at_ns, queue.pid, queue.sector, queue.sectors), (897_653_084_000, 13636, 27_037_728, 2048));
+        assert_eq!((queue.step, queue.op, queue.device), (Step::Queue, Op::Read, Device::new(254, 0)));
+        let split = read(" a b [x]-1   [000] .....   897.653122: block_split: 254,0 RA 27037728 / 27039760 [a b [x]]");
         assert_eq!((split.step, split.argument), (Step::Split, 27_039_760));
         let complete = read(
             "             fio-15353 [001]   979.333266: block_rq_complete:    254,0 WS () 43321344 + 2048 0x2,0,4 [-5]",
         );
-        assert_eq!(
-            (complete.step, complete.error, complete.cpu),
-            (Step::Complete, -5, 1)
-        );
+        assert_eq!((complete.step, complete.error, complete.cpu), (Step::Complete, -5, 1));
         let issue = read(
             " kworker/1:1H-kb    44 [001]   866.396008:       block:block_rq_issue: 254,0 DS 4096 () 319301424 + 8 0x2,0,4 [kworker/1:1H]",
         );
-        assert_eq!(
-            (issue.step, issue.op, issue.pid, issue.sector),
-            (Step::Issue, Op::Discard, 44, 319_301_424)
-        );
-        let unplug = read(
-            "          python 12242 [001]   866.395982:         block:block_unplug: [python] 17",
-        );
+        assert_eq!((issue.step, issue.op, issue.pid, issue.sector), (Step::Issue, Op::Discard, 44, 319_301_424));
+        let unplug = read("          python 12242 [001]   866.395982:         block:block_unplug: [python] 17");
         assert_eq!((unplug.step, unplug.argument), (Step::Unplug, 17));
-        let remap =
-            read(" x-1 [000] d..1. 1.000001: block_bio_remap: 8,0 WS 4096 + 8 <- (8,1) 2048");
-        assert_eq!(
-            (remap.sent_from(), remap.sector, remap.argument),
-            (Some(Device::new(8, 1)), 4096, 2048)
-        );
+        let remap = read(" x-1 [000] d..1. 1.000001: block_bio_remap: 8,0 WS 4096 + 8 <- (8,1) 2048");
+        assert_eq!((remap.sent_from(), remap.sector, remap.argument), (Some(Device::new(8, 1)), 4096, 2048));
     }
 }

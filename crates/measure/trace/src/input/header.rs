@@ -16,9 +16,7 @@ const SYSTEMS_MAX: u32 = 10_000;
 impl<R: Read> Cursor<R> {
     pub(crate) fn bytes(&mut self, count: u64) -> Result<Vec<u8>, ReadError> {
         if count > SECTION_BYTES_MAX {
-            return Err(ReadError(format!(
-                "a section of {count} bytes in its header"
-            )));
+            return Err(ReadError(format!("a section of {count} bytes in its header")));
         }
         let mut bytes = Vec::new();
         // What is not there is not allocated.

@@ -35,13 +35,7 @@ impl MergedFiles {
             ended: false,
             names_devices: false,
         });
-        MergedFiles {
-            parts: parts.collect(),
-            about,
-            batch: Vec::new(),
-            order: Order::default(),
-            finished: false,
-        }
+        MergedFiles { parts: parts.collect(), about, batch: Vec::new(), order: Order::default(), finished: false }
     }
 
     /// All that no part can have anything before.
@@ -63,10 +57,7 @@ impl MergedFiles {
         }
         for part in &mut self.parts {
             let events = &part.events[part.begin..];
-            let count = events
-                .iter()
-                .position(|event| event.at_ns > frontier_ns)
-                .unwrap_or(events.len());
+            let count = events.iter().position(|event| event.at_ns > frontier_ns).unwrap_or(events.len());
             self.batch.extend_from_slice(&events[..count]);
             part.begin += count;
         }

@@ -33,12 +33,7 @@ const RESTART_NS: u64 = 1_000_000_000;
 impl Order {
     /// Takes events as they come and appends those whose turn has come to `out`; all of them at the end. Leaves no
     /// event in `events`.
-    pub(crate) fn pass(
-        &mut self,
-        events: &mut Vec<TraceEvent>,
-        end: bool,
-        out: &mut Vec<TraceEvent>,
-    ) {
+    pub(crate) fn pass(&mut self, events: &mut Vec<TraceEvent>, end: bool, out: &mut Vec<TraceEvent>) {
         let sorted = is_sorted(events);
         while let Some(restart) = self.restart(events, sorted) {
             let rest = events.split_off(restart);
@@ -63,9 +58,7 @@ impl Order {
         };
         let follows = match self.held.is_empty() {
             true => true,
-            false => self
-                .in_order_until_ns
-                .is_some_and(|until_ns| until_ns <= first.at_ns),
+            false => self.in_order_until_ns.is_some_and(|until_ns| until_ns <= first.at_ns),
         };
         self.in_order_until_ns = (sorted && follows).then_some(last.at_ns);
         self.held_events += events.len();
@@ -191,10 +184,7 @@ mod tests {
         let mut order = Order::default();
         let mut out = Vec::new();
         for part in times.chunks(batch) {
-            let mut events: Vec<_> = part
-                .iter()
-                .map(|&at_ns| TraceEvent::new(at_ns, Step::Queue))
-                .collect();
+            let mut events: Vec<_> = part.iter().map(|&at_ns| TraceEvent::new(at_ns, Step::Queue)).collect();
             order.pass(&mut events, false, &mut out);
         }
         order.pass(&mut Vec::new(), true, &mut out);
@@ -228,9 +218,6 @@ mod tests {
         times.push(1);
         let (out, order) = ordered(&times, WINDOW);
         assert_eq!(order.late, 1);
-        assert_eq!(
-            out.iter().filter(|event| event.step == Step::Lost).count(),
-            1
-        );
+        assert_eq!(out.iter().filter(|event| event.step == Step::Lost).count(), 1);
     }
 }

@@ -23,35 +23,22 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<DecodedStream<PerfData>, Re
     let mut header = Cursor(Range::of(file, 8, u64::MAX));
     let header_bytes = header.u64()?;
     if header_bytes < 104 {
-        return Err(ReadError(
-            "perf.data from a pipe (perf record -o -): write it with perf record -o FILE".into(),
-        ));
+        return Err(ReadError("perf.data from a pipe (perf record -o -): write it with perf record -o FILE".into()));
     }
     let (attr_bytes, attrs_at, attrs_bytes) = (header.u64()?, header.u64()?, header.u64()?);
     let (data_at, data_bytes) = (header.u64()?, header.u64()?);
     let flags = Cursor(Range::of(file, HEADER_FLAGS_AT, 8)).u64()?;
     if flags & 1 << TRACING_DATA == 0 {
-        return Err(ReadError(
-            "perf.data without tracepoints: perf record -e 'block:*' records some".into(),
-        ));
+        return Err(ReadError("perf.data without tracepoints: perf record -e 'block:*' records some".into()));
     }
     let before = (flags & ((1 << TRACING_DATA) - 1)).count_ones();
     let sections = data_at.saturating_add(data_bytes);
-    let mut section = Cursor(Range::of(
-        file,
-        sections.saturating_add(16 * u64::from(before)),
-        16,
-    ));
+    let mut section = Cursor(Range::of(file, sections.saturating_add(16 * u64::from(before)), 16));
     let (tracing_at, tracing_bytes) = (section.u64()?, section.u64()?);
     let mut about = TraceInfo::of("perf.data");
-    let records = tracing_data(
-        Cursor(Range::of(file, tracing_at, tracing_bytes)),
-        &mut about,
-    )?;
+    let records = tracing_data(Cursor(Range::of(file, tracing_at, tracing_bytes)), &mut about)?;
     if attr_bytes < 64 || attrs_bytes < attr_bytes {
-        return Err(ReadError(
-            "perf.data without a description of its events".into(),
-        ));
+        return Err(ReadError("perf.data without a description of its events".into()));
     }
     let mut attr = Cursor(Range::of(file, attrs_at, attr_bytes));
     attr.skip(24)?;
@@ -60,10 +47,7 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<DecodedStream<PerfData>, Re
     let sample_id_all = attr.u64()? & 1 << 18 != 0;
     let decoder = PerfData {
         records,
-        sample: Sample {
-            kind: sample_type,
-            sample_id_all,
-        },
+        sample: Sample { kind: sample_type, sample_id_all },
         last: LastEventTimes::default(),
         round: Vec::new(),
         newest_ns: 0,
@@ -80,9 +64,7 @@ fn tracing_data(mut cursor: Cursor<Range>, about: &mut TraceInfo) -> Result<Reco
     cursor.skip(super::trace_dat::MAGIC.len() as u64)?;
     cursor.text()?;
     if cursor.bytes(2)?[0] != 0 {
-        return Err(ReadError(
-            "perf.data of a big-endian machine: not readable here".into(),
-        ));
+        return Err(ReadError("perf.data of a big-endian machine: not readable here".into()));
     }
     cursor.u32()?;
     cursor.named()?;
@@ -215,9 +197,7 @@ impl PerfData {
                 ));
             }
             RECORD_TRACING_DATA => {
-                return Err(ReadError(
-                    "perf.data from a pipe: write it with perf record -o FILE".into(),
-                ));
+                return Err(ReadError("perf.data from a pipe: write it with perf record -o FILE".into()));
             }
             _ => {}
         }
@@ -245,8 +225,7 @@ impl Sample {
     /// Time, CPU and the tracepoint's record.
     fn read<'a>(&self, record: &'a [u8]) -> Option<(u64, u16, &'a [u8])> {
         let has = |bit: u64| self.kind & bit != 0;
-        let mut at =
-            8 * (usize::from(has(IDENTIFIER)) + usize::from(has(IP)) + usize::from(has(TID)));
+        let mut at = 8 * (usize::from(has(IDENTIFIER)) + usize::from(has(IP)) + usize::from(has(TID)));
         let at_ns = long(record, at).filter(|_| has(TIME))?;
         at += 8 * (1 + usize::from(has(ADDRESS)) + usize::from(has(ID)) + usize::from(has(STREAM)));
         let cpu = u32_at(record, at).filter(|_| has(CPU))?;
@@ -269,8 +248,7 @@ impl Sample {
         if !self.sample_id_all {
             return None;
         }
-        let length =
-            8 * (has(TID) + has(TIME) + has(ID) + has(STREAM) + has(CPU) + has(IDENTIFIER));
+        let length = 8 * (has(TID) + has(TIME) + has(ID) + has(STREAM) + has(CPU) + has(IDENTIFIER));
         let begin = record.len().checked_sub(length)? + 8 * has(TID);
         let at_ns = long(record, begin).filter(|_| has(TIME) == 1)?;
         let cpu = u32_at(record, begin + 8 * (1 + has(ID) + has(STREAM)));

@@ -14,9 +14,7 @@ pub trait ReadAt: Send + Sync {
 
 impl ReadAt for Vec<u8> {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let from = usize::try_from(offset)
-            .unwrap_or(usize::MAX)
-            .min(self.len());
+        let from = usize::try_from(offset).unwrap_or(usize::MAX).min(self.len());
         let count = buffer.len().min(self.len() - from);
         buffer[..count].copy_from_slice(&self[from..from + count]);
         Ok(count)
@@ -53,11 +51,7 @@ pub(crate) struct Range {
 impl Range {
     pub(crate) fn of(file: &Arc<dyn ReadAt>, at: u64, bytes: u64) -> Range {
         let end = at.saturating_add(bytes).min(file.length());
-        Range {
-            file: Arc::clone(file),
-            at: at.min(end),
-            end,
-        }
+        Range { file: Arc::clone(file), at: at.min(end), end }
     }
 }
 

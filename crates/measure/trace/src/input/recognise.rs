@@ -35,11 +35,7 @@ struct ReadOptions<'a> {
 
 /// Opens the files of one trace; `layout` names the columns of a table that is not recognised; `gaps`, what numbers
 /// mean that a text of blkparse leaves out.
-pub fn open(
-    sources: Vec<Source>,
-    layout: Option<&Layout>,
-    gaps: Gaps,
-) -> Result<Box<dyn Reader>, ReadError> {
+pub fn open(sources: Vec<Source>, layout: Option<&Layout>, gaps: Gaps) -> Result<Box<dyn Reader>, ReadError> {
     let how = ReadOptions { layout, gaps };
     let mut readers: Vec<Box<dyn Reader>> = Vec::new();
     let mut format = String::new();
@@ -47,9 +43,7 @@ pub fn open(
         let mut reader = open_one(source, how)?;
         let found = reader.about().format.clone();
         if !format.is_empty() && format != found {
-            return Err(ReadError(format!(
-                "the files are not of one trace: {format} and {found}"
-            )));
+            return Err(ReadError(format!("the files are not of one trace: {format} and {found}")));
         }
         format = found;
         readers.push(reader);
@@ -63,27 +57,20 @@ pub fn open(
 fn open_one(source: Source, how: ReadOptions<'_>) -> Result<Box<dyn Reader>, ReadError> {
     let mut start = vec![0; LOOKED_AT];
     let length = match &source {
-        Source::File(file) => file
-            .read_at(0, &mut start)
-            .map_err(|error| ReadError(error.to_string()))?,
+        Source::File(file) => file.read_at(0, &mut start).map_err(|error| ReadError(error.to_string()))?,
         Source::Pipe(_) => 0,
     };
     start.truncate(length);
     match source {
         Source::File(file) if start.starts_with(trace_dat::MAGIC) => trace_dat::open(&file),
-        Source::File(file) if start.starts_with(perf_data::MAGIC) => {
-            Ok(Box::new(perf_data::open(&file)?))
-        }
+        Source::File(file) if start.starts_with(perf_data::MAGIC) => Ok(Box::new(perf_data::open(&file)?)),
         Source::File(file) => stream(Box::new(Range::of(&file, 0, u64::MAX)), how),
         Source::Pipe(pipe) => stream(pipe, how),
     }
 }
 
 /// From its beginning on, whatever it is packed with.
-fn stream(
-    mut input: Box<dyn Read + Send>,
-    how: ReadOptions<'_>,
-) -> Result<Box<dyn Reader>, ReadError> {
+fn stream(mut input: Box<dyn Read + Send>, how: ReadOptions<'_>) -> Result<Box<dyn Reader>, ReadError> {
     // Once packed, twice packed; no further.
     for _ in 0..3 {
         let start = beginning(&mut input)?;
@@ -101,10 +88,7 @@ fn stream(
     Err(ReadError("packed more than twice".into()))
 }
 
-fn whole_file(
-    input: Box<dyn Read + Send>,
-    how: ReadOptions<'_>,
-) -> Result<Box<dyn Reader>, ReadError> {
+fn whole_file(input: Box<dyn Read + Send>, how: ReadOptions<'_>) -> Result<Box<dyn Reader>, ReadError> {
     let mut bytes = Vec::new();
     let read = input.take(WHOLE_BYTES_MAX + 1).read_to_end(&mut bytes);
     if bytes.len() as u64 > WHOLE_BYTES_MAX {
@@ -115,9 +99,7 @@ fn whole_file(
     let mut opened = open_one(Source::File(Arc::new(bytes)), how);
     if let (Ok(reader), Err(error)) = (&mut opened, &read) {
         // What a damaged archive still gives is read.
-        reader
-            .about()
-            .malformed(|| format!("the file can't be read further: {error}"));
+        reader.about().malformed(|| format!("the file can't be read further: {error}"));
     }
     opened.map_err(|found| match read {
         Ok(_) => found,
@@ -135,11 +117,7 @@ fn beginning(input: &mut Box<dyn Read + Send>) -> Result<Vec<u8>, ReadError> {
     }
 }
 
-fn recognised(
-    start: &[u8],
-    input: Box<dyn Read + Send>,
-    how: ReadOptions<'_>,
-) -> Result<Box<dyn Reader>, ReadError> {
+fn recognised(start: &[u8], input: Box<dyn Read + Send>, how: ReadOptions<'_>) -> Result<Box<dyn Reader>, ReadError> {
     if start.is_empty() {
         return Err(ReadError("the file is empty".into()));
     }
@@ -152,7 +130,9 @@ fn recognised(
             return decoded(input, format, blktrace::Blktrace::default());
         }
         if magic.swap_bytes() & !0xff == blktrace::MAGIC {
-            return Err(ReadError("blktrace of a big-endian machine: print it there with blkparse, and give iolab the text".into()));
+            return Err(ReadError(
+                "blktrace of a big-endian machine: print it there with blkparse, and give iolab the text".into(),
+            ));
         }
     }
     if start.starts_with(b"BZh") {
@@ -168,26 +148,18 @@ fn recognised(
     Err(ReadError(UNKNOWN.into()))
 }
 
-const UNKNOWN: &str = "not a trace that iolab knows (docs/traces.md lists them); name the columns of a table with --columns";
+const UNKNOWN: &str =
+    "not a trace that iolab knows (docs/traces.md lists them); name the columns of a table with --columns";
 const BZIP2: &str = "packed with bzip2, which iolab does not unpack: bzcat FILE | iolab trace -";
-const UNTIMED: &str =
-    "iosnoop without times of its I/Os: record again with iosnoop -ts, which adds STARTs and ENDs";
+const UNTIMED: &str = "iosnoop without times of its I/Os: record again with iosnoop -ts, which adds STARTs and ENDs";
 /// A text that is none of these for this many lines is something else.
 const LINES_LOOKED_AT: usize = 200;
 
-fn text(
-    start: &[u8],
-    input: Box<dyn Read + Send>,
-    gaps: Gaps,
-) -> Result<Box<dyn Reader>, ReadError> {
+fn text(start: &[u8], input: Box<dyn Read + Send>, gaps: Gaps) -> Result<Box<dyn Reader>, ReadError> {
     let first = start.split(|&byte| byte == b'\n').next();
     let first = plain(first.unwrap_or_default());
     if first.starts_with(b"fio version ") {
-        let version = if first.starts_with(b"fio version 3") {
-            "3"
-        } else {
-            "2"
-        };
+        let version = if first.starts_with(b"fio version 3") { "3" } else { "2" };
         return lines(input, &format!("fio iolog {version}"), IoLog::new());
     }
     for line in start.split(|&byte| byte == b'\n').take(LINES_LOOKED_AT) {
@@ -202,11 +174,7 @@ fn text(
             return lines(input, "biosnoop", Snoop::default());
         }
         if event_text::recognises(line) {
-            return lines(
-                input,
-                "trace events as text",
-                event_text::EventText::default(),
-            );
+            return lines(input, "trace events as text", event_text::EventText::default());
         }
         if blkparse::recognises(line) {
             return lines(input, "blkparse", blkparse::Blkparse::new(gaps));
@@ -231,9 +199,5 @@ fn decoded(
     format: String,
     decoder: impl Decode + 'static,
 ) -> Result<Box<dyn Reader>, ReadError> {
-    Ok(Box::new(DecodedStream::new(
-        input,
-        decoder,
-        TraceInfo::of(format),
-    )))
+    Ok(Box::new(DecodedStream::new(input, decoder, TraceInfo::of(format))))
 }

@@ -55,9 +55,7 @@ impl Reader for Recordings {
             self.about.restarts += 1;
             self.begins = false;
         }
-        let of_the_part = events[before..]
-            .iter_mut()
-            .filter(|event| event.step != Step::Restart);
+        let of_the_part = events[before..].iter_mut().filter(|event| event.step != Step::Restart);
         for event in of_the_part.filter(|_| self.shift_ns > 0) {
             event.at_ns = event.at_ns.saturating_add(self.shift_ns);
             if event.step == Step::Lost {

@@ -14,20 +14,12 @@ pub(crate) struct Records {
 impl Records {
     /// `formats` may hold others; an error states that there are none of block events at all.
     pub(crate) fn new(formats: &[EventFormat]) -> Result<Records, FormatError> {
-        Ok(Records {
-            decoder: BlockDecoder::new(&[], formats)?,
-        })
+        Ok(Records { decoder: BlockDecoder::new(&[], formats)? })
     }
 
     /// Appends the events of a record.
     #[inline]
-    pub(crate) fn read(
-        &self,
-        cpu: u16,
-        raw: &RawEvent<'_>,
-        events: &mut Vec<TraceEvent>,
-        about: &mut TraceInfo,
-    ) {
+    pub(crate) fn read(&self, cpu: u16, raw: &RawEvent<'_>, events: &mut Vec<TraceEvent>, about: &mut TraceInfo) {
         about.records += 1;
         match self.decoder.decode_named(cpu, raw) {
             Ok(Some((event, name))) => {

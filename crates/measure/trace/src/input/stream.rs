@@ -47,11 +47,7 @@ const PIECE_BYTES: usize = 1 << 18;
 pub(crate) const RECORD_BYTES_MAX: usize = 1 << 17;
 
 impl<D: Decode> DecodedStream<D> {
-    pub(crate) fn new(
-        input: Box<dyn Read + Send>,
-        decoder: D,
-        about: TraceInfo,
-    ) -> DecodedStream<D> {
+    pub(crate) fn new(input: Box<dyn Read + Send>, decoder: D, about: TraceInfo) -> DecodedStream<D> {
         DecodedStream {
             input,
             buffer: vec![0; PIECE_BYTES + RECORD_BYTES_MAX],
@@ -75,8 +71,7 @@ impl<D: Decode> DecodedStream<D> {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 // What a damaged archive still gives is read; its rest is missing.
                 Err(error) if self.about.records > 0 => {
-                    self.about
-                        .malformed(|| format!("the file can't be read further: {error}"));
+                    self.about.malformed(|| format!("the file can't be read further: {error}"));
                     self.ended = true;
                     self.cut = true;
                 }
@@ -91,9 +86,7 @@ impl<D: Decode> Reader for DecodedStream<D> {
     fn read(&mut self, events: &mut Vec<TraceEvent>) -> Result<bool, ReadError> {
         self.fill()?;
         let bytes = &self.buffer[self.begin..self.end];
-        let taken = self
-            .decoder
-            .decode(bytes, self.ended, events, &mut self.about)?;
+        let taken = self.decoder.decode(bytes, self.ended, events, &mut self.about)?;
         self.begin += taken;
         if let Some(event) = events.last() {
             self.latest = (event.at_ns, event.cpu);
@@ -107,8 +100,7 @@ impl<D: Decode> Reader for DecodedStream<D> {
         if self.ended && (taken == 0 || self.begin == self.end) {
             if self.begin < self.end {
                 let left = self.end - self.begin;
-                self.about
-                    .malformed(|| format!("the file ends within a record: {left} bytes are left"));
+                self.about.malformed(|| format!("the file ends within a record: {left} bytes are left"));
                 self.cut = true;
             }
             if self.cut {

@@ -20,9 +20,7 @@ pub(crate) struct Snoop {
     clock: EndClock,
 }
 
-const BIOSNOOP: [&str; 9] = [
-    "TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "QUE(ms)", "LAT(ms)",
-];
+const BIOSNOOP: [&str; 9] = ["TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "QUE(ms)", "LAT(ms)"];
 const QUEUE_AT: usize = 7;
 /// What biosnoop of bcc prints for a process that it does not know.
 const NOT_KNOWN: &[u8] = b"?";
@@ -44,10 +42,8 @@ pub(crate) fn snoop_without_headings(line: &[u8]) -> Option<Vec<Vec<u8>>> {
         return None;
     };
     let is_number = |word: &[u8]| word == NOT_KNOWN || number(word).is_some();
-    let are_letters = |word: &[u8]| {
-        word == NOT_KNOWN
-            || word.len() <= 8 && word.iter().all(|letter| b"RWDFNEASMZ".contains(letter))
-    };
+    let are_letters =
+        |word: &[u8]| word == NOT_KNOWN || word.len() <= 8 && word.iter().all(|letter| b"RWDFNEASMZ".contains(letter));
     // A name, a process, and a disk unless neither is known.
     let is_io = is_decimal(time) && are_letters(letters) && is_number(sector) && is_number(bytes);
     let has_process = match names {
@@ -88,11 +84,7 @@ fn spaced(line: &[u8], is_csv: bool) -> Cow<'_, [u8]> {
         return Cow::Borrowed(line);
     }
     let blank = |&byte: &u8| {
-        if matches!(byte, b',' | b'"') {
-            b' '
-        } else {
-            byte
-        }
+        if matches!(byte, b',' | b'"') { b' ' } else { byte }
     };
     Cow::Owned(line.iter().map(blank).collect())
 }
@@ -134,20 +126,14 @@ impl DecodeLine for Snoop {
 
 impl Snoop {
     fn has(&self, heading: &str) -> bool {
-        self.columns
-            .iter()
-            .any(|column| column == heading.as_bytes())
+        self.columns.iter().any(|column| column == heading.as_bytes())
     }
 
     fn event(&mut self, line: &[u8], about: &mut TraceInfo) -> Option<TraceEvent> {
         let mut found: Vec<&[u8]> = words(line).collect();
         if found.len() + 1 == self.columns.len() {
             // bcc leaves the disk blank if it missed who made the request, and the sector 0.
-            let at = |heading: &str| {
-                self.columns
-                    .iter()
-                    .position(|one| one == heading.as_bytes())
-            };
+            let at = |heading: &str| self.columns.iter().position(|one| one == heading.as_bytes());
             let (name_at, disk_at) = (at("COMM")?, at("DISK")?);
             if found.get(name_at) != Some(&NOT_KNOWN) || disk_at > found.len() {
                 return None;
@@ -163,19 +149,15 @@ impl Snoop {
         let value = |headings: &[&str]| {
             let is = |column: &Vec<u8>| headings.iter().any(|name| column == name.as_bytes());
             let at = self.columns.iter().position(is)?;
-            found
-                .get(if at > name_at { at + more } else { at })
-                .copied()
+            found.get(if at > name_at { at + more } else { at }).copied()
         };
-        let milliseconds =
-            |headings: &[&str]| value(headings).and_then(|time| time_ns(time, MILLISECOND_NS));
+        let milliseconds = |headings: &[&str]| value(headings).and_then(|time| time_ns(time, MILLISECOND_NS));
         let seconds = |headings: &[&str]| value(headings).map(|time| time_ns(time, SECOND_NS));
         let latency_ns = milliseconds(&["LAT(ms)", "LATms"])?;
         let ended_ns = match (seconds(&["TIME(s)", "ENDs"]), seconds(&["STARTs"])) {
             (Some(ended_ns), _) => ended_ns?,
             (None, Some(began_ns)) => began_ns?.checked_add(latency_ns)?,
-            (None, None) => milliseconds(&["TIME(ms)"])
-                .or_else(|| value(&["TIMESTAMP"]).and_then(time_of_day_ns))?,
+            (None, None) => milliseconds(&["TIME(ms)"]).or_else(|| value(&["TIMESTAMP"]).and_then(time_of_day_ns))?,
         };
         let pid = match value(&["PID"])? {
             NOT_KNOWN => 0,
@@ -187,8 +169,7 @@ impl Snoop {
                 let part = |digits| u32::try_from(number(digits)?).ok();
                 Some(Device::new(part(major)?, part(minor)?))
             }
-            _ => value(&["DISK", "DEV"])
-                .map(|disk| device(disk, b',').unwrap_or_else(|| about.device(disk))),
+            _ => value(&["DISK", "DEV"]).map(|disk| device(disk, b',').unwrap_or_else(|| about.device(disk))),
         };
         // -1 of a request that never waited in a queue.
         let waited_ns = milliseconds(&["QUE(ms)"]);
@@ -228,11 +209,7 @@ pub(crate) struct IoLog {
 
 impl IoLog {
     pub(crate) fn new() -> IoLog {
-        IoLog {
-            version: 0,
-            now_ns: 0,
-            ends: 0,
-        }
+        IoLog { version: 0, now_ns: 0, ends: 0 }
     }
 
     fn event(&mut self, line: &[u8], about: &mut TraceInfo) -> Option<Option<TraceEvent>> {
@@ -249,9 +226,7 @@ impl IoLog {
             b"trim" => Op::Discard,
             b"sync" | b"datasync" | b"syncfilerange" => Op::Flush,
             b"wait" => {
-                self.now_ns = self
-                    .now_ns
-                    .checked_add(words.number()?.checked_mul(1000)?)?;
+                self.now_ns = self.now_ns.checked_add(words.number()?.checked_mul(1000)?)?;
                 return Some(None);
             }
             _ => return None,
@@ -278,11 +253,7 @@ impl IoLog {
 impl DecodeLine for IoLog {
     fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut TraceInfo) {
         if line.starts_with(b"fio version ") {
-            self.version = if line.starts_with(b"fio version 3") {
-                3
-            } else {
-                2
-            };
+            self.version = if line.starts_with(b"fio version 3") { 3 } else { 2 };
             if self.version == 2 {
                 about.note("a log of version 2 has no times: only its waits are known");
             }

@@ -36,10 +36,7 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Box<dyn Reader>, ReadError>
     let (first, mut end) = open_one(file)?;
     let mut all = Recordings::new(first);
     while let Some(at) = next_magic(file, end) {
-        let further: Arc<dyn ReadAt> = Arc::new(FileTail {
-            file: Arc::clone(file),
-            at,
-        });
+        let further: Arc<dyn ReadAt> = Arc::new(FileTail { file: Arc::clone(file), at });
         match open_one(&further) {
             Ok((recording, length)) => {
                 all.push(recording);
@@ -64,14 +61,12 @@ fn next_magic(file: &Arc<dyn ReadAt>, end: u64) -> Option<u64> {
         return None;
     }
     // Mostly at once: only then is little read of many short recordings.
-    [MAGIC.len() as u64, TAIL_BYTES]
-        .into_iter()
-        .find_map(|bytes| {
-            let mut tail = Vec::new();
-            let read = Range::of(file, end, bytes).read_to_end(&mut tail);
-            let at = memchr::memmem::find(&tail, MAGIC).filter(|_| read.is_ok())?;
-            Some(end + at as u64)
-        })
+    [MAGIC.len() as u64, TAIL_BYTES].into_iter().find_map(|bytes| {
+        let mut tail = Vec::new();
+        let read = Range::of(file, end, bytes).read_to_end(&mut tail);
+        let at = memchr::memmem::find(&tail, MAGIC).filter(|_| read.is_ok())?;
+        Some(end + at as u64)
+    })
 }
 
 /// One recording, and where its events end.
@@ -80,9 +75,7 @@ fn open_one(file: &Arc<dyn ReadAt>) -> Result<(MergedFiles, u64), ReadError> {
     cursor.skip(MAGIC.len() as u64)?;
     let version = cursor.text()?;
     if cursor.bytes(2)?[0] != 0 {
-        return Err(ReadError(
-            "trace.dat of a big-endian machine: not readable here".into(),
-        ));
+        return Err(ReadError("trace.dat of a big-endian machine: not readable here".into()));
     }
     cursor.u32()?;
     let mut about = TraceInfo::of(format!("trace.dat {version}"));
@@ -90,15 +83,10 @@ fn open_one(file: &Arc<dyn ReadAt>) -> Result<(MergedFiles, u64), ReadError> {
         "6" => version_6(cursor, about)?,
         "7" => version_7(file, cursor, &mut about)?,
         _ => {
-            return Err(ReadError(format!(
-                "trace.dat of version {version}; 6 and 7 are the ones that are known"
-            )));
+            return Err(ReadError(format!("trace.dat of version {version}; 6 and 7 are the ones that are known")));
         }
     };
-    let ends = header
-        .cpus
-        .iter()
-        .map(|&(_, offset, length)| offset.saturating_add(length));
+    let ends = header.cpus.iter().map(|&(_, offset, length)| offset.saturating_add(length));
     let end = ends.max().unwrap_or(0);
     let readers = header.cpus.iter().map(|&(cpu, offset, length)| {
         // The number of chunks before the first is not counted in the length.
@@ -148,9 +136,7 @@ fn version_6(mut cursor: Cursor<Range>, mut about: TraceInfo) -> Result<Header, 
         kind = cursor.bytes(10)?;
     }
     if !kind.starts_with(b"flyrecord") {
-        return Err(ReadError(
-            "trace.dat without recorded buffers (it holds text of a latency tracer)".into(),
-        ));
+        return Err(ReadError("trace.dat without recorded buffers (it holds text of a latency tracer)".into()));
     }
     let cpus = (0..count).map(|cpu| Ok((cpu, cursor.u64()?, cursor.u64()?)));
     Ok(Header {
@@ -170,11 +156,7 @@ const OPTION_FORMATS: u16 = 18;
 const OPTION_NAMES: u16 = 21;
 const SECTIONS_MAX: u32 = 1000;
 
-fn version_7(
-    file: &Arc<dyn ReadAt>,
-    mut cursor: Cursor<Range>,
-    about: &mut TraceInfo,
-) -> Result<Header, ReadError> {
+fn version_7(file: &Arc<dyn ReadAt>, mut cursor: Cursor<Range>, about: &mut TraceInfo) -> Result<Header, ReadError> {
     let compression = cursor.text()?;
     cursor.text()?;
     let mut next = cursor.u64()?;
@@ -194,14 +176,8 @@ fn version_7(
                     next = data.u64()?;
                     break;
                 }
-                OPTION_HEADER => {
-                    page = Some(page_format(
-                        &section(file, data.u64()?, &compression)?.named()?,
-                    )?)
-                }
-                OPTION_FORMATS => {
-                    formats = section(file, data.u64()?, &compression)?.formats(about)?
-                }
+                OPTION_HEADER => page = Some(page_format(&section(file, data.u64()?, &compression)?.named()?)?),
+                OPTION_FORMATS => formats = section(file, data.u64()?, &compression)?.formats(about)?,
                 OPTION_NAMES => section(file, data.u64()?, &compression)?.names(about)?,
                 OPTION_BUFFER => {
                     let at = data.u64()?;
@@ -219,9 +195,7 @@ fn version_7(
         }
     }
     Ok(Header {
-        page: page.ok_or(ReadError(
-            "trace.dat without the format of its buffers".into(),
-        ))?,
+        page: page.ok_or(ReadError("trace.dat without the format of its buffers".into()))?,
         records: records(&formats)?,
         cpus,
         about: std::mem::take(about),
@@ -277,13 +251,9 @@ impl Reader for Cpu {
             return Ok(self.cut(events));
         }
         let length = self.buffer.len();
-        if self
-            .left
-            .is_some_and(|left| (length as u64) < left.min(whole as u64))
-        {
+        if self.left.is_some_and(|left| (length as u64) < left.min(whole as u64)) {
             let cpu = self.cpu;
-            self.about
-                .malformed(|| format!("the file ends within the events of CPU {cpu}"));
+            self.about.malformed(|| format!("the file ends within the events of CPU {cpu}"));
             return Ok(self.cut(events));
         }
         self.left = self.left.map(|left| left - length as u64);
@@ -310,10 +280,7 @@ impl Reader for Cpu {
                 Ok(raw) => {
                     let reached_ns = self.reached_ns.unwrap_or(0).max(raw.at_ns);
                     self.reached_ns = Some(reached_ns);
-                    let raw = RawEvent {
-                        at_ns: reached_ns,
-                        ..raw
-                    };
+                    let raw = RawEvent { at_ns: reached_ns, ..raw };
                     self.records.read(self.cpu, &raw, events, &mut self.about);
                 }
                 Err(error) => self.about.malformed(|| error.to_string()),

@@ -48,10 +48,7 @@ const NAMED_DEVICES: u32 = 0xf000_0000;
 impl TraceInfo {
     /// The description of an input of this format.
     pub fn of(format: impl Into<String>) -> TraceInfo {
-        TraceInfo {
-            format: format.into(),
-            ..TraceInfo::default()
-        }
+        TraceInfo { format: format.into(), ..TraceInfo::default() }
     }
 
     /// A task's name, as a record has it; the last one is kept.

@@ -24,10 +24,7 @@ impl Vscsi {
             let mut records = bytes.chunks_exact(vscsi.bytes()).take(3).peekable();
             records.peek().is_some() && records.all(|record| vscsi.holds(record))
         };
-        [false, true]
-            .into_iter()
-            .find(|&second| is(second))
-            .map(|second| Vscsi { second })
+        [false, true].into_iter().find(|&second| is(second)).map(|second| Vscsi { second })
     }
 
     fn bytes(&self) -> usize {

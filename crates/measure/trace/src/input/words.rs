@@ -148,10 +148,7 @@ mod tests {
 
     #[test]
     fn times_are_exact_to_the_nanosecond() {
-        assert_eq!(
-            time_ns(b"12.000000345", 1_000_000_000),
-            Some(12_000_000_345)
-        );
+        assert_eq!(time_ns(b"12.000000345", 1_000_000_000), Some(12_000_000_345));
         assert_eq!(time_ns(b"979.333266", 1_000_000_000), Some(979_333_266_000));
         assert_eq!(time_ns(b"0.25", 1_000_000), Some(250_000));
         assert_eq!(time_ns(b"7", 1000), Some(7000));

@@ -45,14 +45,7 @@ const NAME_BYTES: usize = 16;
 impl<F: FnMut(u16) -> io::Result<W>, W: Write> Blktrace<F, W> {
     /// `names`: what the tasks are called. `began_ns`: the time that the files call 0; None: that of the first event.
     pub fn new(open: F, names: BTreeMap<u32, String>, began_ns: Option<u64>) -> Blktrace<F, W> {
-        Blktrace {
-            open,
-            names,
-            cpus: Vec::new(),
-            began_ns,
-            in_order: ReorderBuffer::default(),
-            ends: false,
-        }
+        Blktrace { open, names, cpus: Vec::new(), began_ns, in_order: ReorderBuffer::default(), ends: false }
     }
 
     /// The next event ends an I/O: a device without requests reports this by its bios alone, others by both.
@@ -91,10 +84,7 @@ impl<F: FnMut(u16) -> io::Result<W>, W: Write> Blktrace<F, W> {
             _ => None,
         };
         if let Some(remark) = remark {
-            return cpu.write(&Record {
-                at_ns,
-                ..note(event.cpu, 0, MESSAGE, remark.text().as_bytes())
-            });
+            return cpu.write(&Record { at_ns, ..note(event.cpu, 0, MESSAGE, remark.text().as_bytes()) });
         }
         let action = match (event.step, ends) {
             (Step::BioComplete, true) => action(Step::Complete),
@@ -125,11 +115,7 @@ impl<F: FnMut(u16) -> io::Result<W>, W: Write> Blktrace<F, W> {
     /// A scheduler's message, with its time and place.
     pub fn message(&mut self, event: &TraceEvent, text: &str) -> io::Result<()> {
         let at_ns = self.since_began(event);
-        let record = Record {
-            at_ns,
-            device: event.device,
-            ..note(event.cpu, event.pid, MESSAGE, text.as_bytes())
-        };
+        let record = Record { at_ns, device: event.device, ..note(event.cpu, event.pid, MESSAGE, text.as_bytes()) };
         self.named(event)?.write(&record)
     }
 
@@ -169,11 +155,7 @@ impl<F: FnMut(u16) -> io::Result<W>, W: Write> Blktrace<F, W> {
 
     /// A file with what each begins with: the wall clock at time 0, which is unknown.
     fn begin(&mut self, cpu: u16) -> io::Result<Cpu<W>> {
-        let mut begun = Cpu {
-            out: (self.open)(cpu)?,
-            numbers: BTreeMap::new(),
-            named: BTreeSet::new(),
-        };
+        let mut begun = Cpu { out: (self.open)(cpu)?, numbers: BTreeMap::new(), named: BTreeSet::new() };
         begun.write(&note(cpu, 0, BEGAN, &[0; 8]))?;
         Ok(begun)
     }
@@ -219,12 +201,9 @@ fn action(step: Step) -> Option<u32> {
         Step::Insert => QUEUE | 12,
         Step::Split => QUEUE | 13,
         Step::Remap => QUEUE | 15,
-        Step::BioComplete
-        | Step::Message
-        | Step::DeviceDone
-        | Step::WholeDone
-        | Step::Lost
-        | Step::Restart => return None,
+        Step::BioComplete | Step::Message | Step::DeviceDone | Step::WholeDone | Step::Lost | Step::Restart => {
+            return None;
+        }
     })
 }
 
@@ -236,16 +215,9 @@ fn category(op: Op, marks: Marks) -> u32 {
         Op::Flush => 1 << 18,
         Op::Other => 1 << 25,
     };
-    let bits = [
-        (Marks::PREFLUSH, 18),
-        (Marks::SYNC, 19),
-        (Marks::READ_AHEAD, 27),
-        (Marks::METADATA, 28),
-        (Marks::FUA, 31),
-    ];
-    bits.into_iter()
-        .filter(|(mark, _)| marks.has(*mark))
-        .fold(operation, |sum, (_, bit)| sum | 1 << bit)
+    let bits =
+        [(Marks::PREFLUSH, 18), (Marks::SYNC, 19), (Marks::READ_AHEAD, 27), (Marks::METADATA, 28), (Marks::FUA, 31)];
+    bits.into_iter().filter(|(mark, _)| marks.has(*mark)).fold(operation, |sum, (_, bit)| sum | 1 << bit)
 }
 
 fn payload(event: &TraceEvent) -> Vec<u8> {

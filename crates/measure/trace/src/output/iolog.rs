@@ -60,9 +60,7 @@ impl<W: Write> IoLog<W> {
                 Side::Issued => 0,
                 Side::Queued => event.waited_us().unwrap_or(0),
             };
-            event.argument = event
-                .argument
-                .saturating_add(u64::from(waited_us).saturating_mul(1000));
+            event.argument = event.argument.saturating_add(u64::from(waited_us).saturating_mul(1000));
             (event.step, event.detail) = (Step::WholeDone, NO_DETAIL);
         }
         let mut in_order = std::mem::take(&mut self.in_order);
@@ -77,10 +75,7 @@ impl<W: Write> IoLog<W> {
         }
         let began_ns = *self.began_ns.get_or_insert(event.at_ns);
         let us = event.at_ns.saturating_sub(began_ns) / 1000;
-        let (offset, length) = (
-            event.sector.saturating_mul(SECTOR_BYTES),
-            u64::from(event.sectors) * SECTOR_BYTES,
-        );
+        let (offset, length) = (event.sector.saturating_mul(SECTOR_BYTES), u64::from(event.sectors) * SECTOR_BYTES);
         let file = self.file_of(event.device, us)?;
         match (event.op, event.sectors) {
             (Op::Read, 1..) => writeln!(self.out, "{us} {file} read {offset} {length}"),

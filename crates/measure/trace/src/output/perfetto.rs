@@ -35,12 +35,7 @@ const COUNTER: u64 = 4;
 impl<W: Write> Perfetto<W> {
     /// An empty trace.
     pub fn new(out: W) -> Perfetto<W> {
-        Perfetto {
-            out,
-            devices: BTreeMap::new(),
-            tracks: 0,
-            packet: Vec::new(),
-        }
+        Perfetto { out, devices: BTreeMap::new(), tracks: 0, packet: Vec::new() }
     }
 
     /// A request that ended; those without a beginning or an end are left out. `name`: its task's.
@@ -53,11 +48,7 @@ impl<W: Write> Perfetto<W> {
         }
         let began_ns = io.arrived_ns();
         let lane = self.lane(io.device, began_ns, ended_ns)?;
-        let name = format!(
-            "{} {} KiB",
-            rwbs(io.op, io.marks),
-            io.bytes().div_ceil(1024)
-        );
+        let name = format!("{} {} KiB", rwbs(io.op, io.marks), io.bytes().div_ceil(1024));
         let details = [
             ("sector", io.sector),
             ("bytes", io.bytes()),
@@ -140,10 +131,7 @@ impl<W: Write> Perfetto<W> {
         let Some(lanes) = self.devices.get_mut(&device) else {
             return Ok(0);
         };
-        let free = lanes
-            .lanes
-            .iter_mut()
-            .filter(|(_, until_ns)| *until_ns <= began_ns);
+        let free = lanes.lanes.iter_mut().filter(|(_, until_ns)| *until_ns <= began_ns);
         if let Some((track, until_ns)) = free.max_by_key(|(_, until_ns)| *until_ns) {
             *until_ns = ended_ns;
             return Ok(*track);
@@ -166,23 +154,12 @@ impl<W: Write> Perfetto<W> {
         self.describe(root, &format!("device {device}"), None, false)?;
         self.describe(depth, "requests with the driver", Some(root), true)?;
         self.describe(in_flight, "requests", Some(root), false)?;
-        let lanes = Lanes {
-            root,
-            depth,
-            in_flight,
-            lanes: Vec::new(),
-        };
+        let lanes = Lanes { root, depth, in_flight, lanes: Vec::new() };
         self.devices.insert(device, lanes);
         Ok((depth, root))
     }
 
-    fn describe(
-        &mut self,
-        track: u64,
-        name: &str,
-        parent: Option<u64>,
-        counts: bool,
-    ) -> io::Result<()> {
+    fn describe(&mut self, track: u64, name: &str, parent: Option<u64>, counts: bool) -> io::Result<()> {
         let mut descriptor = Vec::new();
         number(&mut descriptor, 1, track);
         bytes(&mut descriptor, 2, name.as_bytes());

@@ -34,9 +34,6 @@ impl Remark {
             return Some(Remark::Restart);
         }
         let (count, until_ns) = text.strip_prefix(LOST)?.split_once(UNTIL)?;
-        Some(Remark::Lost {
-            count: count.parse().ok()?,
-            until_ns: until_ns.parse().ok()?,
-        })
+        Some(Remark::Lost { count: count.parse().ok()?, until_ns: until_ns.parse().ok()? })
     }
 }

@@ -46,18 +46,10 @@ impl ReorderBuffer {
         }
         if lines {
             let began_ns = event.began_ns();
-            let at = |at_ns: u64, step: Step| TraceEvent {
-                at_ns,
-                argument: 0,
-                detail: NO_DETAIL,
-                step,
-                ..*event
-            };
+            let at = |at_ns: u64, step: Step| TraceEvent { at_ns, argument: 0, detail: NO_DETAIL, step, ..*event };
             let queued_ns = match (event.step, event.waited_us()) {
                 (Step::WholeDone, _) => Some(began_ns),
-                (_, waited) => {
-                    waited.map(|waited_us| began_ns.saturating_sub(u64::from(waited_us) * 1000))
-                }
+                (_, waited) => waited.map(|waited_us| began_ns.saturating_sub(u64::from(waited_us) * 1000)),
             };
             if let Some(queued_ns) = queued_ns {
                 self.hold(at(queued_ns, Step::Queue));
@@ -73,25 +65,17 @@ impl ReorderBuffer {
     }
 
     /// All that is left.
-    pub(super) fn finish<E>(
-        &mut self,
-        mut each: impl FnMut(&TraceEvent) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub(super) fn finish<E>(&mut self, mut each: impl FnMut(&TraceEvent) -> Result<(), E>) -> Result<(), E> {
         self.let_go(u64::MAX, &mut each)
     }
 
     fn hold(&mut self, mut event: TraceEvent) {
         event.at_ns = event.at_ns.max(self.reached_ns);
         self.count += 1;
-        self.held
-            .push(Reverse((event.at_ns, self.count, HeldEvent(event))));
+        self.held.push(Reverse((event.at_ns, self.count, HeldEvent(event))));
     }
 
-    fn let_go<E>(
-        &mut self,
-        until_ns: u64,
-        each: &mut impl FnMut(&TraceEvent) -> Result<(), E>,
-    ) -> Result<(), E> {
+    fn let_go<E>(&mut self, until_ns: u64, each: &mut impl FnMut(&TraceEvent) -> Result<(), E>) -> Result<(), E> {
         while let Some(Reverse((at_ns, _, HeldEvent(event)))) = self.held.peek().copied() {
             if at_ns > until_ns {
                 return Ok(());

@@ -34,22 +34,12 @@ pub(super) type Items = InFlight<Item>;
 
 impl Item {
     pub(super) fn new(io: Io, state: State) -> Item {
-        Item {
-            io,
-            state,
-            rest_of_split: false,
-            joined: Vec::new(),
-            doubtful: false,
-            vague: false,
-        }
+        Item { io, state, rest_of_split: false, joined: Vec::new(), doubtful: false, vague: false }
     }
 
     /// As part of the request that it joins.
     pub(super) fn joining(&self) -> JoinedBio {
-        JoinedBio {
-            queued_ns: self.io.queued_ns,
-            cpu: self.io.cpu,
-        }
+        JoinedBio { queued_ns: self.io.queued_ns, cpu: self.io.cpu }
     }
 
     /// Its times up to here can't be trusted.
@@ -76,11 +66,7 @@ impl Item {
 
 /// The oldest that begins there and is wanted; all that are lose their times if there are several.
 #[inline]
-pub(super) fn find(
-    items: &mut Items,
-    start: u64,
-    wanted: impl Fn(&Entry<Item>) -> bool,
-) -> SlotMatch {
+pub(super) fn find(items: &mut Items, start: u64, wanted: impl Fn(&Entry<Item>) -> bool) -> SlotMatch {
     let (count, oldest) = items.count_starting_at(start, &wanted);
     match (count, oldest) {
         (1, Some(slot)) => SlotMatch::One(slot),

@@ -45,19 +45,13 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
 
     fn queue(&mut self, event: &TraceEvent) {
         let again = find(self.items, event.sector, |bio| {
-            bio.what.rest_of_split
-                && bio.what.io.pid == event.pid
-                && fits(bio, event)
-                && bio.what.is_bio(event.op)
+            bio.what.rest_of_split && bio.what.io.pid == event.pid && fits(bio, event) && bio.what.is_bio(event.op)
         });
         if let Some(bio) = again.slot().and_then(|slot| self.items.get_mut(slot)) {
             bio.rest_of_split = false;
             return;
         }
-        let io = Io {
-            queued_ns: Some(event.at_ns),
-            ..self.io(event)
-        };
+        let io = Io { queued_ns: Some(event.at_ns), ..self.io(event) };
         self.insert_item(event, Item::new(io, State::Bio));
         (self.each)(Change::Queued);
     }
@@ -65,22 +59,16 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
     fn split(&mut self, event: &TraceEvent) {
         let new_sector = event.argument;
         let found = find(self.items, event.sector, |bio| {
-            bio.what.is_bio(event.op)
-                && event.sector < new_sector
-                && (new_sector < bio.end() || bio.what.vague)
+            bio.what.is_bio(event.op) && event.sector < new_sector && (new_sector < bio.end() || bio.what.vague)
         });
-        let Some((slot, bio)) = found
-            .slot()
-            .and_then(|slot| Some((slot, self.items.get(slot)?)))
-        else {
+        let Some((slot, bio)) = found.slot().and_then(|slot| Some((slot, self.items.get(slot)?))) else {
             return self.unmatched();
         };
         let rest_sectors = bio.end().saturating_sub(new_sector);
         let mut rest = bio.what.clone();
         rest.rest_of_split = true;
         rest.io.split = true;
-        self.items
-            .place(slot, event.sector, new_sector - event.sector);
+        self.items.place(slot, event.sector, new_sector - event.sector);
         if let Some(first) = self.items.get_mut(slot) {
             first.io.split = true;
         }
@@ -123,8 +111,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
             }
         };
         self.join_covered(slot, event);
-        self.items
-            .place(slot, event.sector, u64::from(event.sectors));
+        self.items.place(slot, event.sector, u64::from(event.sectors));
         if let Some(request) = self.items.get_mut(slot) {
             *self.issued += u64::from(request.state != State::Issued);
             request.state = State::Issued;
@@ -135,17 +122,12 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
             if !request.doubtful {
                 request.io.issued_ns.get_or_insert(event.at_ns);
             }
-            (self.each)(Change::Issued {
-                io: &request.io,
-                joined: &request.joined,
-            });
+            (self.each)(Change::Issued { io: &request.io, joined: &request.joined });
         }
     }
 
     fn requeue(&mut self, event: &TraceEvent) {
-        let found = find(self.items, event.sector, |item| {
-            item.what.has_driver(event.op) && fits(item, event)
-        });
+        let found = find(self.items, event.sector, |item| item.what.has_driver(event.op) && fits(item, event));
         match found.slot().and_then(|slot| self.items.get_mut(slot)) {
             Some(request) => {
                 request.state = State::Waiting;
@@ -161,18 +143,13 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         // One that is longer than what completed may have completed in part; then both could be meant.
         let found = find(self.items, event.sector, |item| {
             item.what.has_driver(event.op)
-                && (fits(item, event)
-                    || event.sectors > 0 && item.sectors > u64::from(event.sectors))
+                && (fits(item, event) || event.sectors > 0 && item.sectors > u64::from(event.sectors))
         });
         // A flush that has nothing to write is never issued itself, nor is what fails early.
-        let found = found.or_else(|| {
-            find(self.items, event.sector, |item| {
-                item.what.waits(event.op) && fits(item, event)
-            })
-        });
+        let found =
+            found.or_else(|| find(self.items, event.sector, |item| item.what.waits(event.op) && fits(item, event)));
         let slot = self.whole_of(found, event);
-        let Some((slot, request)) = slot.and_then(|slot| Some((slot, self.items.get(slot)?)))
-        else {
+        let Some((slot, request)) = slot.and_then(|slot| Some((slot, self.items.get(slot)?))) else {
             // A write with FUA on a device without FUA is reported once more when the flush after it is complete.
             match (event.op, event.sectors) {
                 (Op::Write, 0) => (self.each)(Change::Flushed),
@@ -182,8 +159,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         };
         if request.sectors > u64::from(event.sectors) {
             let rest = request.sectors - u64::from(event.sectors);
-            self.items
-                .place(slot, event.sector + u64::from(event.sectors), rest);
+            self.items.place(slot, event.sector + u64::from(event.sectors), rest);
             if let Some(request) = self.items.get_mut(slot).filter(|_| event.error != 0) {
                 request.io.error = event.error;
             }
@@ -202,9 +178,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         let SlotMatch::Any(first) = found else {
             return found.slot();
         };
-        let whole = self.items.starting_at(event.sector, |item| {
-            item.what.has_driver(event.op) && fits(item, event)
-        });
+        let whole = self.items.starting_at(event.sector, |item| item.what.has_driver(event.op) && fits(item, event));
         whole.or(Some(first))
     }
 
@@ -213,18 +187,14 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         if event.sectors == 0 {
             return None;
         }
-        let found = find(self.items, event.sector, |bio| {
-            bio.what.is_bio(event.op) && fits(bio, event)
-        });
+        let found = find(self.items, event.sector, |bio| bio.what.is_bio(event.op) && fits(bio, event));
         let bio = self.items.remove(found.slot()?)?;
         Some(finished(bio.what, event))
     }
 
     /// What waits with these sectors.
     fn waiting(&mut self, event: &TraceEvent) -> SlotMatch {
-        let whole = find(self.items, event.sector, |item| {
-            item.what.waits(event.op) && fits(item, event)
-        });
+        let whole = find(self.items, event.sector, |item| item.what.waits(event.op) && fits(item, event));
         if self.tells_merges(event) {
             return whole;
         }
@@ -241,11 +211,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         let own = find(self.items, event.sector, |bio| {
             bio.what.is_bio(event.op) && fits(bio, event) && bio.what.io.pid == event.pid
         });
-        own.or_else(|| {
-            find(self.items, event.sector, |bio| {
-                bio.what.is_bio(event.op) && fits(bio, event)
-            })
-        })
+        own.or_else(|| find(self.items, event.sector, |bio| bio.what.is_bio(event.op) && fits(bio, event)))
     }
 
     /// Whether the kernel reports merges of such requests; no kernel reports those of discards.
@@ -265,8 +231,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
     }
 
     fn insert_item(&mut self, event: &TraceEvent, item: Item) -> Slot {
-        self.items
-            .insert(event.sector, u64::from(event.sectors), item)
+        self.items.insert(event.sector, u64::from(event.sectors), item)
     }
 
     fn io(&self, event: &TraceEvent) -> Io {

@@ -35,13 +35,7 @@ impl<T> Entry<T> {
 
 impl<T> InFlight<T> {
     pub(super) fn new() -> InFlight<T> {
-        InFlight {
-            slots: Vec::new(),
-            free: Vec::new(),
-            by_start: Chains::new(),
-            by_end: Chains::new(),
-            arrivals: 0,
-        }
+        InFlight { slots: Vec::new(), free: Vec::new(), by_start: Chains::new(), by_end: Chains::new(), arrivals: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -51,12 +45,7 @@ impl<T> InFlight<T> {
     #[inline]
     pub(super) fn insert(&mut self, start: u64, sectors: u64, what: T) -> Slot {
         self.arrivals += 1;
-        let entry = Entry {
-            start,
-            sectors,
-            arrival: self.arrivals,
-            what,
-        };
+        let entry = Entry { start, sectors, arrival: self.arrivals, what };
         let end = entry.end();
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -112,11 +101,7 @@ impl<T> InFlight<T> {
 
     /// The oldest of those that begin here and are wanted.
     #[inline]
-    pub(super) fn starting_at(
-        &self,
-        start: u64,
-        wanted: impl Fn(&Entry<T>) -> bool,
-    ) -> Option<Slot> {
+    pub(super) fn starting_at(&self, start: u64, wanted: impl Fn(&Entry<T>) -> bool) -> Option<Slot> {
         let found = self.by_start.slots(start).filter_map(|slot| {
             let entry = self.get(slot)?;
             (entry.start == start && wanted(entry)).then_some((entry.arrival, slot))
@@ -125,26 +110,16 @@ impl<T> InFlight<T> {
     }
 
     /// All that begin from `start` on and before `end` and are wanted.
-    pub(super) fn starting_in(
-        &self,
-        start: u64,
-        end: u64,
-        wanted: impl Fn(&Entry<T>) -> bool,
-    ) -> Vec<Slot> {
+    pub(super) fn starting_in(&self, start: u64, end: u64, wanted: impl Fn(&Entry<T>) -> bool) -> Vec<Slot> {
         let slots: Vec<Slot> = if end.saturating_sub(start) < self.slots.len() as u64 {
             let starts = start..end;
-            starts
-                .flat_map(|start| self.by_start.slots(start))
-                .collect()
+            starts.flat_map(|start| self.by_start.slots(start)).collect()
         } else {
             (0..self.slots.len() as Slot).collect()
         };
         let mut found: Vec<Slot> = slots
             .into_iter()
-            .filter(|&slot| {
-                self.get(slot)
-                    .is_some_and(|entry| (start..end).contains(&entry.start) && wanted(entry))
-            })
+            .filter(|&slot| self.get(slot).is_some_and(|entry| (start..end).contains(&entry.start) && wanted(entry)))
             .collect();
         // Two sectors may share a chain.
         found.sort_unstable();
@@ -155,18 +130,12 @@ impl<T> InFlight<T> {
     /// All that are wanted. Looks at everything.
     pub(super) fn all(&self, wanted: impl Fn(&Entry<T>) -> bool) -> Vec<Slot> {
         let slots = 0..self.slots.len() as Slot;
-        slots
-            .filter(|&slot| self.get(slot).is_some_and(&wanted))
-            .collect()
+        slots.filter(|&slot| self.get(slot).is_some_and(&wanted)).collect()
     }
 
     /// How many begin here and are wanted, and the oldest of them.
     #[inline]
-    pub(super) fn count_starting_at(
-        &self,
-        start: u64,
-        wanted: impl Fn(&Entry<T>) -> bool,
-    ) -> (usize, Option<Slot>) {
+    pub(super) fn count_starting_at(&self, start: u64, wanted: impl Fn(&Entry<T>) -> bool) -> (usize, Option<Slot>) {
         let (mut count, mut oldest) = (0, None);
         for slot in self.by_start.slots(start) {
             if let Some(entry) = self.get(slot)
@@ -174,20 +143,14 @@ impl<T> InFlight<T> {
                 && wanted(entry)
             {
                 count += 1;
-                oldest = oldest
-                    .min(Some((entry.arrival, slot)))
-                    .or(Some((entry.arrival, slot)));
+                oldest = oldest.min(Some((entry.arrival, slot))).or(Some((entry.arrival, slot)));
             }
         }
         (count, oldest.map(|(_, slot)| slot))
     }
 
     /// All that begin here and are wanted.
-    pub(super) fn all_starting_at(
-        &self,
-        start: u64,
-        wanted: impl Fn(&Entry<T>) -> bool,
-    ) -> Vec<Slot> {
+    pub(super) fn all_starting_at(&self, start: u64, wanted: impl Fn(&Entry<T>) -> bool) -> Vec<Slot> {
         let is = |slot: &Slot| {
             let entry = self.get(*slot);
             entry.is_some_and(|entry| entry.start == start && wanted(entry))
@@ -211,9 +174,7 @@ impl<T> InFlight<T> {
 
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         for slot in 0..self.slots.len() {
-            let unwanted = self.slots[slot]
-                .as_ref()
-                .is_some_and(|entry| !keep(&entry.what));
+            let unwanted = self.slots[slot].as_ref().is_some_and(|entry| !keep(&entry.what));
             if unwanted {
                 self.remove(slot as Slot);
             }
@@ -232,11 +193,7 @@ struct Chains {
 
 impl Chains {
     fn new() -> Chains {
-        Chains {
-            heads: vec![NONE; HEADS_MIN],
-            links: Vec::new(),
-            count: 0,
-        }
+        Chains { heads: vec![NONE; HEADS_MIN], links: Vec::new(), count: 0 }
     }
 
     #[inline]

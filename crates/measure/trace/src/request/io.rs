@@ -129,10 +129,7 @@ impl Io {
 
     /// When it arrived, as early as is known.
     pub fn arrived_ns(&self) -> u64 {
-        self.queued_ns
-            .or(self.inserted_ns)
-            .or(self.issued_ns)
-            .unwrap_or(self.seen_ns)
+        self.queued_ns.or(self.inserted_ns).or(self.issued_ns).unwrap_or(self.seen_ns)
     }
 
     /// What it is counted as: the kernel marks a requested flush as an empty write.

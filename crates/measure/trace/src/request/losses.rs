@@ -34,10 +34,7 @@ impl Losses {
         self.doubt_until_ns = self.doubt_until_ns.max(over_ns);
         match self.pending {
             None => {
-                self.pending = Some(PendingLoss {
-                    before_ns: until_ns,
-                    at_ns: over_ns,
-                });
+                self.pending = Some(PendingLoss { before_ns: until_ns, at_ns: over_ns });
             }
             Some(_) => self.later_ns = self.later_ns.max(Some(until_ns)),
         }
@@ -53,10 +50,8 @@ impl Losses {
     #[inline]
     pub(super) fn due(&mut self, now_ns: u64) -> Option<u64> {
         let due = self.pending.filter(|pending| now_ns >= pending.at_ns)?;
-        let later = self.later_ns.take().map(|before_ns| PendingLoss {
-            before_ns,
-            at_ns: self.over_ns(before_ns.max(now_ns)),
-        });
+        let later =
+            self.later_ns.take().map(|before_ns| PendingLoss { before_ns, at_ns: self.over_ns(before_ns.max(now_ns)) });
         self.pending = later;
         Some(due.before_ns)
     }

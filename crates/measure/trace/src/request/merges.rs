@@ -26,9 +26,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
             // It stays a bio: when a request that covers it is issued, it will be found to be part of that.
             return self.put_back(taken);
         }
-        (self.each)(Change::Merged {
-            seen: taken.is_some(),
-        });
+        (self.each)(Change::Merged { seen: taken.is_some() });
         let Some(into) = into.slot() else {
             return;
         };
@@ -37,16 +35,8 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         }
         let start = self.items.get(into).map_or(0, |entry| entry.start);
         let sectors = self.items.get(into).map_or(0, |entry| entry.sectors);
-        let start = if back {
-            start
-        } else {
-            start.saturating_sub(u64::from(event.sectors))
-        };
-        self.items.place(
-            into,
-            start,
-            sectors.saturating_add(u64::from(event.sectors)),
-        );
+        let start = if back { start } else { start.saturating_sub(u64::from(event.sectors)) };
+        self.items.place(into, start, sectors.saturating_add(u64::from(event.sectors)));
         if let Some(request) = self.items.get_mut(into) {
             request.state = State::Waiting;
             request.io.merged += 1;
@@ -63,18 +53,12 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         let own = find(self.items, event.sector, |bio| {
             bio.what.is_bio(event.op) && fits(bio, event) && bio.what.io.pid == event.pid
         });
-        own.or_else(|| {
-            find(self.items, event.sector, |item| {
-                item.what.waits(event.op) && fits(item, event)
-            })
-        })
+        own.or_else(|| find(self.items, event.sector, |item| item.what.waits(event.op) && fits(item, event)))
     }
 
     /// A request joins the one before it.
     pub(super) fn request_merge(&mut self, event: &TraceEvent) {
-        let own = find(self.items, event.sector, |item| {
-            item.what.waits(event.op) && fits(item, event)
-        });
+        let own = find(self.items, event.sector, |item| item.what.waits(event.op) && fits(item, event));
         let taken = own.slot().and_then(|slot| self.items.remove(slot));
         let into = self.request_before(event).slot();
         let (Some(taken), Some(into)) = (&taken, into) else {
@@ -82,8 +66,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         };
         let sectors = self.items.get(into).map_or(0, |entry| entry.sectors);
         let start = self.items.get(into).map_or(0, |entry| entry.start);
-        self.items
-            .place(into, start, sectors.saturating_add(taken.sectors));
+        self.items.place(into, start, sectors.saturating_add(taken.sectors));
         if let Some(request) = self.items.get_mut(into) {
             request.state = State::Waiting;
             request.io.merged += 1 + taken.what.io.merged;
@@ -104,10 +87,8 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
     fn lengths_unknown(&mut self, start: u64, event: &TraceEvent) {
         let waits = |item: &Entry<Item>| item.what.waits(event.op);
         let alike = self.items.all_starting_at(start, waits);
-        let lengths: Vec<u64> = alike
-            .iter()
-            .filter_map(|&slot| self.items.get(slot).map(|item| item.sectors))
-            .collect();
+        let lengths: Vec<u64> =
+            alike.iter().filter_map(|&slot| self.items.get(slot).map(|item| item.sectors)).collect();
         if lengths.windows(2).all(|pair| pair[0] == pair[1]) {
             return;
         }
@@ -158,13 +139,10 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         }
         let doubtful = request.what.doubtful;
         let end = event.sector.saturating_add(u64::from(event.sectors));
-        let covered = self.items.starting_in(event.sector, end, |bio| {
-            bio.what.is_bio(event.op) && bio.end() <= end
-        });
+        let covered = self.items.starting_in(event.sector, end, |bio| bio.what.is_bio(event.op) && bio.end() <= end);
         let entries = covered.into_iter().filter(|&bio| bio != slot);
-        let mut bios: Vec<(u64, u64, Slot)> = entries
-            .filter_map(|bio| self.items.get(bio).map(|it| (it.arrival, it.sectors, bio)))
-            .collect();
+        let mut bios: Vec<(u64, u64, Slot)> =
+            entries.filter_map(|bio| self.items.get(bio).map(|it| (it.arrival, it.sectors, bio))).collect();
         bios.sort_unstable();
         if doubtful || bios.iter().map(|(_, sectors, _)| sectors).sum::<u64>() > missing {
             for (.., bio) in &bios {

@@ -34,10 +34,7 @@ struct Disk {
 
 impl Disk {
     fn recount(&mut self) {
-        let issued = self
-            .items
-            .iter()
-            .filter(|entry| entry.what.state == State::Issued);
+        let issued = self.items.iter().filter(|entry| entry.what.state == State::Issued);
         self.issued = issued.count() as u64;
     }
 }
@@ -75,10 +72,7 @@ impl RequestTracker {
             return;
         }
         let device = self.devices[route].0;
-        if matches!(
-            event.step,
-            Step::Arrival | Step::DeviceDone | Step::WholeDone
-        ) {
+        if matches!(event.step, Step::Arrival | Step::DeviceDone | Step::WholeDone) {
             each(route, Change::Unqueued);
             let io = Io::whole(device, event);
             return self.ended(io, false, &[], State::Waiting, |change| each(route, change));
@@ -116,11 +110,7 @@ impl RequestTracker {
             io.issued_ns = io.issued_ns.filter(trusted);
             if io.issued_ns.is_none() {
                 self.unknown.lost += 1;
-                return each(Change::Ended {
-                    io: &io,
-                    joined: &[],
-                    from,
-                });
+                return each(Change::Ended { io: &io, joined: &[], from });
             }
         }
         if doubtful {
@@ -129,11 +119,7 @@ impl RequestTracker {
         if let (Some(from), Some(to)) = (io.issued_ns, io.completed_ns) {
             self.losses.took(to.saturating_sub(from));
         }
-        each(Change::Ended {
-            io: &io,
-            joined,
-            from,
-        });
+        each(Change::Ended { io: &io, joined, from });
     }
 
     /// The disks, in the order of their numbers.
@@ -143,9 +129,7 @@ impl RequestTracker {
 
     /// What is in flight on the disk of that number.
     pub fn in_flight(&self, disk: usize) -> usize {
-        self.devices
-            .get(disk)
-            .map_or(0, |(_, disk)| disk.items.len())
+        self.devices.get(disk).map_or(0, |(_, disk)| disk.items.len())
     }
 
     /// What is in flight.
@@ -167,9 +151,10 @@ impl RequestTracker {
     pub fn bio_with(&self, device: Device, sector: u64, sectors: u64, op: Op) -> Option<Io> {
         let disk = &self.devices[*self.routes.get(&device)?].1;
         let end = sector.saturating_add(sectors);
-        let mut having = disk.items.iter().filter(|item| {
-            item.what.is_bio(op) && (item.start <= sector && end <= item.end() || item.what.vague)
-        });
+        let mut having = disk
+            .items
+            .iter()
+            .filter(|item| item.what.is_bio(op) && (item.start <= sector && end <= item.end() || item.what.vague));
         let one = having.next()?;
         (having.next().is_none() && !one.what.vague).then_some(one.what.io)
     }
@@ -178,19 +163,13 @@ impl RequestTracker {
     pub fn issued(&self, device: Device) -> impl Iterator<Item = &Io> {
         let disk = self.devices.iter().find(|(known, _)| *known == device);
         let items = disk.into_iter().flat_map(|(_, disk)| disk.items.iter());
-        items
-            .filter(|entry| entry.what.state == State::Issued)
-            .map(|entry| &entry.what.io)
+        items.filter(|entry| entry.what.state == State::Issued).map(|entry| &entry.what.io)
     }
 
     /// What the drivers of all devices have.
     pub fn all_issued(&self) -> Vec<Io> {
         let devices: Vec<Device> = self.devices.iter().map(|(device, _)| *device).collect();
-        devices
-            .into_iter()
-            .flat_map(|device| self.issued(device))
-            .copied()
-            .collect()
+        devices.into_iter().flat_map(|device| self.issued(device)).copied().collect()
     }
 
     /// What was in flight at a loss and has not ended by now has ended in it: were it kept, it would be taken for what
@@ -242,14 +221,7 @@ impl RequestTracker {
     fn route(&mut self, device: Device) -> usize {
         let devices = &mut self.devices;
         let route = *self.routes.entry(device).or_insert_with(|| {
-            devices.push((
-                device,
-                Disk {
-                    items: Items::new(),
-                    issued: 0,
-                    merges_told: false,
-                },
-            ));
+            devices.push((device, Disk { items: Items::new(), issued: 0, merges_told: false }));
             devices.len() - 1
         });
         self.recent.remember(device.0, route);

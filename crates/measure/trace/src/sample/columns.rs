@@ -31,10 +31,7 @@ impl Columns {
         for column in self.columns.values_mut() {
             column.push(None);
         }
-        self.set(
-            LENGTH,
-            Some((interval.end_ns - interval.start_ns) as f64 / 1e9),
-        );
+        self.set(LENGTH, Some((interval.end_ns - interval.start_ns) as f64 / 1e9));
     }
 
     /// In the row that was begun last.
@@ -51,12 +48,7 @@ impl Columns {
     /// The whole table, every column as long as it.
     pub fn finish(mut self) -> SampledSeries {
         let rows = self.at_ns.len();
-        self.columns
-            .values_mut()
-            .for_each(|column| column.resize(rows, None));
-        SampledSeries {
-            at_ns: self.at_ns,
-            columns: self.columns,
-        }
+        self.columns.values_mut().for_each(|column| column.resize(rows, None));
+        SampledSeries { at_ns: self.at_ns, columns: self.columns }
     }
 }

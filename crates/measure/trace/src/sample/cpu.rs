@@ -10,18 +10,8 @@ use super::series::{Interval, Level, Reading, Series};
 
 /// Where a CPU's time goes, as mpstat divides it. The kernel counts guests' time under user and nice too; here it is
 /// taken out of them, so that the states add up.
-pub const STATES: [&str; 10] = [
-    "user",
-    "nice",
-    "system",
-    "idle",
-    "iowait",
-    "irq",
-    "softirq",
-    "steal",
-    "guest",
-    "guest_nice",
-];
+pub const STATES: [&str; 10] =
+    ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice"];
 
 /// In the order of [`STATES`], in ticks or another unit of time.
 pub type Ticks = [u64; STATES.len()];
@@ -111,15 +101,11 @@ pub fn means(series: &Series<CpuReading>) -> BTreeMap<String, Shares> {
     for interval in series.intervals() {
         for (cpu, passed) in passed(&interval) {
             let sum = sums.entry(cpu).or_default();
-            sum.iter_mut()
-                .zip(passed)
-                .for_each(|(sum, more)| *sum += more);
+            sum.iter_mut().zip(passed).for_each(|(sum, more)| *sum += more);
         }
     }
     let each = sums.iter().map(|(cpu, sum)| (name(*cpu), shares(sum)));
-    std::iter::once(("all".to_owned(), shares(&together(&sums))))
-        .chain(each)
-        .collect()
+    std::iter::once(("all".to_owned(), shares(&together(&sums)))).chain(each).collect()
 }
 
 fn shares(passed: &Ticks) -> Shares {
@@ -138,14 +124,8 @@ pub fn series(series: &Series<CpuReading>) -> BTreeMap<String, SampledSeries> {
         all.set("busy_cpus", Some(busy_cpus(&passed)));
         let (before, after) = (&interval.before.stat, &interval.after.stat);
         let per_s = |before: u64, after: u64| Some(after.saturating_sub(before) as f64 / seconds);
-        all.set(
-            "interrupts_per_s",
-            per_s(before.interrupts, after.interrupts),
-        );
-        all.set(
-            "switches_per_s",
-            per_s(before.context_switches, after.context_switches),
-        );
+        all.set("interrupts_per_s", per_s(before.interrupts, after.interrupts));
+        all.set("switches_per_s", per_s(before.context_switches, after.context_switches));
         for cpu in passed.keys() {
             by_cpu.entry(*cpu).or_default();
         }
@@ -159,13 +139,9 @@ pub fn series(series: &Series<CpuReading>) -> BTreeMap<String, SampledSeries> {
             }
         }
     }
-    let each = by_cpu
-        .into_iter()
-        .map(|(cpu, columns)| (name(cpu), columns));
+    let each = by_cpu.into_iter().map(|(cpu, columns)| (name(cpu), columns));
     let together = std::iter::once(("all".to_owned(), all)).chain(each);
-    together
-        .map(|(name, columns)| (name, columns.finish()))
-        .collect()
+    together.map(|(name, columns)| (name, columns.finish())).collect()
 }
 
 fn add_shares(columns: &mut Columns, passed: &Ticks) {
@@ -193,9 +169,7 @@ fn busy_cpus(passed: &BTreeMap<u32, Ticks>) -> f64 {
 fn passed(interval: &Interval<'_, CpuReading>) -> BTreeMap<u32, Ticks> {
     let before = &interval.before.stat.cpus;
     let after = interval.after.stat.cpus.iter();
-    after
-        .filter_map(|(cpu, after)| Some((*cpu, between(before.get(cpu)?, after))))
-        .collect()
+    after.filter_map(|(cpu, after)| Some((*cpu, between(before.get(cpu)?, after)))).collect()
 }
 
 fn together(by_cpu: &BTreeMap<u32, Ticks>) -> Ticks {
@@ -204,18 +178,11 @@ fn together(by_cpu: &BTreeMap<u32, Ticks>) -> Ticks {
 
 /// Mean over time of the CPUs' mean; None without a source.
 pub fn frequency(source: &str, series: &Series<CpuReading>) -> Option<Frequency> {
-    let pooled = series
-        .readings()
-        .filter_map(|reading| reading.frequency_hz)
-        .reduce(|mut sum, level| {
-            sum.absorb(level);
-            sum
-        });
-    pooled.map(|level| Frequency {
-        hz_mean: level.mean(),
-        hz_max: level.max,
-        source: source.to_owned(),
-    })
+    let pooled = series.readings().filter_map(|reading| reading.frequency_hz).reduce(|mut sum, level| {
+        sum.absorb(level);
+        sum
+    });
+    pooled.map(|level| Frequency { hz_mean: level.mean(), hz_max: level.max, source: source.to_owned() })
 }
 
 fn name(cpu: u32) -> String {
@@ -259,14 +226,7 @@ mod tests {
             ticks[..used.len()].copy_from_slice(used);
             (cpu, ticks)
         });
-        CpuReading {
-            stat: Stat {
-                cpus: cpus.collect(),
-                interrupts,
-                context_switches,
-            },
-            frequency_hz: None,
-        }
+        CpuReading { stat: Stat { cpus: cpus.collect(), interrupts, context_switches }, frequency_hz: None }
     }
 
     fn observed(readings: &[Read]) -> Series<CpuReading> {
@@ -305,14 +265,8 @@ mod tests {
             (0, 0, &[(0, &[40, 0, 0, 360]), (1, &[150, 0, 0, 55])]),
         ]);
         let series = series(&found);
-        assert_eq!(
-            series["cpu1"].columns["user_percent"],
-            [Some(100.0), None, None, Some(50.0)]
-        );
-        assert_eq!(
-            series["all"].columns["user_percent"],
-            [Some(55.0), Some(10.0), Some(10.0), Some(30.0)]
-        );
+        assert_eq!(series["cpu1"].columns["user_percent"], [Some(100.0), None, None, Some(50.0)]);
+        assert_eq!(series["all"].columns["user_percent"], [Some(55.0), Some(10.0), Some(10.0), Some(30.0)]);
         assert_eq!(series["cpu1"].at_ns, series["all"].at_ns);
     }
 
@@ -332,10 +286,7 @@ mod tests {
 
     #[test]
     fn counters_that_go_back_count_as_nothing() {
-        let passed = between(
-            &[5, 0, 0, 900, 7, 0, 0, 0, 0, 0],
-            &[6, 0, 0, 10, 6, 0, 0, 0, 0, 0],
-        );
+        let passed = between(&[5, 0, 0, 900, 7, 0, 0, 0, 0, 0], &[6, 0, 0, 10, 6, 0, 0, 0, 0, 0]);
         assert_eq!(passed, [1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
 

@@ -29,10 +29,7 @@ const COLUMN: &str = "vrate_percent";
 impl Reading for IoCostReading {
     fn absorb(&mut self, later: IoCostReading) {
         for (device, level) in later.0 {
-            self.0
-                .entry(device)
-                .and_modify(|known| known.absorb(level))
-                .or_insert(level);
+            self.0.entry(device).and_modify(|known| known.absorb(level)).or_insert(level);
         }
     }
 }
@@ -58,14 +55,8 @@ pub fn series(series: &Series<IoCostReading>) -> Option<BTreeMap<String, Sampled
     if by_device.is_empty() {
         return None;
     }
-    let devices = by_device
-        .into_iter()
-        .map(|(device, columns)| (device.to_owned(), columns.finish()));
-    Some(
-        std::iter::once(("all".to_owned(), all.finish()))
-            .chain(devices)
-            .collect(),
-    )
+    let devices = by_device.into_iter().map(|(device, columns)| (device.to_owned(), columns.finish()));
+    Some(std::iter::once(("all".to_owned(), all.finish())).chain(devices).collect())
 }
 
 fn add(columns: &mut Columns, interval: &Interval<'_, IoCostReading>, percent: Option<f64>) {
@@ -80,9 +71,7 @@ mod tests {
     use super::*;
 
     fn reading(rates: &[(&str, f64)]) -> IoCostReading {
-        let rates = rates
-            .iter()
-            .map(|(device, percent)| ((*device).to_owned(), Level::of(*percent)));
+        let rates = rates.iter().map(|(device, percent)| ((*device).to_owned(), Level::of(*percent)));
         IoCostReading(rates.collect())
     }
 

@@ -20,11 +20,7 @@ pub struct Level {
 impl Level {
     /// The level of a single reading.
     pub fn of(value: f64) -> Level {
-        Level {
-            sum: value,
-            max: value,
-            readings: 1,
-        }
+        Level { sum: value, max: value, readings: 1 }
     }
 
     /// The mean of the readings.
@@ -180,19 +176,13 @@ mod tests {
 
     #[test]
     fn the_interval_doubles_with_what_it_holds() {
-        let level = |value: f64| Both {
-            counter: 0,
-            level: Level::of(value),
-        };
+        let level = |value: f64| Both { counter: 0, level: Level::of(value) };
         let mut series = Series::new(0, level(0.0), Duration::from_millis(10), 4);
         for step in 1..=5 {
             series.add(step * 10, level(step as f64));
         }
         assert_eq!(series.interval(), Duration::from_millis(20));
-        let means: Vec<f64> = series
-            .intervals()
-            .map(|one| one.after.level.mean())
-            .collect();
+        let means: Vec<f64> = series.intervals().map(|one| one.after.level.mean()).collect();
         assert_eq!(means, [1.5, 3.5, 5.0]);
     }
 }

@@ -61,12 +61,7 @@ impl Analysis {
     /// Takes in the next event; events come in the order of time.
     pub fn add(&mut self, event: &SchedEvent) {
         match event.kind {
-            SchedKind::Switch {
-                previous,
-                previous_comm,
-                state,
-                next,
-            } => {
+            SchedKind::Switch { previous, previous_comm, state, next } => {
                 self.report.switches += 1;
                 self.rates.count(event.at_ns, event.cpu);
                 self.left(event, previous, previous_comm, state);
@@ -89,12 +84,7 @@ impl Analysis {
     /// it. It may come right before or right after the event of the switch: the two have each its own time stamp.
     pub fn add_stack(&mut self, at_ns: u64, cpu: u32, pid: u32, weight: u64, stack_id: u32) {
         self.report.stacks.taken += 1;
-        let stack = Stack {
-            at_ns,
-            pid,
-            weight,
-            stack_id,
-        };
+        let stack = Stack { at_ns, pid, weight, stack_id };
         let off = self.off.get_mut(&pid);
         let off = off.filter(|off| off.stack.is_none() && is_close(off.at_ns, at_ns));
         match off {
@@ -139,18 +129,10 @@ impl Analysis {
         let early = self.early_stacks.remove(&event.cpu);
         let own = early.filter(|stack| stack.pid == pid && is_close(stack.at_ns, event.at_ns));
         self.report.stacks.unmatched += u64::from(early.is_some() && own.is_none());
-        let index = if pid == IDLE_TASK {
-            CPU_IDLE
-        } else {
-            state as usize
-        };
+        let index = if pid == IDLE_TASK { CPU_IDLE } else { state as usize };
         self.by_state[index] += 1;
         // The idle tasks of all CPUs have number 0.
-        let comm = if pid == IDLE_TASK {
-            Comm::new(b"idle")
-        } else {
-            comm
-        };
+        let comm = if pid == IDLE_TASK { Comm::new(b"idle") } else { comm };
         let task = self.tasks.of(comm, pid);
         task.switches += 1;
         task.by_state[index] += 1;
@@ -202,10 +184,7 @@ impl Analysis {
         };
         record(&mut self.tasks.of(off.comm, pid).times, 1);
         if let Some(stack) = off.stack {
-            record(
-                &mut self.sites.of(stack.stack_id, off.comm).times,
-                stack.weight,
-            );
+            record(&mut self.sites.of(stack.stack_id, off.comm).times, stack.weight);
         }
     }
 

@@ -82,20 +82,14 @@ pub struct SchedDecoder {
 impl SchedDecoder {
     /// `formats`: of the recorded events; others may be among them.
     pub fn new(formats: &[EventFormat]) -> Result<SchedDecoder, FormatError> {
-        Ok(SchedDecoder {
-            layouts: Layouts::new(EVENTS, formats, Layout::new)?,
-        })
+        Ok(SchedDecoder { layouts: Layouts::new(EVENTS, formats, Layout::new)? })
     }
 
     /// None of a record of another event.
     #[inline]
     pub fn decode(&self, cpu: u32, raw: &RawEvent<'_>) -> Result<Option<SchedEvent>, FormatError> {
         let kind = self.layouts.read(raw, Layout::read)?;
-        Ok(kind.map(|kind| SchedEvent {
-            at_ns: raw.at_ns,
-            cpu,
-            kind,
-        }))
+        Ok(kind.map(|kind| SchedEvent { at_ns: raw.at_ns, cpu, kind }))
     }
 }
 
@@ -129,9 +123,7 @@ impl Comm {
 impl fmt::Display for Comm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let length = self.0.iter().position(|&byte| byte == 0);
-        f.write_str(&String::from_utf8_lossy(
-            &self.0[..length.unwrap_or(self.0.len())],
-        ))
+        f.write_str(&String::from_utf8_lossy(&self.0[..length.unwrap_or(self.0.len())]))
     }
 }
 
@@ -143,18 +135,9 @@ impl fmt::Debug for Comm {
 
 #[derive(Clone, Debug)]
 enum Layout {
-    Switch {
-        previous: Number,
-        comm: Field,
-        state: Number,
-        next: Number,
-    },
-    Waking {
-        pid: Number,
-    },
-    Wakeup {
-        pid: Number,
-    },
+    Switch { previous: Number, comm: Field, state: Number, next: Number },
+    Waking { pid: Number },
+    Wakeup { pid: Number },
 }
 
 impl Layout {
@@ -166,12 +149,8 @@ impl Layout {
                 state: Number::of(format, &["prev_state"])?,
                 next: Number::of(format, &["next_pid"])?,
             },
-            "sched_waking" => Layout::Waking {
-                pid: Number::of(format, &["pid"])?,
-            },
-            "sched_wakeup" | "sched_wakeup_new" => Layout::Wakeup {
-                pid: Number::of(format, &["pid"])?,
-            },
+            "sched_waking" => Layout::Waking { pid: Number::of(format, &["pid"])? },
+            "sched_wakeup" | "sched_wakeup_new" => Layout::Wakeup { pid: Number::of(format, &["pid"])? },
             _ => return Ok(None),
         }))
     }
@@ -180,12 +159,7 @@ impl Layout {
     fn read(&self, record: &[u8]) -> Option<SchedKind> {
         let pid = |field: &Number| field.read(record).map(|pid| pid as u32);
         Some(match self {
-            Layout::Switch {
-                previous,
-                comm,
-                state,
-                next,
-            } => SchedKind::Switch {
+            Layout::Switch { previous, comm, state, next } => SchedKind::Switch {
                 previous: pid(previous)?,
                 previous_comm: Comm::new(comm.text(record)?),
                 state: State::of_prev_state(state.read(record)?),
@@ -198,9 +172,5 @@ impl Layout {
 }
 
 const fn wanted(name: &'static str, required: bool) -> WantedEvent {
-    WantedEvent {
-        system: "sched",
-        name,
-        required,
-    }
+    WantedEvent { system: "sched", name, required }
 }

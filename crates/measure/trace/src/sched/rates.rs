@@ -25,9 +25,8 @@ impl Rates {
     pub(super) fn series(&self, elapsed_ns: u64) -> BTreeMap<String, Series> {
         let items = self.0.items();
         let (at_ns, width_ns) = (self.0.starts_ns(), self.0.width_ns());
-        let length_s = at_ns
-            .iter()
-            .map(|start_ns| elapsed_ns.saturating_sub(*start_ns).clamp(1, width_ns) as f64 / 1e9);
+        let length_s =
+            at_ns.iter().map(|start_ns| elapsed_ns.saturating_sub(*start_ns).clamp(1, width_ns) as f64 / 1e9);
         let length_s: Vec<f64> = length_s.collect();
         let series = |count: &dyn Fn(&CpuSwitches) -> u64| Series {
             at_ns: at_ns.clone(),
@@ -63,10 +62,7 @@ impl CpuSwitches {
 impl Absorb for CpuSwitches {
     fn absorb(&mut self, later: CpuSwitches) {
         self.0.resize(self.0.len().max(later.0.len()), 0);
-        self.0
-            .iter_mut()
-            .zip(later.0)
-            .for_each(|(ours, theirs)| *ours += theirs);
+        self.0.iter_mut().zip(later.0).for_each(|(ours, theirs)| *ours += theirs);
     }
 }
 

@@ -17,10 +17,7 @@ fn plain_name(name: &str) -> &str {
 
 fn is_generic(name: &str) -> bool {
     let bare = name.trim_start_matches('_');
-    GENERIC.contains(&bare)
-        || GENERIC_BEGINNINGS
-            .iter()
-            .any(|beginning| bare.starts_with(beginning))
+    GENERIC.contains(&bare) || GENERIC_BEGINNINGS.iter().any(|beginning| bare.starts_with(beginning))
 }
 
 /// Without leading underscores. Names of kernels from 3.x to 6.18; a function that is not known here is a site, which errs
@@ -130,56 +127,15 @@ mod tests {
                 "xfs_log_force",
             ),
             (
-                &[
-                    "__schedule",
-                    "schedule",
-                    "io_schedule",
-                    "bit_wait_io",
-                    "__wait_on_bit",
-                    "jbd2_log_wait",
-                ],
+                &["__schedule", "schedule", "io_schedule", "bit_wait_io", "__wait_on_bit", "jbd2_log_wait"],
                 "jbd2_log_wait",
             ),
+            (&["__schedule", "schedule", "worker_thread", "kthread", "ret_from_fork"], "worker_thread"),
+            (&["schedule", "exit_to_user_mode_loop", "do_syscall_64"], "exit_to_user_mode_loop"),
+            (&["__schedule", "schedule_preempt_disabled", "__mutex_lock.constprop.0", "pipe_write"], "pipe_write"),
+            (&["schedule", "rwsem_down_write_slowpath", "down_write", "ext4_map_blocks.part.0"], "ext4_map_blocks"),
             (
-                &[
-                    "__schedule",
-                    "schedule",
-                    "worker_thread",
-                    "kthread",
-                    "ret_from_fork",
-                ],
-                "worker_thread",
-            ),
-            (
-                &["schedule", "exit_to_user_mode_loop", "do_syscall_64"],
-                "exit_to_user_mode_loop",
-            ),
-            (
-                &[
-                    "__schedule",
-                    "schedule_preempt_disabled",
-                    "__mutex_lock.constprop.0",
-                    "pipe_write",
-                ],
-                "pipe_write",
-            ),
-            (
-                &[
-                    "schedule",
-                    "rwsem_down_write_slowpath",
-                    "down_write",
-                    "ext4_map_blocks.part.0",
-                ],
-                "ext4_map_blocks",
-            ),
-            (
-                &[
-                    "__schedule",
-                    "preempt_schedule_irq",
-                    "irqentry_exit",
-                    "asm_sysvec_apic_timer_interrupt",
-                    "do_csum",
-                ],
+                &["__schedule", "preempt_schedule_irq", "irqentry_exit", "asm_sysvec_apic_timer_interrupt", "do_csum"],
                 "do_csum",
             ),
         ] {

@@ -20,11 +20,7 @@ impl Tasks {
     pub(super) fn of(&mut self, comm: Comm, pid: u32) -> &mut Task {
         let full = self.0.len() >= TASKS_MAX;
         let own = (comm, Some(pid));
-        let key = if full && !self.0.contains_key(&own) {
-            OTHERS
-        } else {
-            own
-        };
+        let key = if full && !self.0.contains_key(&own) { OTHERS } else { own };
         self.0.entry(key).or_default()
     }
 
@@ -33,17 +29,11 @@ impl Tasks {
         // What has no number of its own belongs to the rest, wherever it would rank.
         ranked.sort_by_key(|(key, task)| (key.1.is_none(), Reverse(task.switches)));
         let rest = ranked.split_off(ranked.len().min(TASKS_SHOWN));
-        let (others, shown): (Vec<_>, Vec<_>) =
-            ranked.into_iter().partition(|(key, _)| key.1.is_none());
-        let mut reports: Vec<TaskReport> = shown
-            .iter()
-            .map(|((comm, pid), task)| task.report(comm.to_string(), *pid))
-            .collect();
+        let (others, shown): (Vec<_>, Vec<_>) = ranked.into_iter().partition(|(key, _)| key.1.is_none());
+        let mut reports: Vec<TaskReport> =
+            shown.iter().map(|((comm, pid), task)| task.report(comm.to_string(), *pid)).collect();
         let mut together = Task::default();
-        others
-            .iter()
-            .chain(&rest)
-            .for_each(|(_, task)| together.merge(task));
+        others.iter().chain(&rest).for_each(|(_, task)| together.merge(task));
         if together.switches > 0 {
             reports.push(together.report("others".to_owned(), None));
         }
@@ -55,35 +45,22 @@ impl Sites {
     pub(super) fn of(&mut self, stack_id: u32, comm: Comm) -> &mut Site {
         let full = self.0.len() >= SITES_MAX;
         let own = (stack_id, comm);
-        let key = if full && !self.0.contains_key(&own) {
-            (stack_id, OTHERS.0)
-        } else {
-            own
-        };
+        let key = if full && !self.0.contains_key(&own) { (stack_id, OTHERS.0) } else { own };
         self.0.entry(key).or_default()
     }
 
     /// `switches`: how many there were that a stack may have been taken of. The weights of the samples add up to about as
     /// many, in a short recording to up to twice as many, while the kernel still adapts the period; so they are scaled.
-    pub(super) fn reports(
-        &self,
-        switches: u64,
-        frames_of: impl Fn(u32) -> Vec<String>,
-    ) -> Vec<SiteReport> {
+    pub(super) fn reports(&self, switches: u64, frames_of: impl Fn(u32) -> Vec<String>) -> Vec<SiteReport> {
         let sampled: u64 = self.0.values().map(|site| site.switches).sum();
         let by = switches as f64 / sampled.max(1) as f64;
         let mut by_name: BTreeMap<String, Vec<(u32, &Comm, &Site)>> = BTreeMap::new();
         let mut frames = BTreeMap::new();
         for ((stack_id, comm), site) in &self.0 {
-            let frames: &Vec<String> = frames
-                .entry(*stack_id)
-                .or_insert_with(|| frames_of(*stack_id));
+            let frames: &Vec<String> = frames.entry(*stack_id).or_insert_with(|| frames_of(*stack_id));
             let names: Vec<&str> = frames.iter().map(String::as_str).collect();
             let name = site_of(&names).unwrap_or(UNKNOWN).to_owned();
-            by_name
-                .entry(name)
-                .or_default()
-                .push((*stack_id, comm, site));
+            by_name.entry(name).or_default().push((*stack_id, comm, site));
         }
         let mut reports: Vec<SiteReport> = by_name
             .into_iter()
@@ -116,15 +93,9 @@ fn most(parts: &[(u32, &Comm, &Site)]) -> (u32, String) {
         *stacks.entry(*stack_id).or_default() += site.switches;
         *comms.entry(comm).or_default() += site.switches;
     }
-    let stack_id = stacks
-        .iter()
-        .max_by_key(|(_, count)| **count)
-        .map_or(0, |(id, _)| *id);
+    let stack_id = stacks.iter().max_by_key(|(_, count)| **count).map_or(0, |(id, _)| *id);
     let comm = comms.iter().max_by_key(|(_, count)| **count);
-    (
-        stack_id,
-        comm.map_or_else(String::new, |(comm, _)| comm.to_string()),
-    )
+    (stack_id, comm.map_or_else(String::new, |(comm, _)| comm.to_string()))
 }
 
 const OTHERS: (Comm, Option<u32>) = (Comm::OTHERS, None);

@@ -31,10 +31,7 @@ pub(super) type States = [u64; STATES.len()];
 impl Task {
     pub(super) fn merge(&mut self, other: &Task) {
         self.switches += other.switches;
-        self.by_state
-            .iter_mut()
-            .zip(other.by_state)
-            .for_each(|(ours, theirs)| *ours += theirs);
+        self.by_state.iter_mut().zip(other.by_state).for_each(|(ours, theirs)| *ours += theirs);
         self.times.merge(&other.times);
     }
 
@@ -72,13 +69,5 @@ pub(super) fn named(states: &States) -> BTreeMap<&'static str, u64> {
 }
 
 /// In the order of `State`, then the idle tasks.
-const STATES: [&str; 7] = [
-    "preempted",
-    "sleep",
-    "disk_sleep",
-    "idle",
-    "stopped",
-    "exited",
-    "cpu_idle",
-];
+const STATES: [&str; 7] = ["preempted", "sleep", "disk_sleep", "idle", "stopped", "exited", "cpu_idle"];
 pub(super) const CPU_IDLE: usize = STATES.len() - 1;

@@ -41,11 +41,7 @@ impl Arrivals {
         let later = self.0.iter().rev();
         let later = later.take_while(|one| one.at_ns > arrival.at_ns).count();
         self.0.insert(self.0.len() - later, arrival);
-        if self.0.len() > HELD {
-            self.first()
-        } else {
-            None
-        }
+        if self.0.len() > HELD { self.first() } else { None }
     }
 
     /// The first of those that are held.

@@ -45,14 +45,8 @@ const LENGTHS_NS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000]
 
 impl Bursts {
     pub(super) fn new() -> Bursts {
-        let of = |length_ns| Windows {
-            length_ns,
-            ..Windows::default()
-        };
-        Bursts {
-            first_ns: None,
-            of_lengths: LENGTHS_NS.into_iter().map(of).collect(),
-        }
+        let of = |length_ns| Windows { length_ns, ..Windows::default() };
+        Bursts { first_ns: None, of_lengths: LENGTHS_NS.into_iter().map(of).collect() }
     }
 
     /// The next arrival.

@@ -92,10 +92,7 @@ impl DeviceStudy {
         }
         match io.op {
             Op::Flush => self.flushes_issued += 1,
-            _ => {
-                figures.flushes +=
-                    u64::from(io.marks.has(Marks::PREFLUSH) || io.kind() == Op::Flush)
-            }
+            _ => figures.flushes += u64::from(io.marks.has(Marks::PREFLUSH) || io.kind() == Op::Flush),
         }
         figures.fua += u64::from(io.marks.has(Marks::FUA));
         let [_, _, device, whole] = *stages;
@@ -126,31 +123,20 @@ impl DeviceStudy {
         before
     }
 
-    pub(super) fn figures(
-        mut self,
-        device: Device,
-        name: Option<String>,
-        elapsed_ns: u64,
-    ) -> DeviceFigures {
+    pub(super) fn figures(mut self, device: Device, name: Option<String>, elapsed_ns: u64) -> DeviceFigures {
         self.seeks.finish();
         let quantiles = |values: &Values| values.histogram().and_then(|it| Quantiles::of(&it));
         let known_ns: u64 = self.depth_ns.iter().sum();
-        let weighted = self
-            .depth_ns
-            .iter()
-            .zip(0u64..)
-            .map(|(&ns, depth)| ns as f64 * depth as f64);
+        let weighted = self.depth_ns.iter().zip(0u64..).map(|(&ns, depth)| ns as f64 * depth as f64);
         // Completions alone do not show what was in flight.
         let known = (known_ns > 0 && self.issues > 0).then_some(known_ns as f64);
         // Of traces without issues: what was in flight is the sum of the times, whoever overlapped whom.
-        let by_sum =
-            (elapsed_ns > 0 && self.busy_ns > 0.0).then(|| self.busy_ns / elapsed_ns as f64);
+        let by_sum = (elapsed_ns > 0 && self.busy_ns > 0.0).then(|| self.busy_ns / elapsed_ns as f64);
         DeviceFigures {
             device: device.to_string(),
             name,
             requests: self.group.figures(device.to_string()),
-            sequential_share: (self.seeks.count > 0)
-                .then(|| self.seeks.sequential as f64 / self.seeks.count as f64),
+            sequential_share: (self.seeks.count > 0).then(|| self.seeks.sequential as f64 / self.seeks.count as f64),
             seek_sectors: quantiles(&self.seeks.distance),
             sequential_runs: quantiles(&self.seeks.runs),
             depth_mean: known.map(|known| weighted.sum::<f64>() / known).or(by_sum),

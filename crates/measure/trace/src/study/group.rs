@@ -64,10 +64,7 @@ pub struct Quantiles {
 impl Group {
     /// With histograms that grow with what they hold, unless they are to be roomy.
     pub(super) fn new(roomy: bool) -> Group {
-        Group {
-            stages: std::array::from_fn(|_| Values::new(roomy)),
-            ..Group::default()
-        }
+        Group { stages: std::array::from_fn(|_| Values::new(roomy)), ..Group::default() }
     }
 
     /// Counts one.
@@ -106,11 +103,7 @@ impl Group {
 
     /// The report's form.
     pub fn figures(&self, name: String) -> GroupFigures {
-        let quantiles = |stage: usize| {
-            self.stages[stage]
-                .histogram()
-                .and_then(|it| Quantiles::of(&it))
-        };
+        let quantiles = |stage: usize| self.stages[stage].histogram().and_then(|it| Quantiles::of(&it));
         GroupFigures {
             name,
             count: self.count,
@@ -138,10 +131,7 @@ impl Quantiles {
             p99_9: quantile(0.999)?,
             p99_99: quantile(0.9999)?,
             max: values.max_ns()?,
-            histogram: values
-                .buckets()
-                .map(|bucket| [bucket.low_ns, bucket.high_ns, bucket.count])
-                .collect(),
+            histogram: values.buckets().map(|bucket| [bucket.low_ns, bucket.high_ns, bucket.count]).collect(),
         })
     }
 }

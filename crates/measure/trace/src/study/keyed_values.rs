@@ -18,13 +18,7 @@ pub(super) struct KeyedValues<K, V> {
 impl<K: Copy + Ord + Into<u32>, V: Default> KeyedValues<K, V> {
     /// `others`: what keys beyond the first `keys_max` are counted as.
     pub(super) fn new(keys_max: usize, others: K) -> KeyedValues<K, V> {
-        KeyedValues {
-            places: BTreeMap::new(),
-            values: Vec::new(),
-            recent: RecentPlaces::default(),
-            keys_max,
-            others,
-        }
+        KeyedValues { places: BTreeMap::new(), values: Vec::new(), recent: RecentPlaces::default(), keys_max, others }
     }
 
     /// The value of that key.
@@ -57,9 +51,7 @@ impl<K: Copy + Ord + Into<u32>, V: Default> KeyedValues<K, V> {
     pub(super) fn into_map(self) -> BTreeMap<K, V> {
         let mut values: Vec<Option<V>> = self.values.into_iter().map(Some).collect();
         let places = self.places.into_iter();
-        places
-            .filter_map(|(key, at)| Some((key, values[at].take()?)))
-            .collect()
+        places.filter_map(|(key, at)| Some((key, values[at].take()?))).collect()
     }
 }
 

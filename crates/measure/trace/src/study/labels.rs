@@ -36,10 +36,7 @@ pub(super) fn by_process(by_pid: &BTreeMap<u32, Group>, about: &TraceInfo) -> Ve
         };
         by_name.entry(name).or_default().merge(group);
     }
-    let mut figures: Vec<GroupFigures> = by_name
-        .into_iter()
-        .map(|(name, group)| group.figures(name))
-        .collect();
+    let mut figures: Vec<GroupFigures> = by_name.into_iter().map(|(name, group)| group.figures(name)).collect();
     figures.sort_by_key(|group| std::cmp::Reverse((group.bytes, group.count)));
     figures
 }
@@ -50,15 +47,10 @@ pub(super) fn shown_names(
     maps: &Maps,
     about: &TraceInfo,
 ) -> BTreeMap<u32, String> {
-    let ahead = slowest
-        .iter()
-        .flat_map(|slow| slow.ahead.iter().map(|task| task.pid));
+    let ahead = slowest.iter().flat_map(|slow| slow.ahead.iter().map(|task| task.pid));
     let pids = slowest.iter().map(|slow| slow.pid).chain(ahead);
-    let pids = pids
-        .chain(by_pid.keys().copied())
-        .chain(maps.by_pid.keys().copied());
-    pids.filter_map(|pid| Some((pid, about.names.get(&pid)?.clone())))
-        .collect()
+    let pids = pids.chain(by_pid.keys().copied()).chain(maps.by_pid.keys().copied());
+    pids.filter_map(|pid| Some((pid, about.names.get(&pid)?.clone()))).collect()
 }
 
 /// What needs events that the trace has none of.
@@ -70,16 +62,10 @@ pub(super) fn absent(events: &[u64; STEPS], waits_told: bool) -> BTreeMap<&'stat
         absent.insert(figure, reason.to_owned());
     };
     if !has(Step::Queue) && !has(Step::WholeDone) && !waits_told {
-        lacks(
-            "whole_ns",
-            "the trace has no event of an I/O's entering the block layer",
-        );
+        lacks("whole_ns", "the trace has no event of an I/O's entering the block layer");
     }
     if !has(Step::Queue) && !waits_told {
-        lacks(
-            "queue_ns",
-            "the trace has no event of an I/O's entering the block layer",
-        );
+        lacks("queue_ns", "the trace has no event of an I/O's entering the block layer");
     }
     if !has(Step::Insert) {
         let reason = "no request was inserted into a scheduler, or the trace leaves that event out";
@@ -88,32 +74,17 @@ pub(super) fn absent(events: &[u64; STEPS], waits_told: bool) -> BTreeMap<&'stat
     let completes = has(Step::Complete) || has(Step::BioComplete);
     let paired = has(Step::Issue) && completes;
     if !(paired || has(Step::DeviceDone)) {
-        lacks(
-            "device_ns",
-            "the trace does not tell when the device got a request and when it ended",
-        );
+        lacks("device_ns", "the trace does not tell when the device got a request and when it ended");
     }
     if completes && !has(Step::Issue) {
-        lacks(
-            "depth_max",
-            "the trace tells when requests ended, not when the driver got them",
-        );
+        lacks("depth_max", "the trace tells when requests ended, not when the driver got them");
     }
     if has(Step::Arrival) {
-        lacks(
-            "latency",
-            "the trace tells when I/Os arrive, not when they end",
-        );
+        lacks("latency", "the trace tells when I/Os arrive, not when they end");
     }
     if rows {
-        lacks(
-            "merges",
-            "the trace has a line per I/O and none about what became of it",
-        );
-        lacks(
-            "depth_max",
-            "the trace has a line per I/O: what was under way is only known on average",
-        );
+        lacks("merges", "the trace has a line per I/O and none about what became of it");
+        lacks("depth_max", "the trace has a line per I/O: what was under way is only known on average");
     }
     absent
 }

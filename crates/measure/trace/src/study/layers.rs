@@ -71,12 +71,7 @@ impl Layers {
             if !times.lower.contains(&event.device) {
                 times.lower.push(event.device);
             }
-            let sent = Sent {
-                of,
-                sectors,
-                op: event.op,
-                at_ns: event.at_ns,
-            };
+            let sent = Sent { of, sectors, op: event.op, at_ns: event.at_ns };
             let place = (event.device, event.sector);
             self.sent.entry(place).or_default().push(sent);
         } else if !self.moved(from, event) {
@@ -88,8 +83,7 @@ impl Layers {
     /// the disk's number at once.
     fn moved(&mut self, partition: Device, event: &TraceEvent) -> bool {
         for device in [partition, event.device] {
-            let is_it =
-                |sent: &Sent| sent.sectors == u64::from(event.sectors) && sent.op == event.op;
+            let is_it = |sent: &Sent| sent.sectors == u64::from(event.sectors) && sent.op == event.op;
             let Some(there) = self.sent.get_mut(&(device, event.argument)) else {
                 continue;
             };
@@ -121,11 +115,8 @@ impl Layers {
 
     fn below_ended(&mut self, io: &Io) {
         let end = io.sector.saturating_add(u64::from(io.sectors));
-        let places: Vec<_> = self
-            .sent
-            .range((io.device, io.sector)..(io.device, end))
-            .map(|(place, _)| *place)
-            .collect();
+        let places: Vec<_> =
+            self.sent.range((io.device, io.sector)..(io.device, end)).map(|(place, _)| *place).collect();
         let determined = io.queued_ns.or(io.inserted_ns).or(io.issued_ns).is_some();
         for place in places {
             let Some(there) = self.sent.get_mut(&place) else {
@@ -172,11 +163,7 @@ impl Layers {
     }
 
     /// Of a device, if it sent bios on.
-    pub(super) fn figures(
-        &mut self,
-        device: Device,
-        name: impl Fn(Device) -> String,
-    ) -> Option<LayerFigures> {
+    pub(super) fn figures(&mut self, device: Device, name: impl Fn(Device) -> String) -> Option<LayerFigures> {
         let times = self.found.remove(&device)?;
         let quantiles = |values: &Values| values.histogram().and_then(|it| Quantiles::of(&it));
         Some(LayerFigures {
@@ -220,21 +207,11 @@ mod tests {
     const OTHER: Device = Device(8 << 20 | 16);
 
     fn event(at_ns: u64, step: Step, device: Device, sector: u64) -> TraceEvent {
-        TraceEvent {
-            sector,
-            sectors: 8,
-            device,
-            op: Op::Read,
-            ..TraceEvent::new(at_ns, step)
-        }
+        TraceEvent { sector, sectors: 8, device, op: Op::Read, ..TraceEvent::new(at_ns, step) }
     }
 
     fn remap(at_ns: u64, to: Device, sector: u64, old_sector: u64) -> TraceEvent {
-        TraceEvent {
-            argument: old_sector,
-            detail: TOP.0,
-            ..event(at_ns, Step::Remap, to, sector)
-        }
+        TraceEvent { argument: old_sector, detail: TOP.0, ..event(at_ns, Step::Remap, to, sector) }
     }
 
     /// What is known of the top device: the layer's own time, and that below, of each bio; and how many have none.
@@ -301,10 +278,7 @@ mod tests {
         let mut events = vec![
             event(0, Step::Queue, TOP, 0),
             remap(10, DISK, 16, 0),
-            TraceEvent {
-                detail: (DISK.0) | 1,
-                ..remap(11, DISK, 2064, 16)
-            },
+            TraceEvent { detail: (DISK.0) | 1, ..remap(11, DISK, 2064, 16) },
             event(200, Step::BioComplete, TOP, 0),
         ];
         events.extend(of_disk(12, 110, DISK, 2064));

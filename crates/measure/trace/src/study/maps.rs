@@ -159,9 +159,7 @@ impl Maps {
         for sums in sums {
             *sums = sums.chunks(2).map(|pair| pair.iter().sum()).collect();
         }
-        self.depth_max = pairs(&self.depth_max, |pair| {
-            pair.iter().copied().max().unwrap_or(0)
-        });
+        self.depth_max = pairs(&self.depth_max, |pair| pair.iter().copied().max().unwrap_or(0));
         for rows in [&mut self.latency, &mut self.places] {
             *rows = pairs(rows, added);
         }
@@ -234,9 +232,7 @@ fn added(pair: &[Vec<u32>]) -> Vec<u32> {
     let mut sum = pair[0].clone();
     if let Some(second) = pair.get(1) {
         sum.resize(sum.len().max(second.len()), 0);
-        sum.iter_mut()
-            .zip(second)
-            .for_each(|(sum, more)| *sum += more);
+        sum.iter_mut().zip(second).for_each(|(sum, more)| *sum += more);
     }
     sum
 }
@@ -272,13 +268,7 @@ mod tests {
     fn of_intervals(intervals: usize) {
         let mut maps = Maps::new(intervals);
         for step in 0..10_000u64 {
-            maps.arrived(
-                step * 1_000_000,
-                Op::Read,
-                (step % 100) as u32,
-                step * 1000,
-                8,
-            );
+            maps.arrived(step * 1_000_000, Op::Read, (step % 100) as u32, step * 1000, 8);
         }
         maps.depth(0, 10_000_000_000, 3);
         maps.finish();

@@ -116,9 +116,7 @@ impl Study {
     pub fn queues(&mut self, queues: &[Vec<u16>]) {
         self.by_queue = vec![Group::default(); queues.len()];
         let of_cpus = queues.iter().enumerate();
-        self.queue_of = of_cpus
-            .flat_map(|(queue, cpus)| cpus.iter().map(move |&cpu| (cpu, queue)))
-            .collect();
+        self.queue_of = of_cpus.flat_map(|(queue, cpus)| cpus.iter().map(move |&cpu| (cpu, queue))).collect();
     }
 
     /// Takes in the next event; `each` gets the request that it ends.
@@ -159,8 +157,7 @@ impl Study {
             }
             return;
         }
-        let (Some(disk), Some((device, depth))) = (self.follow.latest_disk(), self.follow.latest())
-        else {
+        let (Some(disk), Some((device, depth))) = (self.follow.latest_disk(), self.follow.latest()) else {
             return;
         };
         let at = self.device(disk, device);
@@ -187,8 +184,7 @@ impl Study {
                 true => Op::Other,
                 false => event.op,
             };
-            self.maps
-                .arrived(arrived_ns, op, pid, event.sector, event.sectors);
+            self.maps.arrived(arrived_ns, op, pid, event.sector, event.sectors);
             let arrival = Arrival::of(event, at);
             let first = match event.step {
                 Step::Issue | Step::Arrival => Some(arrival),
@@ -217,9 +213,7 @@ impl Study {
     fn arrived(&mut self, arrival: &Arrival) {
         self.bursts.add(arrival.at_ns);
         let sectors = u64::from(arrival.sectors);
-        self.devices[arrival.place]
-            .1
-            .arrived(arrival.sector, sectors);
+        self.devices[arrival.place].1.arrived(arrival.sector, sectors);
         if arrival.op != Op::Discard {
             self.reuse.add(arrival.device.0, arrival.sector, sectors);
         }
@@ -261,8 +255,7 @@ impl Study {
     #[cold]
     fn new_device(&mut self, disk: usize, device: Device) -> usize {
         let at = self.devices.len();
-        self.devices
-            .push((device, DeviceStudy::new(at < ROOMY_DEVICES)));
+        self.devices.push((device, DeviceStudy::new(at < ROOMY_DEVICES)));
         if self.places.len() <= disk {
             self.places.resize(disk + 1, None);
         }
@@ -323,52 +316,33 @@ impl Study {
             .filter(|(_, count)| *count > 0)
             .map(|(name, count)| (*name, count))
             .collect();
-        let ops = OPERATIONS
-            .iter()
-            .zip(&self.by_op)
-            .filter(|(_, group)| group.count() > 0);
-        figures.by_operation = ops
-            .map(|(name, group)| group.figures((*name).into()))
-            .collect();
+        let ops = OPERATIONS.iter().zip(&self.by_op).filter(|(_, group)| group.count() > 0);
+        figures.by_operation = ops.map(|(name, group)| group.figures((*name).into())).collect();
         let failed = self.failed.iter();
         figures.failed = failed
-            .map(
-                |(&(op, error), &(count, first_ns, device, first_sector))| FailedFigures {
-                    operation: OPERATIONS[op],
-                    error,
-                    count,
-                    first_ns: first_ns.saturating_sub(began_ns),
-                    first_device: about.device_name(device),
-                    first_sector,
-                },
-            )
+            .map(|(&(op, error), &(count, first_ns, device, first_sector))| FailedFigures {
+                operation: OPERATIONS[op],
+                error,
+                count,
+                first_ns: first_ns.saturating_sub(began_ns),
+                first_device: about.device_name(device),
+                first_sector,
+            })
             .collect();
         let sizes = (0..).zip(&self.by_size);
         figures.by_size = sizes
             .filter(|(_, group)| group.count() > 0)
             .map(|(power, group)| group.figures(size_name(1 << power)))
             .collect();
-        figures.by_cpu = by_cpu
-            .iter()
-            .map(|(cpu, group)| group.figures(cpu.to_string()))
-            .collect();
+        figures.by_cpu = by_cpu.iter().map(|(cpu, group)| group.figures(cpu.to_string())).collect();
         let queues = self.by_queue.iter().enumerate();
-        figures.by_queue = queues
-            .map(|(queue, group)| group.figures(queue.to_string()))
-            .collect();
+        figures.by_queue = queues.map(|(queue, group)| group.figures(queue.to_string())).collect();
         let devices = self.devices.into_iter();
         figures.devices = devices
             .map(|(device, counted)| {
-                let name = about
-                    .names_device(device)
-                    .then(|| about.device_name(device));
-                let layer = self
-                    .layers
-                    .figures(device, |device| about.device_name(device));
-                DeviceFigures {
-                    layer,
-                    ..counted.figures(device, name, elapsed_ns)
-                }
+                let name = about.names_device(device).then(|| about.device_name(device));
+                let layer = self.layers.figures(device, |device| about.device_name(device));
+                DeviceFigures { layer, ..counted.figures(device, name, elapsed_ns) }
             })
             .collect();
         figures
@@ -382,16 +356,8 @@ mod tests {
     #[test]
     fn a_trace_begins_with_what_happened_and_not_with_a_loss() {
         let mut study = Study::default();
-        let read = |at_ns| TraceEvent {
-            op: Op::Read,
-            sectors: 8,
-            ..TraceEvent::new(at_ns, Step::Arrival)
-        };
-        for event in [
-            TraceEvent::lost(0, u64::MAX, 0, 1),
-            read(5_000),
-            read(7_000),
-        ] {
+        let read = |at_ns| TraceEvent { op: Op::Read, sectors: 8, ..TraceEvent::new(at_ns, Step::Arrival) };
+        for event in [TraceEvent::lost(0, u64::MAX, 0, 1), read(5_000), read(7_000)] {
             study.add(&event, |_| {});
         }
         let figures = study.finish(&TraceInfo::of("test"));

@@ -119,8 +119,7 @@ impl Reuse {
     }
 
     fn renumber(&mut self) {
-        let mut order: Vec<(u32, u64)> =
-            self.last.iter().map(|(&block, &at)| (at, block)).collect();
+        let mut order: Vec<(u32, u64)> = self.last.iter().map(|(&block, &at)| (at, block)).collect();
         order.sort_unstable();
         self.tree.fill(0);
         self.clock = 0;
@@ -155,10 +154,7 @@ impl Reuse {
         let touches = self.touches as f64;
         let of_part = touches / PARTS as f64;
         let whole = self.below == u64::MAX;
-        let largest = self
-            .again
-            .iter()
-            .rposition(|parts| parts.iter().any(|&it| it > 0.0));
+        let largest = self.again.iter().rposition(|parts| parts.iter().any(|&it| it > 0.0));
         let largest = largest.unwrap_or(0).max(SMALLEST_POWER);
         let mut hits = match whole {
             true => [0.0; PARTS],
@@ -218,18 +214,10 @@ mod tests {
             let error = figures.working_set_bytes as f64 / size as f64 - 1.0;
             assert!(error.abs() < 0.1, "{blocks}: {figures:?}");
             let share_at = |bytes: u64| {
-                let found = figures
-                    .hit_share_by_cache_bytes
-                    .iter()
-                    .find(|(cache, ..)| *cache >= bytes);
-                found
-                    .or(figures.hit_share_by_cache_bytes.last())
-                    .map_or(0.0, |(_, share, _)| *share)
+                let found = figures.hit_share_by_cache_bytes.iter().find(|(cache, ..)| *cache >= bytes);
+                found.or(figures.hit_share_by_cache_bytes.last()).map_or(0.0, |(_, share, _)| *share)
             };
-            assert!(
-                (share_at(size * 2) - 0.8).abs() < 0.08,
-                "{blocks}: {figures:?}"
-            );
+            assert!((share_at(size * 2) - 0.8).abs() < 0.08, "{blocks}: {figures:?}");
             assert!(share_at(size / 4) < 0.05, "{blocks}: {figures:?}");
         }
     }
@@ -256,10 +244,7 @@ mod tests {
         for (bytes, exact) in [(1 << 20, 0.5), (64 << 20, 0.5), (1 << 30, 5.0 / 6.0)] {
             let (_, share, error) = of(bytes);
             assert!(error > 0.0 && error < 0.2, "{figures:?}");
-            assert!(
-                (share - exact).abs() < 0.01 + 3.0 * error,
-                "{bytes}: {figures:?}"
-            );
+            assert!((share - exact).abs() < 0.01 + 3.0 * error, "{bytes}: {figures:?}");
         }
         assert!((of(1 << 20).1 - 0.5).abs() < 0.05, "{figures:?}");
     }

@@ -15,11 +15,7 @@ pub(super) struct Seeks {
 
 impl Seeks {
     pub(super) fn new(roomy: bool) -> Seeks {
-        Seeks {
-            distance: Values::new(roomy),
-            runs: Values::new(roomy),
-            ..Seeks::default()
-        }
+        Seeks { distance: Values::new(roomy), runs: Values::new(roomy), ..Seeks::default() }
     }
 
     #[inline]

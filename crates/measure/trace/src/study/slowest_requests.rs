@@ -74,9 +74,7 @@ impl SlowestRequests {
             let full = self.slowest.len() >= KEPT;
             if !full || latency > self.slowest[KEPT - 1].0 {
                 let slow = self.slow(io);
-                let at = self
-                    .slowest
-                    .partition_point(|(other, ..)| *other >= latency);
+                let at = self.slowest.partition_point(|(other, ..)| *other >= latency);
                 self.slowest.insert(at, (latency, io.device, slow));
                 self.slowest.truncate(KEPT);
             }
@@ -90,11 +88,8 @@ impl SlowestRequests {
     fn slow(&self, io: &Io) -> SlowRequest {
         let mut by_pid: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         let arrived_ns = io.arrived_ns();
-        let while_in_flight = self
-            .recent
-            .iter()
-            .rev()
-            .take_while(|other| other.completed_ns.is_some_and(|at_ns| at_ns >= arrived_ns));
+        let while_in_flight =
+            self.recent.iter().rev().take_while(|other| other.completed_ns.is_some_and(|at_ns| at_ns >= arrived_ns));
         let mut overtaken_by = 0;
         for other in while_in_flight.filter(|other| other.device == io.device) {
             let (requests, bytes) = by_pid.entry(other.pid).or_default();
@@ -102,14 +97,8 @@ impl SlowestRequests {
             *bytes += other.bytes();
             overtaken_by += u64::from(other.arrived_ns() > arrived_ns);
         }
-        let mut ahead: Vec<TaskAhead> = by_pid
-            .into_iter()
-            .map(|(pid, (requests, bytes))| TaskAhead {
-                pid,
-                requests,
-                bytes,
-            })
-            .collect();
+        let mut ahead: Vec<TaskAhead> =
+            by_pid.into_iter().map(|(pid, (requests, bytes))| TaskAhead { pid, requests, bytes }).collect();
         ahead.sort_by_key(|task| std::cmp::Reverse((task.bytes, task.requests)));
         ahead.truncate(TASKS);
         SlowRequest {

@@ -29,10 +29,7 @@ impl Values {
     pub(super) fn new(roomy: bool) -> Values {
         match roomy {
             true => Values::Roomy(None),
-            false => Values::Narrow {
-                fresh: Vec::new(),
-                counted: SparseHistogram::default(),
-            },
+            false => Values::Narrow { fresh: Vec::new(), counted: SparseHistogram::default() },
         }
     }
 

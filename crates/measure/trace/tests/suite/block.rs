@@ -58,44 +58,24 @@ fn simulate(steps: &[Act]) -> (Vec<TraceEvent>, Truth) {
         now_ns += 7;
         let mut happened = |at_ns: u64, step: Step, sector: u64, sectors: u64, op, cpu: u16| {
             let event = event(at_ns, cpu, step, sector, sectors, op);
-            events.push(TraceEvent {
-                device: Device::new(8, 0),
-                pid: u32::from(cpu) + 100,
-                ..event
-            });
+            events.push(TraceEvent { device: Device::new(8, 0), pid: u32::from(cpu) + 100, ..event });
         };
         let mut told = |request: &Request, step: Step, cpu: u16| {
-            let Request {
-                sector,
-                sectors,
-                op,
-                ..
-            } = *request;
+            let Request { sector, sectors, op, .. } = *request;
             happened(now_ns, step, sector, sectors, op, cpu);
         };
         let waiting = |requests: &[Request], index: usize| {
-            let waiting: Vec<usize> = (0..requests.len())
-                .filter(|&i| requests[i].issued_at_ns.is_none())
-                .collect();
+            let waiting: Vec<usize> = (0..requests.len()).filter(|&i| requests[i].issued_at_ns.is_none()).collect();
             (!waiting.is_empty()).then(|| waiting[index % waiting.len()])
         };
         let issued = |requests: &[Request], index: usize| {
-            let issued: Vec<usize> = (0..requests.len())
-                .filter(|&i| requests[i].issued_at_ns.is_some())
-                .collect();
+            let issued: Vec<usize> = (0..requests.len()).filter(|&i| requests[i].issued_at_ns.is_some()).collect();
             (!issued.is_empty()).then(|| issued[index % issued.len()])
         };
         match step {
-            Act::Queue {
-                place,
-                sectors,
-                write,
-                cpu,
-                split,
-            } => {
-                let overlaps = |request: &Request| {
-                    place < request.sector + request.sectors && request.sector < place + sectors
-                };
+            Act::Queue { place, sectors, write, cpu, split } => {
+                let overlaps =
+                    |request: &Request| place < request.sector + request.sectors && request.sector < place + sectors;
                 if requests.iter().any(overlaps) {
                     continue;
                 }
@@ -111,8 +91,7 @@ fn simulate(steps: &[Act]) -> (Vec<TraceEvent>, Truth) {
                     vec![(place, sectors)]
                 };
                 for (sector, sectors) in parts {
-                    let mergeable =
-                        |request: &&mut Request| request.op == op && request.issued_at_ns.is_none();
+                    let mergeable = |request: &&mut Request| request.op == op && request.issued_at_ns.is_none();
                     let back = requests
                         .iter_mut()
                         .filter(mergeable)
@@ -124,10 +103,8 @@ fn simulate(steps: &[Act]) -> (Vec<TraceEvent>, Truth) {
                         truth.merged += 1;
                         continue;
                     }
-                    let front = requests
-                        .iter_mut()
-                        .filter(mergeable)
-                        .find(|request| sector + sectors == request.sector);
+                    let front =
+                        requests.iter_mut().filter(mergeable).find(|request| sector + sectors == request.sector);
                     if let Some(request) = front {
                         happened(now_ns + 2, Step::FrontMerge, sector, sectors, op, cpu);
                         request.sector = sector;
@@ -149,9 +126,7 @@ fn simulate(steps: &[Act]) -> (Vec<TraceEvent>, Truth) {
                 }
             }
             Act::Insert(index) => {
-                if let Some(index) =
-                    waiting(&requests, index).filter(|&index| !requests[index].inserted)
-                {
+                if let Some(index) = waiting(&requests, index).filter(|&index| !requests[index].inserted) {
                     let request = &mut requests[index];
                     request.inserted = true;
                     told(request, Step::Insert, 0);
@@ -178,17 +153,13 @@ fn simulate(steps: &[Act]) -> (Vec<TraceEvent>, Truth) {
                     told(&request, Step::Complete, cpu);
                     truth.completed += 1;
                     truth.local += u64::from(request.bios[0].1 == cpu);
-                    truth
-                        .total_ns
-                        .extend(request.bios.iter().map(|bio| now_ns - bio.0));
+                    truth.total_ns.extend(request.bios.iter().map(|bio| now_ns - bio.0));
                     let since_ns = request.first_issued_ns.expect("issued");
                     truth.device_ns.push(now_ns - since_ns);
                 }
             }
             Act::CompletePart(index, cpu) => {
-                let Some(index) =
-                    issued(&requests, index).filter(|&index| requests[index].sectors > 1)
-                else {
+                let Some(index) = issued(&requests, index).filter(|&index| requests[index].sectors > 1) else {
                     continue;
                 };
                 let request = &mut requests[index];
@@ -197,9 +168,7 @@ fn simulate(steps: &[Act]) -> (Vec<TraceEvent>, Truth) {
                 request.sectors -= 1;
             }
             Act::Join(first, second) => {
-                let (Some(first), Some(second)) =
-                    (waiting(&requests, first), waiting(&requests, second))
-                else {
+                let (Some(first), Some(second)) = (waiting(&requests, first), waiting(&requests, second)) else {
                     continue;
                 };
                 let (one, other) = (requests[first].clone(), requests[second].clone());
@@ -219,20 +188,8 @@ fn simulate(steps: &[Act]) -> (Vec<TraceEvent>, Truth) {
 
 fn steps() -> impl Strategy<Value = Vec<Act>> {
     let cpu = 0..3u16;
-    let queue = (
-        0..200u64,
-        1..9u64,
-        any::<bool>(),
-        cpu.clone(),
-        any::<bool>(),
-    )
-        .prop_map(|(place, sectors, write, cpu, split)| Act::Queue {
-            place,
-            sectors,
-            write,
-            cpu,
-            split,
-        });
+    let queue = (0..200u64, 1..9u64, any::<bool>(), cpu.clone(), any::<bool>())
+        .prop_map(|(place, sectors, write, cpu, split)| Act::Queue { place, sectors, write, cpu, split });
     let step = prop_oneof![
         6 => queue,
         2 => any::<usize>().prop_map(Act::Insert),
@@ -346,9 +303,7 @@ fn event(at_ns: u64, cpu: u16, step: Step, sector: u64, sectors: u64, op: Op) ->
 }
 
 fn only(events: &[TraceEvent]) -> DeviceReport {
-    let [device] = &analysed(events).devices[..] else {
-        panic!("one device")
-    };
+    let [device] = &analysed(events).devices[..] else { panic!("one device") };
     device.clone()
 }
 
@@ -385,10 +340,7 @@ fn a_flush_has_a_bio_a_command_of_the_block_layer_and_no_place() {
         event(10, 0, Step::Complete, 0, 0, Op::Write),
     ]);
     let conserved = device.conservation;
-    assert_eq!(
-        (conserved.queued, conserved.unqueued, conserved.completed),
-        (1, 1, 2)
-    );
+    assert_eq!((conserved.queued, conserved.unqueued, conserved.completed), (1, 1, 2));
     assert_eq!(device.events_unmatched, 0);
     assert_eq!(device.activities.write, Activity::default());
     assert_eq!(device.activities.other.requests_completed, 2);
@@ -412,22 +364,11 @@ fn a_write_that_is_flushed_after_completes_once() {
 #[test]
 fn seeks_count_from_the_end_of_the_request_before() {
     let issue = |at_ns, sector, op| event(at_ns, 0, Step::Issue, sector, 8, op);
-    let device = only(&[
-        issue(0, 0, Op::Read),
-        issue(1, 8, Op::Write),
-        issue(2, 100, Op::Read),
-        issue(3, 8, Op::Read),
-    ]);
+    let device = only(&[issue(0, 0, Op::Read), issue(1, 8, Op::Write), issue(2, 100, Op::Read), issue(3, 8, Op::Read)]);
     let total = &device.activities.total;
     assert_eq!(total.seek_sectors.mean(), Some(f64::from(84 + 100) / 3.0));
-    assert_eq!(
-        (total.requests_sequential, total.sequential_share()),
-        (1, Some(1.0 / 3.0))
-    );
-    assert_eq!(
-        device.activities.read.seek_sectors.mean(),
-        Some(f64::from(92 + 100) / 2.0)
-    );
+    assert_eq!((total.requests_sequential, total.sequential_share()), (1, Some(1.0 / 3.0)));
+    assert_eq!(device.activities.read.seek_sectors.mean(), Some(f64::from(92 + 100) / 2.0));
 }
 
 #[test]
@@ -439,10 +380,7 @@ fn merges_that_were_not_seen_are_found_when_their_request_is_issued() {
         event(5, 0, Step::Complete, 0, 16, Op::Write),
     ]);
     let conserved = device.conservation;
-    assert_eq!(
-        (conserved.queued, conserved.merged, conserved.completed),
-        (2, 1, 1)
-    );
+    assert_eq!((conserved.queued, conserved.merged, conserved.completed), (2, 1, 1));
     assert_eq!(device.activities.write.time_total_ns.mean(), Some(4.5));
 }
 
@@ -456,10 +394,7 @@ fn the_rest_of_a_split_bio_is_queued_once_even_where_old_kernels_queue_it_again(
         event(4, 0, Step::GetRequest, 8, 8, Op::Read),
     ]);
     let conserved = device.conservation;
-    assert_eq!(
-        (conserved.queued, conserved.split, conserved.in_flight),
-        (1, 1, 2)
-    );
+    assert_eq!((conserved.queued, conserved.split, conserved.in_flight), (1, 1, 2));
 }
 
 #[test]
@@ -467,14 +402,8 @@ fn bios_of_a_partition_belong_to_its_disk() {
     let (partition, disk) = (Device::new(8, 1), Device::new(8, 0));
     let mut analysis = Analysis::new(0, 100);
     analysis.partition(partition, disk);
-    analysis.add(&TraceEvent {
-        device: partition,
-        ..event(0, 0, Step::Queue, 64, 8, Op::Read)
-    });
-    analysis.add(&TraceEvent {
-        device: disk,
-        ..event(1, 0, Step::Issue, 64, 8, Op::Read)
-    });
+    analysis.add(&TraceEvent { device: partition, ..event(0, 0, Step::Queue, 64, 8, Op::Read) });
+    analysis.add(&TraceEvent { device: disk, ..event(1, 0, Step::Issue, 64, 8, Op::Read) });
     let report = analysis.finish(2);
     assert_eq!(report.devices.len(), 1);
     assert_eq!(report.devices[0].conservation.unqueued, 0);
@@ -482,10 +411,7 @@ fn bios_of_a_partition_belong_to_its_disk() {
 
 #[test]
 fn a_device_without_requests_completes_bios() {
-    let device = only(&[
-        event(0, 0, Step::Queue, 0, 8, Op::Read),
-        event(40, 1, Step::BioComplete, 0, 8, Op::Read),
-    ]);
+    let device = only(&[event(0, 0, Step::Queue, 0, 8, Op::Read), event(40, 1, Step::BioComplete, 0, 8, Op::Read)]);
     assert_eq!(device.conservation.completed, 1);
     assert_eq!(device.activities.read.time_total_ns.mean(), Some(40.0));
     assert_eq!(device.activities.read.completions_remote, 1);
@@ -495,18 +421,8 @@ fn a_device_without_requests_completes_bios() {
 fn memory_is_what_is_in_flight() {
     let mut analysis = Analysis::new(0, 1000);
     for turn in 0..10_000u64 {
-        for (step, kind) in [Step::Queue, Step::GetRequest, Step::Issue, Step::Complete]
-            .into_iter()
-            .enumerate()
-        {
-            analysis.add(&event(
-                turn * 1000 + step as u64,
-                0,
-                kind,
-                turn * 8,
-                8,
-                Op::Write,
-            ));
+        for (step, kind) in [Step::Queue, Step::GetRequest, Step::Issue, Step::Complete].into_iter().enumerate() {
+            analysis.add(&event(turn * 1000 + step as u64, 0, kind, turn * 8, 8, Op::Write));
         }
     }
     let report = analysis.finish(10_000_000);

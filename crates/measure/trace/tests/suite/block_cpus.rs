@@ -34,9 +34,7 @@ fn bios_and_completions_are_counted_where_they_happen() {
         }
     }
     let report = analysis.finish(1_000);
-    let [device] = &report.devices[..] else {
-        panic!("one device")
-    };
+    let [device] = &report.devices[..] else { panic!("one device") };
     assert_eq!(device.queued_by_cpu, [2, 1]);
     assert_eq!(device.completed_by_cpu, [0, 1, 2]);
     assert_eq!(report.all.total.completions_local, 1);

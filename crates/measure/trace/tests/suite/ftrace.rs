@@ -46,14 +46,9 @@ fn is_what_a_kernel_printed() {
         of(13_254_912_771, 1, 22, Step::Complete),
     ];
     let written = text(&lines, &[(5238, "dd"), (22, "ksoftirqd/1")]);
-    let events: Vec<&str> = written
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .collect();
+    let events: Vec<&str> = written.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(events, printed);
-    assert!(
-        written.starts_with("# tracer: nop\n#\n# entries-in-buffer/entries-written: 5/5   #P:2\n")
-    );
+    assert!(written.starts_with("# tracer: nop\n#\n# entries-in-buffer/entries-written: 5/5   #P:2\n"));
 }
 
 proptest! {
@@ -78,19 +73,11 @@ proptest! {
 #[test]
 fn what_a_scheduler_says_is_a_mark() {
     let mut text = Text::new(BTreeMap::new());
-    let event = TraceEvent {
-        device: Device::new(8, 0),
-        ..TraceEvent::new(1_000, Step::Message)
-    };
+    let event = TraceEvent { device: Device::new(8, 0), ..TraceEvent::new(1_000, Step::Message) };
     text.add(&event);
     text.message(&event, "cfq arm_idle");
     let written = text.finish();
     let found = support::lines_of(&written);
-    let expected = (
-        0,
-        1,
-        "tracing_mark_write".into(),
-        "8,0 m N cfq arm_idle".into(),
-    );
+    let expected = (0, 1, "tracing_mark_write".into(), "8,0 m N cfq arm_idle".into());
     assert_eq!(found, [expected]);
 }

@@ -18,18 +18,10 @@ use changed_seeds::{changed_seed, seeds};
 
 #[test]
 fn seeds_keep_the_properties() {
-    seeds("blktrace_file")
-        .iter()
-        .for_each(|seed| blktrace_file::check(seed));
-    seeds("event_format")
-        .iter()
-        .for_each(|seed| event_format::check(seed));
-    seeds("ring_page")
-        .iter()
-        .for_each(|seed| ring_page::check(seed));
-    seeds("trace_input")
-        .iter()
-        .for_each(|seed| trace_input::check(seed));
+    seeds("blktrace_file").iter().for_each(|seed| blktrace_file::check(seed));
+    seeds("event_format").iter().for_each(|seed| event_format::check(seed));
+    seeds("ring_page").iter().for_each(|seed| ring_page::check(seed));
+    seeds("trace_input").iter().for_each(|seed| trace_input::check(seed));
 }
 
 proptest! {

@@ -9,8 +9,7 @@ use trace::input::{Gaps, Source, open};
 use trace::output::{IoLog, Side};
 
 fn read(log: Vec<u8>) -> Vec<TraceEvent> {
-    let mut reader =
-        open(vec![Source::File(Arc::new(log))], None, Gaps::Told).expect("a log of fio");
+    let mut reader = open(vec![Source::File(Arc::new(log))], None, Gaps::Told).expect("a log of fio");
     let mut events = Vec::new();
     while reader.read(&mut events).expect("lines of a log") {}
     let about = std::mem::take(reader.about());

@@ -44,16 +44,8 @@ fn planted(plan: &Plan) -> (Vec<TraceEvent>, Vec<Truth>) {
         let mut now_ns = free_ns[submitter] + 1 + rng.below(LATENCY_NS);
         let queued_ns = now_ns;
         let op = [Op::Read, Op::Write, Op::Flush][usize::min(rng.below(16) as usize / 7, 2)];
-        let sectors = if op == Op::Flush {
-            0
-        } else {
-            8 << rng.below(3) as u32
-        };
-        let sector = if op == Op::Flush {
-            0
-        } else {
-            (1 + rng.below(plan.places)) * 4096
-        };
+        let sectors = if op == Op::Flush { 0 } else { 8 << rng.below(3) as u32 };
+        let sector = if op == Op::Flush { 0 } else { (1 + rng.below(plan.places)) * 4096 };
         let event = |at_ns: u64, step: Step| TraceEvent {
             sector,
             sectors,
@@ -74,16 +66,9 @@ fn planted(plan: &Plan) -> (Vec<TraceEvent>, Vec<Truth>) {
         };
         let mut whole = sectors;
         if split {
-            events.push(TraceEvent {
-                sectors: 2 * sectors,
-                ..event(queued_ns, Step::Queue)
-            });
+            events.push(TraceEvent { sectors: 2 * sectors, ..event(queued_ns, Step::Queue) });
             let cut = event(step(&mut now_ns, 100), Step::Split);
-            events.push(TraceEvent {
-                sectors: 0,
-                argument: sector + u64::from(sectors),
-                ..cut
-            });
+            events.push(TraceEvent { sectors: 0, argument: sector + u64::from(sectors), ..cut });
         } else {
             events.push(event(queued_ns, Step::Queue));
         }
@@ -93,20 +78,13 @@ fn planted(plan: &Plan) -> (Vec<TraceEvent>, Vec<Truth>) {
                 true => (Step::FrontMerge, sector - u64::from(sectors)),
                 false => (Step::BackMerge, sector + u64::from(sectors)),
             };
-            let joins = |at_ns: u64, step: Step| TraceEvent {
-                sector: joins_at,
-                ..event(at_ns, step)
-            };
+            let joins = |at_ns: u64, step: Step| TraceEvent { sector: joins_at, ..event(at_ns, step) };
             events.push(joins(step(&mut now_ns, 100), Step::Queue));
             events.push(joins(step(&mut now_ns, 100), joining));
             whole = 2 * sectors;
         }
         let begins = sector - if front { u64::from(sectors) } else { 0 };
-        let request = |at_ns: u64, step: Step| TraceEvent {
-            sector: begins,
-            sectors: whole,
-            ..event(at_ns, step)
-        };
+        let request = |at_ns: u64, step: Step| TraceEvent { sector: begins, sectors: whole, ..event(at_ns, step) };
         let inserted_ns = step(&mut now_ns, 1_000);
         events.push(request(inserted_ns, Step::Insert));
         let issued_ns = step(&mut now_ns, 10_000);
@@ -117,20 +95,10 @@ fn planted(plan: &Plan) -> (Vec<TraceEvent>, Vec<Truth>) {
         }
         let completed_ns = step(&mut now_ns, LATENCY_NS);
         events.push(request(completed_ns, Step::Complete));
-        truths.push(Truth {
-            sector: begins,
-            sectors: whole,
-            op,
-            queued_ns,
-            inserted_ns,
-            issued_ns,
-            completed_ns,
-        });
+        truths.push(Truth { sector: begins, sectors: whole, op, queued_ns, inserted_ns, issued_ns, completed_ns });
         if split {
-            let rest = |at_ns: u64, step: Step| TraceEvent {
-                sector: sector + u64::from(sectors),
-                ..event(at_ns, step)
-            };
+            let rest =
+                |at_ns: u64, step: Step| TraceEvent { sector: sector + u64::from(sectors), ..event(at_ns, step) };
             let inserted_ns = step(&mut now_ns, 1_000);
             events.push(rest(inserted_ns, Step::Insert));
             let issued_ns = step(&mut now_ns, 10_000);
@@ -138,15 +106,7 @@ fn planted(plan: &Plan) -> (Vec<TraceEvent>, Vec<Truth>) {
             let completed_ns = step(&mut now_ns, LATENCY_NS);
             events.push(rest(completed_ns, Step::Complete));
             let sector = sector + u64::from(sectors);
-            truths.push(Truth {
-                sector,
-                sectors,
-                op,
-                queued_ns,
-                inserted_ns,
-                issued_ns,
-                completed_ns,
-            });
+            truths.push(Truth { sector, sectors, op, queued_ns, inserted_ns, issued_ns, completed_ns });
         }
         free_ns[submitter] = now_ns;
     }
@@ -172,12 +132,7 @@ fn with_losses(events: Vec<TraceEvent>, plan: &Plan, rng: &mut Stream) -> Vec<Tr
             left.push(TraceEvent::lost(since_ns, event.at_ns, count, cpu));
             losing = None;
         } else if losing.is_none() && rng.below(1000) < plan.losses {
-            losing = Some((
-                event.cpu,
-                last_ns[usize::from(event.cpu)],
-                1,
-                1 + rng.below(20),
-            ));
+            losing = Some((event.cpu, last_ns[usize::from(event.cpu)], 1, 1 + rng.below(20)));
             continue;
         }
         last_ns[usize::from(event.cpu)] = event.at_ns;
@@ -214,11 +169,8 @@ fn right(ios: &[Io], truths: &[Truth]) -> usize {
         };
         // Several may end at the same place in the same nanosecond: one of them is meant.
         let at = truths.partition_point(|truth| truth.completed_ns < completed_ns);
-        let same: Vec<&Truth> = truths[at..]
-            .iter()
-            .take_while(|truth| truth.completed_ns == completed_ns)
-            .filter(is)
-            .collect();
+        let same: Vec<&Truth> =
+            truths[at..].iter().take_while(|truth| truth.completed_ns == completed_ns).filter(is).collect();
         let times = [io.queued_ns, io.inserted_ns, io.issued_ns];
         if times.iter().all(Option::is_none) {
             continue;
@@ -226,10 +178,7 @@ fn right(ios: &[Io], truths: &[Truth]) -> usize {
         right_ios += 1;
         let agrees = |truth: &&Truth| {
             let true_times = [truth.queued_ns, truth.inserted_ns, truth.issued_ns];
-            times
-                .iter()
-                .zip(true_times)
-                .all(|(time, is)| time.is_none_or(|time| time == is))
+            times.iter().zip(true_times).all(|(time, is)| time.is_none_or(|time| time == is))
         };
         assert!(same.iter().any(agrees), "{io:?}\nreally {same:?}");
     }
@@ -261,34 +210,19 @@ proptest! {
 /// A merge that could be of several requests, and bios of others where the request grew.
 #[test]
 fn a_request_of_which_too_little_is_known_takes_no_bio_of_others() {
-    let plan = Plan {
-        seed: 18_202_948_620_061_069_638,
-        requests: 800,
-        depth: 128,
-        places: 4,
-        losses: 0,
-    };
+    let plan = Plan { seed: 18_202_948_620_061_069_638, requests: 800, depth: 128, places: 4, losses: 0 };
     let (events, truths) = planted(&plan);
     right(&followed(&events).0, &truths);
 }
 
 #[test]
 fn depth_of_one_is_known_whatever_meets_at_a_sector() {
-    let plan = Plan {
-        seed: 1,
-        requests: 1000,
-        depth: 1,
-        places: 2,
-        losses: 0,
-    };
+    let plan = Plan { seed: 1, requests: 1000, depth: 1, places: 2, losses: 0 };
     let (events, truths) = planted(&plan);
     let (ios, follow) = followed(&events);
     assert_eq!(ios.len(), truths.len());
     assert_eq!(right(&ios, &truths), truths.len());
-    assert_eq!(
-        (follow.unknown.unmatched, follow.unknown.alike, follow.len()),
-        (0, 0, 0)
-    );
+    assert_eq!((follow.unknown.unmatched, follow.unknown.alike, follow.len()), (0, 0, 0));
 }
 
 #[test]

@@ -24,25 +24,15 @@ fn events(bytes: &[u8]) -> Result<PageContents, PageError> {
 fn every_kind_of_entry_moves_the_time_as_the_kernel_means_it() {
     let extended = 1005 + (2 << 27) + 3 + 1;
     let absolute = (100u64 << 27) + 7;
-    let expected = vec![
-        (1005, b"abcdefgh".to_vec()),
-        (extended, vec![b'L'; 120]),
-        (absolute + 2, b"last".to_vec()),
-    ];
+    let expected = vec![(1005, b"abcdefgh".to_vec()), (extended, vec![b'L'; 120]), (absolute + 2, b"last".to_vec())];
     assert_eq!(events(&seed("all_kinds")), Ok((None, expected)));
 }
 
 #[test]
 fn losses_are_told_with_their_number_where_there_was_room() {
     let last = vec![(1002, b"last".to_vec())];
-    assert_eq!(
-        events(&seed("lost_counted")),
-        Ok((Some(LostEvents::Events(77)), last.clone()))
-    );
-    assert_eq!(
-        events(&seed("lost_uncounted")),
-        Ok((Some(LostEvents::Uncounted), last.clone()))
-    );
+    assert_eq!(events(&seed("lost_counted")), Ok((Some(LostEvents::Events(77)), last.clone())));
+    assert_eq!(events(&seed("lost_uncounted")), Ok((Some(LostEvents::Uncounted), last.clone())));
     assert_eq!(events(&seed("end_padding")), Ok((None, last)));
 }
 
@@ -57,23 +47,8 @@ fn an_absolute_time_keeps_the_upper_bits_of_the_page() {
 
 #[test]
 fn what_reaches_beyond_its_page_is_an_error() {
-    assert_eq!(
-        events(&[0; 15]),
-        Err(PageError::NoHeader {
-            bytes: 15,
-            header: 16
-        })
-    );
-    let overcommitted = PageError::Overcommitted {
-        committed: 100_000,
-        room: 64,
-    };
+    assert_eq!(events(&[0; 15]), Err(PageError::NoHeader { bytes: 15, header: 16 }));
+    let overcommitted = PageError::Overcommitted { committed: 100_000, room: 64 };
     assert_eq!(events(&seed("overcommitted")), Err(overcommitted));
-    assert_eq!(
-        events(&seed("truncated")),
-        Err(PageError::Truncated {
-            at: 0,
-            committed: 8
-        })
-    );
+    assert_eq!(events(&seed("truncated")), Err(PageError::Truncated { at: 0, committed: 8 }));
 }

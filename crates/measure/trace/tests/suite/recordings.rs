@@ -66,18 +66,11 @@ fn block_events_are_what_the_kernel_prints() {
                     _ => format!("{} + {}", event.sector, event.sectors),
                 };
                 let text = format!("{} {range}", event.device.to_string().replace(':', ","));
-                (
-                    u32::from(event.cpu),
-                    microseconds(event.at_ns),
-                    printed_name(event.step),
-                    text,
-                )
+                (u32::from(event.cpu), microseconds(event.at_ns), printed_name(event.step), text)
             })
             .collect();
-        let mut expected: Vec<_> = printed(name)
-            .into_iter()
-            .map(|(cpu, at, event, text)| (cpu, at, event, device_and_range(&text)))
-            .collect();
+        let mut expected: Vec<_> =
+            printed(name).into_iter().map(|(cpu, at, event, text)| (cpu, at, event, device_and_range(&text))).collect();
         found.sort();
         expected.sort();
         assert!(!found.is_empty());
@@ -88,10 +81,7 @@ fn block_events_are_what_the_kernel_prints() {
 /// `7,0 WS 4096 () 24 + 8 be,0,4 [dd]` -> `7,0 24 + 8`
 fn device_and_range(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let sign = words
-        .iter()
-        .position(|&word| word == "+" || word == "/")
-        .expect("a range");
+    let sign = words.iter().position(|&word| word == "+" || word == "/").expect("a range");
     format!("{} {}", words[0], words[sign - 1..=sign + 1].join(" "))
 }
 
@@ -117,12 +107,9 @@ fn scheduler_events_are_what_the_kernel_prints() {
         .into_iter()
         .map(|event| {
             let text = match event.kind {
-                SchedKind::Switch {
-                    previous,
-                    previous_comm,
-                    state,
-                    next,
-                } => format!("{previous_comm} {previous} {} {next}", letter(state)),
+                SchedKind::Switch { previous, previous_comm, state, next } => {
+                    format!("{previous_comm} {previous} {} {next}", letter(state))
+                }
                 SchedKind::Waking { pid } | SchedKind::Wakeup { pid } => pid.to_string(),
             };
             (event.cpu, microseconds(event.at_ns), text)
@@ -137,16 +124,8 @@ fn scheduler_events_are_what_the_kernel_prints() {
                 found.unwrap_or_default().to_owned()
             };
             let text = if event == "sched_switch" {
-                let state = value("prev_state=")
-                    .replace("R+", "R")
-                    .replace(['t', 'P'], "T")
-                    .replace('Z', "X");
-                format!(
-                    "{} {} {state} {}",
-                    value("prev_comm="),
-                    value("prev_pid="),
-                    value("next_pid=")
-                )
+                let state = value("prev_state=").replace("R+", "R").replace(['t', 'P'], "T").replace('Z', "X");
+                format!("{} {} {state} {}", value("prev_comm="), value("prev_pid="), value("next_pid="))
             } else {
                 value("pid=")
             };
@@ -183,14 +162,7 @@ fn the_report_of_a_recording_is_golden() {
     let report = analysis.finish(ended_ns);
     let device = &report.devices[0];
     assert!(device.conservation.holds());
-    assert_eq!(
-        (
-            device.conservation.in_flight,
-            device.conservation.unmatched,
-            device.events_unmatched
-        ),
-        (0, 0, 0)
-    );
+    assert_eq!((device.conservation.in_flight, device.conservation.unmatched, device.events_unmatched), (0, 0, 0));
     is_golden("block.json", &report);
 }
 
@@ -222,12 +194,7 @@ fn the_report_of_a_recording_with_losses_accounts_for_every_bio() {
     }
     let report = analysis.finish(u64::MAX);
     assert!(report.events_lost > 0);
-    assert!(
-        report
-            .devices
-            .iter()
-            .all(|device| device.conservation.holds())
-    );
+    assert!(report.devices.iter().all(|device| device.conservation.holds()));
 }
 
 #[test]
@@ -245,14 +212,8 @@ fn the_report_of_recorded_switches_is_golden() {
     }
     let ended_ns = events[events.len() - 1].at_ns;
     let frames = |stack_id: u32| {
-        let outer = if stack_id == 0 {
-            "pipe_read"
-        } else {
-            "submit_bio_wait"
-        };
-        ["__schedule", "schedule", outer]
-            .map(str::to_owned)
-            .to_vec()
+        let outer = if stack_id == 0 { "pipe_read" } else { "submit_bio_wait" };
+        ["__schedule", "schedule", outer].map(str::to_owned).to_vec()
     };
     let report = analysis.finish(ended_ns, frames);
     is_golden("sched.json", &report);
@@ -268,40 +229,24 @@ fn is_golden(name: &str, report: &impl Serialize) {
     if found.trim() != expected.trim() {
         let kept = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::write(&kept, format!("{found}\n")).expect("room for the report");
-        panic!(
-            "{} differs; if {} is right, copy it there",
-            golden.display(),
-            kept.display()
-        );
+        panic!("{} differs; if {} is right, copy it there", golden.display(), kept.display());
     }
 }
 
 /// Innermost tables and lists are rows, so that a difference shows each as one.
 fn by_row(value: &Value, depth: usize) -> String {
     let parts: Vec<(String, &Value)> = match value {
-        Value::Object(fields) => fields
-            .iter()
-            .map(|(key, part)| (format!("{key:?}: "), part))
-            .collect(),
+        Value::Object(fields) => fields.iter().map(|(key, part)| (format!("{key:?}: "), part)).collect(),
         Value::Array(items) => items.iter().map(|part| (String::new(), part)).collect(),
         _ => Vec::new(),
     };
-    if !parts
-        .iter()
-        .any(|(_, part)| part.is_object() || part.is_array())
-    {
+    if !parts.iter().any(|(_, part)| part.is_object() || part.is_array()) {
         return value.to_string();
     }
-    let (begin, end) = if value.is_object() {
-        ('{', '}')
-    } else {
-        ('[', ']')
-    };
+    let (begin, end) = if value.is_object() { ('{', '}') } else { ('[', ']') };
     let indent = " ".repeat(depth);
-    let rows: Vec<String> = parts
-        .iter()
-        .map(|(key, part)| format!("\n{indent} {key}{}", by_row(part, depth + 1)))
-        .collect();
+    let rows: Vec<String> =
+        parts.iter().map(|(key, part)| format!("\n{indent} {key}{}", by_row(part, depth + 1))).collect();
     format!("{begin}{}\n{indent}{end}", rows.join(","))
 }
 

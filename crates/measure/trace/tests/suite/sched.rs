@@ -6,44 +6,20 @@ use trace::sched::{Analysis, Comm, SchedEvent, SchedKind, State, SwitchReport};
 
 fn switch(at_ns: u64, cpu: u32, previous: u32, state: State, next: u32) -> SchedEvent {
     let previous_comm = Comm::new(format!("task{previous}").as_bytes());
-    SchedEvent {
-        at_ns,
-        cpu,
-        kind: SchedKind::Switch {
-            previous,
-            previous_comm,
-            state,
-            next,
-        },
-    }
+    SchedEvent { at_ns, cpu, kind: SchedKind::Switch { previous, previous_comm, state, next } }
 }
 
 fn waking(at_ns: u64, pid: u32) -> SchedEvent {
-    SchedEvent {
-        at_ns,
-        cpu: 1,
-        kind: SchedKind::Waking { pid },
-    }
+    SchedEvent { at_ns, cpu: 1, kind: SchedKind::Waking { pid } }
 }
 
 fn wakeup(at_ns: u64, pid: u32) -> SchedEvent {
-    SchedEvent {
-        at_ns,
-        cpu: 0,
-        kind: SchedKind::Wakeup { pid },
-    }
+    SchedEvent { at_ns, cpu: 0, kind: SchedKind::Wakeup { pid } }
 }
 
 fn frames(stack_id: u32) -> Vec<String> {
     let frames: &[&str] = match stack_id {
-        1 => &[
-            "__schedule",
-            "schedule",
-            "schedule_timeout",
-            "wait_for_completion",
-            "xfs_alloc_vextent",
-            "xfs_bmapi",
-        ],
+        1 => &["__schedule", "schedule", "schedule_timeout", "wait_for_completion", "xfs_alloc_vextent", "xfs_bmapi"],
         2 => &["schedule", "xfs_alloc_vextent", "xfs_ialloc"],
         _ => &["__schedule", "schedule", "worker_thread", "kthread"],
     };
@@ -67,36 +43,15 @@ fn a_stall_is_sleep_and_then_the_wait_for_a_cpu() {
     assert_eq!(report.stall_ns.mean(), Some(2500.0));
     assert_eq!(report.wakeup_latency_ns.mean(), Some(500.0));
     assert_eq!(report.run_queue_delay_ns.mean(), Some(300.0));
-    let task = report
-        .tasks
-        .iter()
-        .find(|task| task.pid == Some(5))
-        .expect("the task");
-    assert_eq!(
-        (
-            task.comm.as_str(),
-            task.switches,
-            task.by_state["disk_sleep"]
-        ),
-        ("task5", 1, 1)
-    );
-    assert_eq!(
-        (
-            task.sleeping.sum_ns,
-            task.run_queue_delay.sum_ns,
-            task.stall.max_ns
-        ),
-        (2200, 300, Some(2500))
-    );
+    let task = report.tasks.iter().find(|task| task.pid == Some(5)).expect("the task");
+    assert_eq!((task.comm.as_str(), task.switches, task.by_state["disk_sleep"]), ("task5", 1, 1));
+    assert_eq!((task.sleeping.sum_ns, task.run_queue_delay.sum_ns, task.stall.max_ns), (2200, 300, Some(2500)));
     assert_eq!((report.switches, report.by_state["cpu_idle"]), (2, 1));
 }
 
 #[test]
 fn a_preempted_task_only_waits_for_a_cpu() {
-    let report = analysed(&[
-        switch(1000, 0, 5, State::Preempted, 6),
-        switch(1400, 0, 6, State::Sleep, 5),
-    ]);
+    let report = analysed(&[switch(1000, 0, 5, State::Preempted, 6), switch(1400, 0, 6, State::Sleep, 5)]);
     assert_eq!(report.run_queue_delay_ns.mean(), Some(400.0));
     assert_eq!(report.wakeup_latency_ns.count(), 0);
     assert_eq!(report.tasks[0].sleeping.count, 0);
@@ -115,13 +70,8 @@ fn stacks_belong_to_the_switch_beside_them_and_stand_for_all_switches_by_their_w
     analysis.add_stack(6000, 1, 7, 10, 3);
     let report = analysis.finish(10_000, frames);
     assert_eq!((report.stacks.taken, report.stacks.unmatched), (3, 1));
-    let [site] = &report.sites[..] else {
-        panic!("one site: {:?}", report.sites)
-    };
-    assert_eq!(
-        (site.site.as_str(), site.samples, site.switches),
-        ("xfs_alloc_vextent", 2, 3)
-    );
+    let [site] = &report.sites[..] else { panic!("one site: {:?}", report.sites) };
+    assert_eq!((site.site.as_str(), site.samples, site.switches), ("xfs_alloc_vextent", 2, 3));
     assert_eq!((site.stall.count, site.stall.sum_ns), (3, 3 * 2000));
     assert_eq!(site.stall.mean_ns, Some(2000.0));
     assert_eq!(site.stall.max_ns, Some(3000));
@@ -139,9 +89,7 @@ fn a_loss_ends_no_stall() {
 
 #[test]
 fn tasks_beyond_the_table_are_together_and_none_is_missing() {
-    let events: Vec<SchedEvent> = (1..9000)
-        .map(|pid| switch(u64::from(pid), 0, pid, State::Sleep, pid + 1))
-        .collect();
+    let events: Vec<SchedEvent> = (1..9000).map(|pid| switch(u64::from(pid), 0, pid, State::Sleep, pid + 1)).collect();
     let report = analysed(&events);
     let switches: u64 = report.tasks.iter().map(|task| task.switches).sum();
     assert_eq!(switches, report.switches);
@@ -157,14 +105,8 @@ fn the_rate_of_switches_is_by_cpu_and_interval() {
         switch(1020, 2, 0, State::Preempted, 2),
     ]);
     assert_eq!(report.series["cpu0"].at_ns, [0, 1000]);
-    assert_eq!(
-        report.series["cpu0"].columns.context_switches_per_s,
-        [1e6, 0.0]
-    );
-    assert_eq!(
-        report.series["cpu2"].columns.context_switches_per_s,
-        [0.0, 2e6]
-    );
+    assert_eq!(report.series["cpu0"].columns.context_switches_per_s, [1e6, 0.0]);
+    assert_eq!(report.series["cpu2"].columns.context_switches_per_s, [0.0, 2e6]);
 }
 
 #[test]

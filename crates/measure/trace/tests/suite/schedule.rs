@@ -7,25 +7,11 @@ use workload::job::OpKind;
 use workload::traced::{Schedule, Side, TraceChoice};
 
 fn choice(side: Side) -> TraceChoice {
-    TraceChoice {
-        paths: Vec::new(),
-        table: None,
-        side,
-        device: None,
-        from_ns: 0,
-        length_ns: None,
-    }
+    TraceChoice { paths: Vec::new(), table: None, side, device: None, from_ns: 0, length_ns: None }
 }
 
 fn event(at_ns: u64, step: Step, op: Op, sector: u64, sectors: u32) -> TraceEvent {
-    TraceEvent {
-        op,
-        sector,
-        sectors,
-        device: Device::new(8, 0),
-        pid: 7,
-        ..TraceEvent::new(at_ns, step)
-    }
+    TraceEvent { op, sector, sectors, device: Device::new(8, 0), pid: 7, ..TraceEvent::new(at_ns, step) }
 }
 
 fn scheduled(choice: &TraceChoice, events: &[TraceEvent]) -> Schedule {
@@ -33,16 +19,11 @@ fn scheduled(choice: &TraceChoice, events: &[TraceEvent]) -> Schedule {
     for event in events {
         arrivals.add(event).expect("few I/Os");
     }
-    arrivals
-        .finish(choice, &TraceInfo::default())
-        .expect("some I/Os")
+    arrivals.finish(choice, &TraceInfo::default()).expect("some I/Os")
 }
 
 fn fua(event: TraceEvent) -> TraceEvent {
-    TraceEvent {
-        marks: Marks::FUA,
-        ..event
-    }
+    TraceEvent { marks: Marks::FUA, ..event }
 }
 
 /// Two bios that became one request, a durable write, and a flush that is still in flight at the end.
@@ -112,10 +93,7 @@ fn the_queued_side_has_bios_that_end_with_their_request() {
 
 #[test]
 fn zeroes_that_carry_no_data_are_no_writes() {
-    let zeroes = |event| TraceEvent {
-        marks: Marks::ZEROES,
-        ..event
-    };
+    let zeroes = |event| TraceEvent { marks: Marks::ZEROES, ..event };
     let events = [
         zeroes(event(100, Step::Queue, Op::Write, 8, 1 << 20)),
         zeroes(event(200, Step::Issue, Op::Write, 8, 1 << 20)),
@@ -132,10 +110,7 @@ fn zeroes_that_carry_no_data_are_no_writes() {
 
 #[test]
 fn a_bio_in_two_requests_ends_with_the_later_one() {
-    let split = TraceEvent {
-        argument: 8,
-        ..event(110, Step::Split, Op::Read, 0, 0)
-    };
+    let split = TraceEvent { argument: 8, ..event(110, Step::Split, Op::Read, 0, 0) };
     let schedule = scheduled(
         &choice(Side::Queued),
         &[
@@ -152,20 +127,10 @@ fn a_bio_in_two_requests_ends_with_the_later_one() {
 
 #[test]
 fn a_part_of_the_trace_begins_at_its_own_first_arrival() {
-    let part = TraceChoice {
-        from_ns: 305,
-        length_ns: Some(100),
-        ..choice(Side::Issued)
-    };
+    let part = TraceChoice { from_ns: 305, length_ns: Some(100), ..choice(Side::Issued) };
     let schedule = scheduled(&part, &events());
-    assert_eq!(
-        rows(&schedule),
-        [(0, Some(540), 64, 16, OpKind::DurableWrite)]
-    );
-    let other = TraceChoice {
-        device: Some("8:16".into()),
-        ..choice(Side::Issued)
-    };
+    assert_eq!(rows(&schedule), [(0, Some(540), 64, 16, OpKind::DurableWrite)]);
+    let other = TraceChoice { device: Some("8:16".into()), ..choice(Side::Issued) };
     let refused = Arrivals::new(&other).finish(&other, &TraceInfo::default());
     assert!(refused.is_err_and(|error| error.0.contains("8:16")));
 }
@@ -174,10 +139,8 @@ fn a_part_of_the_trace_begins_at_its_own_first_arrival() {
 fn a_flush_that_is_asked_for_and_the_drivers_own_are_one() {
     let marked = |marks, event| TraceEvent { marks, ..event };
     let asked = [Step::Queue, Step::GetRequest];
-    let mut events: Vec<TraceEvent> = (100..)
-        .zip(asked)
-        .map(|(at_ns, step)| marked(Marks::PREFLUSH, event(at_ns, step, Op::Write, 0, 0)))
-        .collect();
+    let mut events: Vec<TraceEvent> =
+        (100..).zip(asked).map(|(at_ns, step)| marked(Marks::PREFLUSH, event(at_ns, step, Op::Write, 0, 0))).collect();
     events.extend([
         event(200, Step::Issue, Op::Flush, 0, 0),
         event(300, Step::Complete, Op::Flush, 0, 0),
@@ -185,10 +148,7 @@ fn a_flush_that_is_asked_for_and_the_drivers_own_are_one() {
     ]);
     let flush = |at_ns, took_ns| vec![(at_ns, Some(took_ns), 0, 0, OpKind::Fdatasync)];
     // Both begin at the first that is offered.
-    assert_eq!(
-        rows(&scheduled(&choice(Side::Issued), &events)),
-        flush(0, 100)
-    );
+    assert_eq!(rows(&scheduled(&choice(Side::Issued), &events)), flush(0, 100));
     assert_eq!(scheduled(&choice(Side::Queued), &events).ios.len(), 1);
 }
 

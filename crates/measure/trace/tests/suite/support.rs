@@ -9,9 +9,7 @@ use trace::recording::{Item, Recording};
 const CPUS: u32 = 2;
 
 pub fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
 pub fn text(name: &str) -> String {
@@ -30,9 +28,7 @@ pub fn page_format() -> PageFormat {
 pub fn in_order(name: &str, mut each: impl FnMut(u32, Item<'_>)) {
     let format = page_format();
     let bytes = |cpu: u32| std::fs::read(fixture(&format!("{name}.cpu{cpu}.raw")));
-    let bytes: Vec<Vec<u8>> = (0..CPUS)
-        .map(|cpu| bytes(cpu).expect("a fixture of the repository"))
-        .collect();
+    let bytes: Vec<Vec<u8>> = (0..CPUS).map(|cpu| bytes(cpu).expect("a fixture of the repository")).collect();
     let chunks = |bytes| <[u8]>::chunks(bytes, format.subbuffer_bytes());
     let mut pages: Vec<_> = bytes.iter().map(|bytes| chunks(bytes)).collect();
     let read = |cpu: usize, buffer: &mut [u8]| {
@@ -61,12 +57,7 @@ fn line(line: &str) -> Option<(u32, u64, String, String)> {
     let (time, rest) = rest.trim_start().split_once(": ")?;
     let (event, rest) = rest.split_once(": ")?;
     let microseconds = time.replace('.', "").parse().ok()?;
-    Some((
-        cpu.parse().ok()?,
-        microseconds,
-        event.to_owned(),
-        rest.to_owned(),
-    ))
+    Some((cpu.parse().ok()?, microseconds, event.to_owned(), rest.to_owned()))
 }
 
 /// As tracefs prints a time.

@@ -43,9 +43,7 @@ fn slowest() -> u64 {
 }
 
 fn watched(limit_ns: u64, cpus: &[u16]) -> Option<u64> {
-    let names = EVENTS
-        .iter()
-        .map(|one| text(&format!("formats/{}.txt", one.name)));
+    let names = EVENTS.iter().map(|one| text(&format!("formats/{}.txt", one.name)));
     let formats: Vec<String> = names.collect();
     let formats: Vec<&str> = formats.iter().map(String::as_str).collect();
     let header = text("formats/header_page.txt");

@@ -25,11 +25,7 @@ impl Commits {
     /// An operation succeeded. Returns the records that are durable now, in the order of their writes.
     pub fn after(&mut self, op: &Op) -> &[Record] {
         self.committed.clear();
-        let record = Record {
-            file: op.file,
-            bytes: op.bytes,
-            due: op.due,
-        };
+        let record = Record { file: op.file, bytes: op.bytes, due: op.due };
         match op.kind {
             OpKind::Write => self.waiting.push(record),
             OpKind::DurableWrite | OpKind::OsyncWrite => self.committed.push(record),
@@ -67,13 +63,7 @@ mod tests {
 
     fn op(kind: OpKind, file: u32, due: Time) -> Op {
         let bytes = if kind.is_sync() { 0 } else { 512 };
-        Op {
-            kind,
-            file,
-            offset: 0,
-            bytes,
-            due,
-        }
+        Op { kind, file, offset: 0, bytes, due }
     }
 
     fn dues(records: &[Record]) -> Vec<Time> {

@@ -30,12 +30,7 @@ const IN_A_ROW_MAX: u32 = 1000;
 impl Failures {
     /// No failures yet; `errno_name` gives the symbols for the records.
     pub fn new(errno_name: ErrnoName) -> Failures {
-        Failures {
-            errno_name,
-            count: 0,
-            in_a_row: 0,
-            records: Vec::new(),
-        }
+        Failures { errno_name, count: 0, in_a_row: 0, records: Vec::new() }
     }
 
     /// Notes a success, which ends a run of failures.
@@ -46,20 +41,10 @@ impl Failures {
 
     /// `errno` is positive; 0 is a short transfer. `grows` is an operation that needs space: a full disk ends the job.
     #[cold]
-    pub fn failed(
-        &mut self,
-        op: &'static str,
-        grows: bool,
-        errno: i32,
-        path: &str,
-        offset: u64,
-    ) -> Verdict {
+    pub fn failed(&mut self, op: &'static str, grows: bool, errno: i32, path: &str, offset: u64) -> Verdict {
         self.count += 1;
         self.in_a_row += 1;
-        let known = self
-            .records
-            .iter()
-            .position(|known| known.errno == errno && known.op == op);
+        let known = self.records.iter().position(|known| known.errno == errno && known.op == op);
         let index = known.unwrap_or_else(|| {
             self.records.push(ErrorRecord {
                 errno,
@@ -74,11 +59,7 @@ impl Failures {
         let record = &mut self.records[index];
         record.count += 1;
         let disk_full = grows && matches!(record.name.as_str(), "ENOSPC" | "EDQUOT");
-        if disk_full || self.in_a_row >= IN_A_ROW_MAX {
-            Verdict::GiveUp
-        } else {
-            Verdict::GoOn
-        }
+        if disk_full || self.in_a_row >= IN_A_ROW_MAX { Verdict::GiveUp } else { Verdict::GoOn }
     }
 
     /// Why the job gave up, for the note.

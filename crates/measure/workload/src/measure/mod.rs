@@ -81,18 +81,12 @@ impl Measure {
 
     /// The same for an engine that does nothing: its operations are null operations, and neither reads nor writes.
     pub fn of_null_operations(self) -> Measure {
-        Measure {
-            is_null: true,
-            ..self
-        }
+        Measure { is_null: true, ..self }
     }
 
     /// The same, with the commit of each record if the job's writes are those of a log.
     pub fn of_log(self, writes_log: bool) -> Measure {
-        Measure {
-            commits: writes_log.then(Box::default),
-            ..self
-        }
+        Measure { commits: writes_log.then(Box::default), ..self }
     }
 
     /// Forgets the latencies and intervals that were measured: the measured part begins at `now`.
@@ -139,8 +133,7 @@ impl Measure {
             commits.failed(op);
         }
         let grows = op.kind.is_write();
-        self.failures
-            .failed(op_name(op.kind), grows, errno, path, offset)
+        self.failures.failed(op_name(op.kind), grows, errno, path, offset)
     }
 
     /// Counts a wrong block and keeps it if it is among the first.
@@ -218,64 +211,29 @@ mod tests {
     }
 
     fn op(kind: OpKind) -> Op {
-        Op {
-            kind,
-            file: 0,
-            offset: 4096,
-            bytes: 4096,
-            due: 0,
-        }
+        Op { kind, file: 0, offset: 4096, bytes: 4096, due: 0 }
     }
 
     #[test]
     fn errors_are_counted_by_errno_and_operation_with_the_first_place() {
         let mut measure = Measure::new(0, 1, errno_name);
-        for (kind, errno, offset) in [
-            (OpKind::Read, EIO, 1),
-            (OpKind::Read, EIO, 2),
-            (OpKind::Write, EIO, 3),
-            (OpKind::Read, 0, 4),
-        ] {
-            assert_eq!(
-                measure.failed(9, &op(kind), errno, "/f", offset),
-                Verdict::GoOn
-            );
+        for (kind, errno, offset) in
+            [(OpKind::Read, EIO, 1), (OpKind::Read, EIO, 2), (OpKind::Write, EIO, 3), (OpKind::Read, 0, 4)]
+        {
+            assert_eq!(measure.failed(9, &op(kind), errno, "/f", offset), Verdict::GoOn);
         }
         let errors = measure.finish().errors;
-        let found: Vec<_> = errors
-            .iter()
-            .map(|e| (e.name.as_str(), e.op, e.count, e.first_offset))
-            .collect();
-        assert_eq!(
-            found,
-            [
-                ("EIO", "read", 2, 1),
-                ("EIO", "write", 1, 3),
-                ("short transfer", "read", 1, 4)
-            ]
-        );
+        let found: Vec<_> = errors.iter().map(|e| (e.name.as_str(), e.op, e.count, e.first_offset)).collect();
+        assert_eq!(found, [("EIO", "read", 2, 1), ("EIO", "write", 1, 3), ("short transfer", "read", 1, 4)]);
     }
 
     #[test]
     fn a_full_disk_ends_the_job_at_once_and_other_errors_only_in_a_row() {
         let mut measure = Measure::new(0, 1, errno_name);
-        assert_eq!(
-            measure.failed(1, &op(OpKind::Write), ENOSPC, "/f", 0),
-            Verdict::GiveUp
-        );
-        assert_eq!(
-            measure.failed(1, &op(OpKind::Fsync), ENOSPC, "/f", 0),
-            Verdict::GoOn
-        );
+        assert_eq!(measure.failed(1, &op(OpKind::Write), ENOSPC, "/f", 0), Verdict::GiveUp);
+        assert_eq!(measure.failed(1, &op(OpKind::Fsync), ENOSPC, "/f", 0), Verdict::GoOn);
         measure.succeeded(2, &op(OpKind::Read));
-        let verdicts: Vec<_> = (0..1000)
-            .map(|_| measure.failed(3, &op(OpKind::Read), EIO, "/f", 0))
-            .collect();
-        assert_eq!(
-            verdicts
-                .iter()
-                .position(|&verdict| verdict == Verdict::GiveUp),
-            Some(999)
-        );
+        let verdicts: Vec<_> = (0..1000).map(|_| measure.failed(3, &op(OpKind::Read), EIO, "/f", 0)).collect();
+        assert_eq!(verdicts.iter().position(|&verdict| verdict == Verdict::GiveUp), Some(999));
     }
 }

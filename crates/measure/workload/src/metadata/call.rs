@@ -39,15 +39,7 @@ pub struct FilePosition {
 }
 
 /// Names of the operations in records, in the order of all arrays by operation.
-pub const OP_NAMES: [&str; OPS] = [
-    "mkdir",
-    "create",
-    "write",
-    "fsync",
-    "system_sync",
-    "close",
-    "unlink",
-];
+pub const OP_NAMES: [&str; OPS] = ["mkdir", "create", "write", "fsync", "system_sync", "close", "unlink"];
 /// The number of operations.
 pub const OPS: usize = 7;
 /// The index of `create` in `OP_NAMES`.
@@ -72,9 +64,6 @@ impl Call {
 
     /// Whether it takes space.
     pub fn grows(self) -> bool {
-        matches!(
-            self,
-            Call::MakeDirectory { .. } | Call::Create(_) | Call::Write { .. } | Call::Fsync
-        )
+        matches!(self, Call::MakeDirectory { .. } | Call::Create(_) | Call::Write { .. } | Call::Fsync)
     }
 }

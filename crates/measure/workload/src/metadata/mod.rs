@@ -94,9 +94,9 @@ impl MetadataJob {
         match self.stage {
             Stage::MakeDirectory { directory, .. } => Call::MakeDirectory { directory },
             Stage::Create { file } => Call::Create(self.place(file)),
-            Stage::Write { left_bytes, .. } => Call::Write {
-                bytes: left_bytes.min(u64::from(self.write_bytes)) as u32,
-            },
+            Stage::Write { left_bytes, .. } => {
+                Call::Write { bytes: left_bytes.min(u64::from(self.write_bytes)) as u32 }
+            }
             Stage::Fsync { .. } => Call::Fsync,
             Stage::Close { .. } => Call::Close,
             Stage::SystemSync => Call::SystemSync,
@@ -122,9 +122,7 @@ impl MetadataJob {
                 self.after_file(file)
             }
             Stage::Create { file } => self.after_write(file, self.file_bytes),
-            Stage::Write { file, .. } | Stage::Fsync { file } if !succeeded => {
-                Stage::Close { file }
-            }
+            Stage::Write { file, .. } | Stage::Fsync { file } if !succeeded => Stage::Close { file },
             Stage::Write { file, left_bytes } => {
                 self.after_write(file, left_bytes.saturating_sub(u64::from(self.write_bytes)))
             }
@@ -218,19 +216,14 @@ impl MetadataJob {
     fn again_from(&self, first: u64) -> Stage {
         (first..self.sync.again_count(self.files))
             .find(|&nth| !self.missing.contains(&self.nth_synced(nth)))
-            .map_or_else(
-                || self.unlink_from(0),
-                |synced| Stage::FsyncAgain { synced },
-            )
+            .map_or_else(|| self.unlink_from(0), |synced| Stage::FsyncAgain { synced })
     }
 
     fn unlink_from(&self, first: u64) -> Stage {
         if self.keep {
             return Stage::Done;
         }
-        (first..self.files)
-            .find(|file| !self.missing.contains(file))
-            .map_or(Stage::Done, |file| Stage::Unlink { file })
+        (first..self.files).find(|file| !self.missing.contains(file)).map_or(Stage::Done, |file| Stage::Unlink { file })
     }
 
     fn nth_synced(&self, nth: u64) -> u64 {
@@ -241,9 +234,6 @@ impl MetadataJob {
     }
 
     fn place(&self, file: u64) -> FilePosition {
-        FilePosition {
-            file,
-            subdirectory: self.walk.as_ref().map(|walk| walk.of(file)),
-        }
+        FilePosition { file, subdirectory: self.walk.as_ref().map(|walk| walk.of(file)) }
     }
 }

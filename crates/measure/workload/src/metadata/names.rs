@@ -83,12 +83,7 @@ mod tests {
     use super::*;
 
     fn name(bytes: u32, random_bytes: u32, file: u64) -> String {
-        let spec = NameSpec {
-            bytes,
-            random_bytes,
-            first: 10,
-            step: 1,
-        };
+        let spec = NameSpec { bytes, random_bytes, first: 10, step: 1 };
         let names = Names::new(&spec, 7).unwrap();
         let mut name = vec![0; names.bytes()];
         names.write(file, &mut name);
@@ -99,11 +94,7 @@ mod tests {
     fn the_sequential_part_counts_in_hexadecimal_and_the_rest_is_random() {
         let usual = name(40, 24, 0);
         assert!(usual.starts_with("a~~~~~~~~~~~~~~~"), "{usual}");
-        assert!(
-            usual[16..]
-                .bytes()
-                .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
-        );
+        assert!(usual[16..].bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()));
         assert_eq!(name(40, 24, 0), usual);
         assert_ne!(name(40, 24, 1)[16..], usual[16..]);
         assert_eq!(name(6, 0, 0x12345 - 10), "12345~");
@@ -118,12 +109,7 @@ mod tests {
     #[test]
     fn impossible_lengths_are_refused() {
         for (bytes, random_bytes) in [(0, 0), (256, 0), (4, 5)] {
-            let spec = NameSpec {
-                bytes,
-                random_bytes,
-                first: 0,
-                step: 1,
-            };
+            let spec = NameSpec { bytes, random_bytes, first: 0, step: 1 };
             assert!(Names::new(&spec, 0).unwrap_err().contains("expected 1 to"));
         }
     }

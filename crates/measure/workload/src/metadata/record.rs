@@ -8,9 +8,7 @@ use super::call::OP_NAMES;
 use super::measurement::{OpMeasured, ThreadMeasured};
 use super::phase::{MetadataPhase, ThreadSpec};
 use crate::assemble::Circumstances;
-use crate::record::{
-    ErrorRecord, GroupRecord, IntervalRecord, MismatchRecord, OpRecord, PhaseRecord,
-};
+use crate::record::{ErrorRecord, GroupRecord, IntervalRecord, MismatchRecord, OpRecord, PhaseRecord};
 use base::time::Time;
 use base::usage::Usage;
 
@@ -69,12 +67,7 @@ pub fn assemble(
     let elapsed_ns = back().map(|thread| thread.finished_at).max().unwrap_or(0);
     let written_ns = back().map(|thread| thread.written_at).max().unwrap_or(0);
     let process = back()
-        .map(|thread| {
-            thread
-                .last_sample
-                .process
-                .since(thread.first_sample.process)
-        })
+        .map(|thread| thread.last_sample.process.since(thread.first_sample.process))
         .max_by_key(|used| used.cpu_user_ns + used.cpu_system_ns)
         .unwrap_or_default();
     let threads = results.into_iter().zip(&phase.threads);
@@ -100,11 +93,7 @@ pub fn assemble(
     }
 }
 
-fn phase_measures(
-    groups: &[GroupRecord<ThreadRecord>],
-    written_ns: Time,
-    used_percent: Option<f64>,
-) -> Measures {
+fn phase_measures(groups: &[GroupRecord<ThreadRecord>], written_ns: Time, used_percent: Option<f64>) -> Measures {
     let threads = || groups.iter().flat_map(|group| &group.jobs);
     let sum = |name| {
         let values = threads().map(|thread| thread.measures[name]);
@@ -127,15 +116,9 @@ fn group(spec: &ThreadSpec, result: Option<ThreadMeasured>) -> GroupRecord<Threa
         let note = "never came back from the kernel and was left there; it has no figures";
         return GroupRecord::new(name, vec![note.into()], Usage::default(), Vec::new());
     };
-    let used = measured
-        .last_sample
-        .thread
-        .since(measured.first_sample.thread);
+    let used = measured.last_sample.thread.since(measured.first_sample.thread);
     let own_ns = measured.written_at - measured.began_at;
-    let ops: BTreeMap<_, _> = OP_NAMES
-        .into_iter()
-        .zip(measured.ops.iter().map(op_record))
-        .collect();
+    let ops: BTreeMap<_, _> = OP_NAMES.into_iter().zip(measured.ops.iter().map(op_record)).collect();
     let timed_ns: f64 = TIMED.iter().map(|op| total_ns(&ops[op])).sum();
     let thread = ThreadRecord {
         name: name.clone(),

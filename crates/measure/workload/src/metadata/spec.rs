@@ -53,12 +53,7 @@ pub enum SyncMethod {
 
 impl SyncMethod {
     pub(super) fn syncs_system(self) -> bool {
-        matches!(
-            self,
-            SyncMethod::SystemThenFirst
-                | SyncMethod::SystemThenReverse
-                | SyncMethod::SystemThenInOrder
-        )
+        matches!(self, SyncMethod::SystemThenFirst | SyncMethod::SystemThenReverse | SyncMethod::SystemThenInOrder)
     }
 
     /// How many of `files` written are synced again.

@@ -60,9 +60,7 @@ impl Walk {
         if let NextDirectory::TimeNs(limit) = self.next_after {
             if file == 0 {
                 self.entered_ns = now;
-            } else if now.saturating_sub(self.entered_ns) > limit
-                && self.changes.last() != Some(&file)
-            {
+            } else if now.saturating_sub(self.entered_ns) > limit && self.changes.last() != Some(&file) {
                 self.entered_ns = now;
                 self.changes.push(file);
             }
@@ -79,9 +77,7 @@ impl Walk {
     pub fn of(&self, file: u64) -> u32 {
         let moves = match self.next_after {
             NextDirectory::Files(files) => file / files,
-            NextDirectory::TimeNs(_) => {
-                self.changes.partition_point(|&change| change <= file) as u64
-            }
+            NextDirectory::TimeNs(_) => self.changes.partition_point(|&change| change <= file) as u64,
         };
         ((u64::from(self.first) + moves) % u64::from(self.count)) as u32
     }
@@ -92,12 +88,7 @@ mod tests {
     use super::*;
 
     fn walk(next_after: NextDirectory) -> Walk {
-        Walk::new(&WalkSpec {
-            count: 3,
-            first: 2,
-            next_after,
-        })
-        .unwrap()
+        Walk::new(&WalkSpec { count: 3, first: 2, next_after }).unwrap()
     }
 
     #[test]
@@ -131,12 +122,7 @@ mod tests {
     fn a_walk_that_goes_nowhere_is_refused() {
         let refused = |count, first, files| {
             let next_after = NextDirectory::Files(files);
-            Walk::new(&WalkSpec {
-                count,
-                first,
-                next_after,
-            })
-            .is_err()
+            Walk::new(&WalkSpec { count, first, next_after }).is_err()
         };
         assert!(refused(0, 0, 1) && refused(3, 3, 1) && refused(3, 0, 0));
         assert!(!refused(3, 2, 1));

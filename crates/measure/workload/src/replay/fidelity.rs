@@ -125,8 +125,7 @@ impl Fidelity {
         let arrivals = self.lateness.count();
         let rate = |span: Option<(Time, Time)>| {
             let (first, last) = span?;
-            (last > first && arrivals > 1)
-                .then(|| (arrivals - 1) as f64 * 1e9 / (last - first) as f64)
+            (last > first && arrivals > 1).then(|| (arrivals - 1) as f64 * 1e9 / (last - first) as f64)
         };
         let recorded = self.recorded_depth.as_ref();
         ReplayRecord {
@@ -173,10 +172,7 @@ impl Depth {
 
     fn mean(&self) -> Option<f64> {
         let total = self.total_ns();
-        let weighted: f64 = (0..)
-            .zip(&self.ns)
-            .map(|(d, &ns)| d as f64 * ns as f64)
-            .sum();
+        let weighted: f64 = (0..).zip(&self.ns).map(|(d, &ns)| d as f64 * ns as f64).sum();
         (total > 0).then(|| weighted / total as f64)
     }
 
@@ -203,17 +199,12 @@ mod tests {
     #[test]
     fn the_distance_of_two_depths_is_how_far_apart_they_are_on_average() {
         let steady = |depth: usize| Depth {
-            ns: (0..=depth)
-                .map(|d| if d == depth { 1000 } else { 0 })
-                .collect(),
+            ns: (0..=depth).map(|d| if d == depth { 1000 } else { 0 }).collect(),
             ..Depth::default()
         };
         assert_eq!(steady(4).distance(&steady(4)), Some(0.0));
         assert!((steady(4).distance(&steady(7)).unwrap() - 3.0).abs() < 1e-12);
-        let half = Depth {
-            ns: vec![500, 0, 500],
-            ..Depth::default()
-        };
+        let half = Depth { ns: vec![500, 0, 500], ..Depth::default() };
         assert!((half.distance(&steady(2)).unwrap() - 1.0).abs() < 1e-12);
         assert_eq!(steady(1).distance(&Depth::default()), None);
     }

@@ -44,16 +44,10 @@ impl AddressMap {
         let largest = schedule.largest_bytes().next_multiple_of(align_bytes);
         let mut spaces: Vec<Space> = sizes
             .iter()
-            .map(|&size| Space {
-                size_bytes: size / align_bytes * align_bytes,
-                ..Space::default()
-            })
+            .map(|&size| Space { size_bytes: size / align_bytes * align_bytes, ..Space::default() })
             .collect();
         if let Some(small) = spaces.iter().find(|space| space.size_bytes < largest) {
-            return Err(format!(
-                "a file of {} bytes holds no I/O of {largest} bytes",
-                small.size_bytes
-            ));
+            return Err(format!("a file of {} bytes holds no I/O of {largest} bytes", small.size_bytes));
         }
         let mut bases = Vec::with_capacity(schedule.devices.len());
         for (number, device) in schedule.devices.iter().enumerate() {
@@ -68,13 +62,7 @@ impl AddressMap {
                 space.touched.extend(touched.iter().map(|own| first + own));
             }
         }
-        Ok(AddressMap {
-            mapping,
-            region_bytes,
-            align_bytes,
-            bases,
-            spaces,
-        })
+        Ok(AddressMap { mapping, region_bytes, align_bytes, bases, spaces })
     }
 
     /// The place of an I/O of the trace.
@@ -96,15 +84,8 @@ impl AddressMap {
         let offset = wrapped / self.align_bytes * self.align_bytes;
         // Only a discard may be longer than its file, or than an operation.
         let longest = u64::from(u32::MAX) / self.align_bytes * self.align_bytes;
-        let bytes = (wrapped + bytes - offset)
-            .next_multiple_of(self.align_bytes)
-            .min(space.size_bytes)
-            .min(longest);
-        MappedPlace {
-            slot,
-            offset: offset.min(space.size_bytes - bytes),
-            bytes: bytes as u32,
-        }
+        let bytes = (wrapped + bytes - offset).next_multiple_of(self.align_bytes).min(space.size_bytes).min(longest);
+        MappedPlace { slot, offset: offset.min(space.size_bytes - bytes), bytes: bytes as u32 }
     }
 
     fn scaled(&self, space: &Space, traced: u64) -> u64 {
@@ -157,10 +138,7 @@ mod tests {
         for mapping in [Mapping::Wrap, Mapping::Scale] {
             let places = AddressMap::new(&schedule, mapping, 4096, 512, &[1 << 20]).unwrap();
             let place = places.of(0, 800, 16);
-            assert_eq!(
-                (place.slot, place.offset, place.bytes),
-                (0, 800 * 512, 16 * 512)
-            );
+            assert_eq!((place.slot, place.offset, place.bytes), (0, 800 * 512, 16 * 512));
         }
     }
 
@@ -168,13 +146,8 @@ mod tests {
     fn untouched_regions_take_no_room_and_runs_stay_runs() {
         let far = 1 << 30;
         let schedule = schedule(&[(0, 0, 8), (0, far, 8), (0, far + 8, 8)]);
-        let places =
-            AddressMap::new(&schedule, Mapping::Regions, 1 << 16, 512, &[1 << 20]).unwrap();
-        let offsets: Vec<u64> = schedule
-            .ios
-            .iter()
-            .map(|io| places.of(0, io.sector, io.sectors).offset)
-            .collect();
+        let places = AddressMap::new(&schedule, Mapping::Regions, 1 << 16, 512, &[1 << 20]).unwrap();
+        let offsets: Vec<u64> = schedule.ios.iter().map(|io| places.of(0, io.sector, io.sectors).offset).collect();
         assert_eq!(offsets, [0, 1 << 16, (1 << 16) + 4096]);
     }
 
@@ -183,8 +156,7 @@ mod tests {
         let schedule = schedule(&[(0, 0, 8), (1, 0, 8)]);
         let places = AddressMap::new(&schedule, Mapping::Wrap, 4096, 512, &[1 << 20]).unwrap();
         assert_ne!(places.of(0, 0, 8).offset, places.of(1, 0, 8).offset);
-        let places =
-            AddressMap::new(&schedule, Mapping::Wrap, 4096, 512, &[1 << 20, 1 << 20]).unwrap();
+        let places = AddressMap::new(&schedule, Mapping::Wrap, 4096, 512, &[1 << 20, 1 << 20]).unwrap();
         assert_eq!((places.of(0, 0, 8).slot, places.of(1, 0, 8).slot), (0, 1));
         assert!(AddressMap::new(&schedule, Mapping::Wrap, 4096, 512, &[1 << 20, 512]).is_err());
     }

@@ -51,16 +51,8 @@ impl Scale {
 
 impl Replay {
     /// `spec` has passed `check`, but for what only the schedule shows; `file_sizes` are those of the phase.
-    pub(crate) fn new(
-        job: &JobSpec,
-        spec: &ReplaySpec,
-        file_sizes: &[u64],
-    ) -> Result<Replay, JobError> {
-        let wrong = |message: String| JobError {
-            job: job.name.clone(),
-            key: "replay",
-            message,
-        };
+    pub(crate) fn new(job: &JobSpec, spec: &ReplaySpec, file_sizes: &[u64]) -> Result<Replay, JobError> {
+        let wrong = |message: String| JobError { job: job.name.clone(), key: "replay", message };
         let Some(schedule) = &spec.schedule else {
             return Err(wrong("its trace was not read".into()));
         };
@@ -72,28 +64,15 @@ impl Replay {
                 spec.digest
             )));
         }
-        let sizes: Vec<u64> = job
-            .files
-            .iter()
-            .map(|&file| file_sizes[file as usize])
-            .collect();
-        let places = AddressMap::new(
-            schedule,
-            spec.mapping,
-            spec.region_bytes,
-            job.align_bytes,
-            &sizes,
-        )
-        .map_err(wrong)?;
+        let sizes: Vec<u64> = job.files.iter().map(|&file| file_sizes[file as usize]).collect();
+        let places =
+            AddressMap::new(schedule, spec.mapping, spec.region_bytes, job.align_bytes, &sizes).map_err(wrong)?;
         let scale = Scale((spec.time_scale * 2f64.powi(32)) as u128);
         let last = spec.threads - 1;
         let mine = |process: u32| process.min(last) == spec.thread;
         let start = job.start_ns.unwrap_or(0);
         let indices = (0..).zip(&schedule.ios);
-        let own: Vec<u32> = indices
-            .filter(|(_, io)| mine(io.process))
-            .map(|(index, _)| index)
-            .collect();
+        let own: Vec<u32> = indices.filter(|(_, io)| mine(io.process)).map(|(index, _)| index).collect();
         let fidelity = Fidelity::new(own.iter().map(|&index| &schedule.ios[index as usize]));
         let total = own.len() as u64;
         let turns = match spec.timing {
@@ -207,11 +186,7 @@ impl Replay {
             Turns::Recorded(own, next) => {
                 let index = own[*next];
                 *next += 1;
-                Some(OfferedIo {
-                    index,
-                    due: 0,
-                    owner: (0, 0),
-                })
+                Some(OfferedIo { index, due: 0, owner: (0, 0) })
             }
             Turns::Dependent(waits) => waits.take(now),
         };
@@ -238,20 +213,8 @@ impl Replay {
         let place = self.places.of(io.device, io.sector, io.sectors);
         let file = self.files[place.slot as usize];
         match io.kind.is_sync() {
-            true => Op {
-                kind: io.kind,
-                file,
-                offset: 0,
-                bytes: 0,
-                due,
-            },
-            false => Op {
-                kind: io.kind,
-                file,
-                offset: place.offset,
-                bytes: place.bytes,
-                due,
-            },
+            true => Op { kind: io.kind, file, offset: 0, bytes: 0, due },
+            false => Op { kind: io.kind, file, offset: place.offset, bytes: place.bytes, due },
         }
     }
 }

@@ -58,16 +58,8 @@ impl Waits {
                 of_process.entry(io.process).or_default().push(index as u32);
             }
         }
-        let streams = of_process
-            .into_values()
-            .map(|indices| Stream::new(schedule, &indices, &scaled))
-            .collect();
-        let mut waits = Waits {
-            streams,
-            due: BTreeSet::new(),
-            in_flight: BTreeMap::new(),
-            start,
-        };
+        let streams = of_process.into_values().map(|indices| Stream::new(schedule, &indices, &scaled)).collect();
+        let mut waits = Waits { streams, due: BTreeSet::new(), in_flight: BTreeMap::new(), start };
         for stream in 0..waits.streams.len() as u32 {
             waits.look(stream);
         }
@@ -88,11 +80,7 @@ impl Waits {
         stream.next += 1;
         stream.offered_last = Some(now);
         self.look(number);
-        Some(OfferedIo {
-            index,
-            due,
-            owner: (number, local),
-        })
+        Some(OfferedIo { index, due, owner: (number, local) })
     }
 
     /// What was taken is in flight as that operation.
@@ -145,10 +133,8 @@ fn key(op: &Op) -> (Time, u64, u32) {
 impl Stream {
     fn new(schedule: &Schedule, indices: &[u32], scaled: &impl Fn(Time) -> Time) -> Stream {
         let io = |index: u32| &schedule.ios[index as usize];
-        let mut ends: Vec<(Time, u32)> = (0..)
-            .zip(indices)
-            .filter_map(|(local, &index)| Some((io(index).ended_ns()?, local)))
-            .collect();
+        let mut ends: Vec<(Time, u32)> =
+            (0..).zip(indices).filter_map(|(local, &index)| Some((io(index).ended_ns()?, local))).collect();
         ends.sort_unstable();
         let mut ranks = vec![None; indices.len()];
         for (rank, &(_, local)) in (0..).zip(&ends) {
@@ -164,25 +150,14 @@ impl Stream {
             }
             let pause_ns = scaled(at - before.min(at));
             before = before.max(at);
-            WaitingIo {
-                index,
-                rank,
-                needs: needs as u32,
-                pause_ns,
-            }
+            WaitingIo { index, rank, needs: needs as u32, pause_ns }
         });
-        Stream {
-            ios: ios.collect(),
-            done_at: vec![None; ends.len()],
-            ..Stream::default()
-        }
+        Stream { ios: ios.collect(), done_at: vec![None; ends.len()], ..Stream::default() }
     }
 
     /// Whether the next one waits for nothing but time.
     fn is_due(&self) -> bool {
-        self.ios
-            .get(self.next)
-            .is_some_and(|next| self.done >= next.needs as usize)
+        self.ios.get(self.next).is_some_and(|next| self.done >= next.needs as usize)
     }
 
     /// Counts what is done, as far as the next one needs it.

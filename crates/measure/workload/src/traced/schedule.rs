@@ -109,19 +109,8 @@ pub struct ScheduleSummary {
 
 impl Schedule {
     /// The I/Os in the order of arrival; devices and processes by their numbers.
-    pub fn new(
-        ios: Vec<ScheduledIo>,
-        devices: Vec<TracedDevice>,
-        processes: Vec<Process>,
-        left_out: u64,
-    ) -> Schedule {
-        Schedule {
-            digest: digest(&ios),
-            ios,
-            devices,
-            processes,
-            left_out,
-        }
+    pub fn new(ios: Vec<ScheduledIo>, devices: Vec<TracedDevice>, processes: Vec<Process>, left_out: u64) -> Schedule {
+        Schedule { digest: digest(&ios), ios, devices, processes, left_out }
     }
 
     /// Fills in how many of each process's I/Os were in flight at once, at most.
@@ -150,11 +139,7 @@ impl Schedule {
 
     /// What it holds, with `regions` of this many bytes counted.
     pub fn summary(&self, region_bytes: u64) -> ScheduleSummary {
-        let ended = self
-            .ios
-            .iter()
-            .filter(|io| io.took_ns != UNKNOWN_NS)
-            .count();
+        let ended = self.ios.iter().filter(|io| io.took_ns != UNKNOWN_NS).count();
         ScheduleSummary {
             ios: self.ios.len() as u64,
             elapsed_ns: self.ios.last().map_or(0, |io| io.at_ns),
@@ -181,11 +166,7 @@ impl Schedule {
     /// The regions of a device that are read or written, in their order.
     pub fn touched(&self, device: u16, region_bytes: u64) -> Vec<u64> {
         let mut regions: Vec<u64> = Vec::new();
-        for io in self
-            .ios
-            .iter()
-            .filter(|io| io.device == device && io.sectors > 0 && !io.kind.clears())
-        {
+        for io in self.ios.iter().filter(|io| io.device == device && io.sectors > 0 && !io.kind.clears()) {
             let first = io.sector * SECTOR_BYTES / region_bytes;
             let last = ((io.sector + u64::from(io.sectors)) * SECTOR_BYTES - 1) / region_bytes;
             if regions.last() != Some(&last) || first != last {
@@ -267,13 +248,5 @@ fn digest(ios: &[ScheduledIo]) -> String {
 
 /// A name without what separates columns and lines.
 fn plain(name: &str) -> String {
-    name.chars()
-        .map(|c| {
-            if c == ',' || c == '"' || c.is_control() {
-                '_'
-            } else {
-                c
-            }
-        })
-        .collect()
+    name.chars().map(|c| if c == ',' || c == '"' || c.is_control() { '_' } else { c }).collect()
 }

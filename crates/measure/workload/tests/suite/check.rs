@@ -19,32 +19,14 @@ fn each_impossible_key_is_named() {
         ("blocks", |spec| spec.blocks[0].bytes = 0),
         ("blocks", |spec| spec.blocks[0].weight = f64::NAN),
         ("align_bytes", |spec| spec.align_bytes = 0),
-        ("offset_bytes", |spec| {
-            (spec.offset_bytes, spec.length_bytes) = (512, 8192)
-        }),
-        ("pattern", |spec| {
-            spec.pattern = Pattern::Strided {
-                stride_bytes: 100,
-                one_lap: false,
-                blocks_done: 0,
-            }
-        }),
-        ("pattern", |spec| {
-            spec.pattern = Pattern::Zipf { theta: -1.0 }
-        }),
+        ("offset_bytes", |spec| (spec.offset_bytes, spec.length_bytes) = (512, 8192)),
+        ("pattern", |spec| spec.pattern = Pattern::Strided { stride_bytes: 100, one_lap: false, blocks_done: 0 }),
+        ("pattern", |spec| spec.pattern = Pattern::Zipf { theta: -1.0 }),
         ("read_share", |spec| spec.read_share = 1.5),
         ("queue_depth", |spec| spec.queue_depth = 0),
+        ("arrival", |spec| spec.arrival = Arrival::Closed { think_ns: 1, think_every: 0 }),
         ("arrival", |spec| {
-            spec.arrival = Arrival::Closed {
-                think_ns: 1,
-                think_every: 0,
-            }
-        }),
-        ("arrival", |spec| {
-            spec.arrival = Arrival::Open {
-                rate_per_s: 0.0,
-                spacing: Spacing::Poisson,
-            };
+            spec.arrival = Arrival::Open { rate_per_s: 0.0, spacing: Spacing::Poisson };
         }),
         ("until", |spec| spec.until.ops = None),
         ("until", |spec| spec.until.bytes = Some(100)),
@@ -52,11 +34,7 @@ fn each_impossible_key_is_named() {
     for (key, change) in changes {
         let mut spec = uniform_reads();
         change(&mut spec);
-        assert_eq!(
-            check(&spec, &[1 << 20]).map_err(|error| error.key),
-            Err(key),
-            "{spec:?}"
-        );
+        assert_eq!(check(&spec, &[1 << 20]).map_err(|error| error.key), Err(key), "{spec:?}");
     }
 }
 

@@ -13,11 +13,7 @@ use changed_seeds::{changed_seed, seeds};
 /// A specification whose numbers are replaced by other numbers: most remain readable, many become extreme.
 fn renumbered_spec() -> impl Strategy<Value = Vec<u8>> {
     let numbers = prop_oneof![
-        (0..70u32).prop_map(|bits| if bits < 64 {
-            (1u64 << bits).to_string()
-        } else {
-            u64::MAX.to_string()
-        }),
+        (0..70u32).prop_map(|bits| if bits < 64 { (1u64 << bits).to_string() } else { u64::MAX.to_string() }),
         any::<u64>().prop_map(|number| number.to_string()),
         any::<f64>().prop_map(|number| number.to_string()),
         (0..5u32).prop_map(|number| number.to_string()),
@@ -26,14 +22,9 @@ fn renumbered_spec() -> impl Strategy<Value = Vec<u8>> {
     (prop::sample::select(seeds("job_spec")), changes).prop_map(|(seed, changes)| {
         let mut text = String::from_utf8(seed).expect("a seed is text");
         for (index, number) in changes {
-            let starts: Vec<usize> = text
-                .match_indices(|c: char| c.is_ascii_digit())
-                .map(|found| found.0)
-                .collect();
+            let starts: Vec<usize> = text.match_indices(|c: char| c.is_ascii_digit()).map(|found| found.0).collect();
             let start = starts[index.index(starts.len())];
-            let length = text[start..]
-                .find(|c: char| !c.is_ascii_digit())
-                .unwrap_or(0);
+            let length = text[start..].find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
             text.replace_range(start..start + length, &number);
         }
         text.into_bytes()
@@ -43,16 +34,13 @@ fn renumbered_spec() -> impl Strategy<Value = Vec<u8>> {
 #[test]
 fn seeds_reach_beyond_the_parser() {
     for seed in seeds("job_spec") {
-        serde_json::from_slice::<workload::spec::JobSpec>(&seed)
-            .expect("a seed that is a specification");
+        serde_json::from_slice::<workload::spec::JobSpec>(&seed).expect("a seed that is a specification");
     }
 }
 
 #[test]
 fn seeds_keep_the_properties() {
-    seeds("job_spec")
-        .iter()
-        .for_each(|seed| job_spec::check(seed));
+    seeds("job_spec").iter().for_each(|seed| job_spec::check(seed));
 }
 
 proptest! {

@@ -5,8 +5,7 @@ use crate::simulator::{ServedOp, run};
 use proptest::prelude::*;
 use workload::job::{Job, JobStep, Op, OpKind};
 use workload::spec::{
-    Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern, Spacing, Sync, SyncKind,
-    WriteBlocks, Zone,
+    Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern, Spacing, Sync, SyncKind, WriteBlocks, Zone,
 };
 
 const FILES: u32 = 4;
@@ -14,21 +13,11 @@ const FILE_BYTES: u64 = 256 << 10;
 
 fn arrivals() -> impl Strategy<Value = Arrival> {
     prop_oneof![
-        Just(Arrival::Closed {
-            think_ns: 0,
-            think_every: 0
-        }),
-        (1..50_000u64, 1..5u64).prop_map(|(think_ns, think_every)| Arrival::Closed {
-            think_ns,
-            think_every
-        }),
+        Just(Arrival::Closed { think_ns: 0, think_every: 0 }),
+        (1..50_000u64, 1..5u64).prop_map(|(think_ns, think_every)| Arrival::Closed { think_ns, think_every }),
         (1e3..1e6, any::<bool>()).prop_map(|(rate_per_s, poisson)| Arrival::Open {
             rate_per_s,
-            spacing: if poisson {
-                Spacing::Poisson
-            } else {
-                Spacing::Constant
-            },
+            spacing: if poisson { Spacing::Poisson } else { Spacing::Constant },
         }),
     ]
 }
@@ -46,12 +35,8 @@ fn patterns() -> impl Strategy<Value = Pattern> {
         (0.0..3.0).prop_map(|theta| Pattern::Zipf { theta }),
         (0.01..0.99).prop_map(|h| Pattern::Pareto { h }),
         (0.0..100.0).prop_map(|deviation_percent| Pattern::Normal { deviation_percent }),
-        (0.1..9.0, 1..9u64).prop_map(|(weight, blocks)| Pattern::Zoned {
-            zones: vec![Zone {
-                weight,
-                length_bytes: blocks * 512,
-            }],
-        }),
+        (0.1..9.0, 1..9u64)
+            .prop_map(|(weight, blocks)| Pattern::Zoned { zones: vec![Zone { weight, length_bytes: blocks * 512 }] }),
         Just(Pattern::Permutation { blocks_done: 0 }),
     ]
 }
@@ -62,24 +47,12 @@ fn bounds() -> impl Strategy<Value = JobBounds> {
         .prop_filter("at least one bound", |(ops, bytes, duration_ns)| {
             ops.is_some() || bytes.is_some() || duration_ns.is_some()
         })
-        .prop_map(|(ops, bytes, duration_ns)| JobBounds {
-            ops,
-            bytes,
-            duration_ns,
-        })
+        .prop_map(|(ops, bytes, duration_ns)| JobBounds { ops, bytes, duration_ns })
 }
 
 fn syncs() -> impl Strategy<Value = Option<Sync>> {
-    let kinds = prop_oneof![
-        Just(SyncKind::Fsync),
-        Just(SyncKind::Fdatasync),
-        Just(SyncKind::SyncFileRange)
-    ];
-    prop::option::of((kinds, 1..20u64).prop_map(|(kind, every_writes)| Sync {
-        kind,
-        every_writes,
-        when_idle: false,
-    }))
+    let kinds = prop_oneof![Just(SyncKind::Fsync), Just(SyncKind::Fdatasync), Just(SyncKind::SyncFileRange)];
+    prop::option::of((kinds, 1..20u64).prop_map(|(kind, every_writes)| Sync { kind, every_writes, when_idle: false }))
 }
 
 prop_compose! {
@@ -131,9 +104,7 @@ fn job(spec: &JobSpec) -> Job {
 fn serve(spec: &JobSpec, exclusive: bool) -> Vec<ServedOp> {
     let mut job = job(spec);
     job.exclusive(exclusive);
-    run(&mut job, spec.queue_depth, 3, |op| {
-        1_000 + (op.offset / 512).wrapping_mul(7_919) % 30_000
-    })
+    run(&mut job, spec.queue_depth, 3, |op| 1_000 + (op.offset / 512).wrapping_mul(7_919) % 30_000)
 }
 
 fn data(served: &[ServedOp]) -> impl Iterator<Item = &ServedOp> {
@@ -141,9 +112,7 @@ fn data(served: &[ServedOp]) -> impl Iterator<Item = &ServedOp> {
 }
 
 fn overlap(a: &Op, b: &Op) -> bool {
-    a.file == b.file
-        && a.offset < b.offset + u64::from(b.bytes)
-        && b.offset < a.offset + u64::from(a.bytes)
+    a.file == b.file && a.offset < b.offset + u64::from(b.bytes) && b.offset < a.offset + u64::from(a.bytes)
 }
 
 proptest! {
@@ -386,10 +355,7 @@ fn a_job_that_ends_early_syncs_and_then_writes_the_rest() {
     let spec = |read_share| JobSpec {
         read_share,
         pattern: Pattern::Sequential,
-        arrival: Arrival::Closed {
-            think_ns: 1_000_000_000,
-            think_every: 1,
-        },
+        arrival: Arrival::Closed { think_ns: 1_000_000_000, think_every: 1 },
         until: JobBounds::of_ops(4),
         sync_at_end: read_share < 1.0,
         ..uniform_reads()
@@ -411,12 +377,7 @@ fn a_job_that_ends_early_syncs_and_then_writes_the_rest() {
         kinds.push(one);
     }
     use OpKind::{Fsync, Write};
-    let rest = [
-        (Write, false),
-        (Write, false),
-        (Write, false),
-        (Fsync, false),
-    ];
+    let rest = [(Write, false), (Write, false), (Write, false), (Fsync, false)];
     assert_eq!(kinds, [&[(Write, true), (Fsync, true)][..], &rest].concat());
     let mut reader = Job::new(&spec(1.0), &[1 << 20]).unwrap();
     assert!(take(&mut reader).is_some());

@@ -27,12 +27,7 @@ fn spec() -> MetadataSpec {
         keep: false,
         until_full: false,
         subdirectories: None,
-        names: NameSpec {
-            bytes: 40,
-            random_bytes: 24,
-            first: 0,
-            step: 1,
-        },
+        names: NameSpec { bytes: 40, random_bytes: 24, first: 0, step: 1 },
         seed: 1,
     }
 }
@@ -70,10 +65,7 @@ impl Disk {
                 assert!(spec.until_full);
                 continue;
             };
-            assert!(
-                (progress..=1.0).contains(&now_done),
-                "progress never goes back"
-            );
+            assert!((progress..=1.0).contains(&now_done), "progress never goes back");
             progress = now_done;
         }
         assert_eq!(job.progress(), Some(1.0));
@@ -130,10 +122,7 @@ fn a_file_is_made_written_in_chunks_and_closed_and_at_the_end_all_are_unlinked()
     let mut spec = spec();
     spec.files = 2;
     let calls = Disk::run(&spec, &BTreeSet::new()).calls;
-    let place = |file| FilePosition {
-        file,
-        subdirectory: None,
-    };
+    let place = |file| FilePosition { file, subdirectory: None };
     let one = |file| {
         [
             Call::Create(place(file)),
@@ -193,35 +182,20 @@ fn what_makes_no_sense_is_refused_with_the_thread_and_the_field() {
         ("random", |spec| spec.names.random_bytes = 41),
         ("subdirectory", |spec| {
             let next_after = NextDirectory::Files(1);
-            spec.subdirectories = Some(WalkSpec {
-                count: 2,
-                first: 2,
-                next_after,
-            });
+            spec.subdirectories = Some(WalkSpec { count: 2, first: 2, next_after });
         }),
     ] {
         let mut wrong = spec();
         change(&mut wrong);
         let error = MetadataJob::new(&wrong).unwrap_err();
-        assert!(
-            error.contains("\"thread\"") && error.contains(field),
-            "{error}"
-        );
+        assert!(error.contains("\"thread\"") && error.contains(field), "{error}");
     }
 }
 
 fn walks() -> impl Strategy<Value = Option<WalkSpec>> {
-    let next_after = prop_oneof![
-        (1u64..6).prop_map(NextDirectory::Files),
-        (0u64..40).prop_map(NextDirectory::TimeNs)
-    ];
-    let walk = (1u32..6, next_after).prop_flat_map(|(count, next_after)| {
-        (0..count).prop_map(move |first| WalkSpec {
-            count,
-            first,
-            next_after,
-        })
-    });
+    let next_after = prop_oneof![(1u64..6).prop_map(NextDirectory::Files), (0u64..40).prop_map(NextDirectory::TimeNs)];
+    let walk = (1u32..6, next_after)
+        .prop_flat_map(|(count, next_after)| (0..count).prop_map(move |first| WalkSpec { count, first, next_after }));
     prop::option::of(walk)
 }
 
@@ -293,23 +267,14 @@ proptest! {
 /// Five files would be 25 calls of create, write (3) and close. Whichever of them finds the filesystem full is of the last.
 #[test]
 fn a_full_filesystem_ends_the_writing_with_the_file_it_hits() {
-    let filling = MetadataSpec {
-        until_full: true,
-        keep: true,
-        sync: SyncMethod::InOrder,
-        ..spec()
-    };
+    let filling = MetadataSpec { until_full: true, keep: true, sync: SyncMethod::InOrder, ..spec() };
     for hit in (0..25).filter(|call| call % 5 != 4) {
         let disk = Disk::run(&filling, &BTreeSet::from([hit]));
         let creates = disk.calls.iter();
-        let made = creates
-            .filter(|call| matches!(call, Call::Create(_)))
-            .count();
+        let made = creates.filter(|call| matches!(call, Call::Create(_))).count();
         assert_eq!(made, hit / 5 + 1, "{hit}");
         let again = disk.calls.iter();
-        let again = again
-            .filter(|call| matches!(call, Call::FsyncAgain(_)))
-            .count();
+        let again = again.filter(|call| matches!(call, Call::FsyncAgain(_))).count();
         assert_eq!(again, made - usize::from(hit % 5 == 0), "{hit}");
     }
 }

@@ -10,9 +10,7 @@ use proptest::prelude::*;
 use workload::job::{Job, JobStep, Op, OpKind};
 use workload::replay::ReplayRecord;
 use workload::spec::{JobBounds, JobSpec};
-use workload::traced::{
-    Mapping, Process, ReplaySpec, Schedule, ScheduledIo, Side, Timing, TraceChoice, TracedDevice,
-};
+use workload::traced::{Mapping, Process, ReplaySpec, Schedule, ScheduledIo, Side, Timing, TraceChoice, TracedDevice};
 
 const FILE_BYTES: u64 = 1 << 30;
 
@@ -33,11 +31,7 @@ fn schedule(ios: &[(Time, Time, u32)]) -> Schedule {
             kind: OpKind::Read,
         })
         .collect();
-    let device = TracedDevice {
-        name: "8:0".into(),
-        extent_bytes: ios.len() as u64 * 4096,
-        ios: ios.len() as u64,
-    };
+    let device = TracedDevice { name: "8:0".into(), extent_bytes: ios.len() as u64 * 4096, ios: ios.len() as u64 };
     let processes = (0..=3).map(|pid| Process {
         pid,
         name: String::new(),
@@ -112,11 +106,7 @@ fn play(spec: &JobSpec, took: impl Fn(usize) -> Time) -> ReplayResult {
         };
         assert_eq!(job.next_wakeup(), until);
         let next = in_flight.peek().map(|Reverse((at, _))| *at);
-        now = until
-            .into_iter()
-            .chain(next)
-            .min()
-            .expect("something will happen");
+        now = until.into_iter().chain(next).min().expect("something will happen");
         if next == Some(now) {
             let Reverse((_, number)) = in_flight.pop().expect("it was looked at");
             done.insert(number, now);
@@ -124,12 +114,7 @@ fn play(spec: &JobSpec, took: impl Fn(usize) -> Time) -> ReplayResult {
         }
     }
     assert!(in_flight.is_empty());
-    ReplayResult {
-        offered,
-        done,
-        order,
-        record: job.replayed().expect("it replays"),
-    }
+    ReplayResult { offered, done, order, record: job.replayed().expect("it replays") }
 }
 
 fn ios() -> impl Strategy<Value = Vec<(Time, Time, u32)>> {
@@ -207,10 +192,7 @@ fn a_discard_may_be_larger_than_its_file_and_one_that_is_refused_is_counted() {
         panic!("the discard is due");
     };
     assert_eq!((discard.kind, discard.offset), (OpKind::Discard, 0));
-    assert_eq!(
-        (u64::from(discard.bytes), discard.result()),
-        (FILE_BYTES, 0)
-    );
+    assert_eq!((u64::from(discard.bytes), discard.result()), (FILE_BYTES, 0));
     job.refused(20, &discard);
     assert_eq!(job.next(20), JobStep::Done);
     let record = job.replayed().expect("it replays");
@@ -234,18 +216,9 @@ fn what_finds_the_queue_full_is_late_and_counted() {
     let ios: Vec<_> = (0..100).map(|number| (number * 1_000, 500, 0)).collect();
     let schedule = schedule(&ios);
     let played = play(&job_of(&schedule, Timing::Recorded, 1.0, 1), |_| 1_000_000);
-    assert_eq!(
-        (played.record.arrivals, played.record.arrivals_late),
-        (100, 99)
-    );
-    let recorded = played
-        .record
-        .recorded_rate_per_s
-        .expect("a hundred arrivals");
-    let replayed = played
-        .record
-        .replayed_rate_per_s
-        .expect("a hundred arrivals");
+    assert_eq!((played.record.arrivals, played.record.arrivals_late), (100, 99));
+    let recorded = played.record.recorded_rate_per_s.expect("a hundred arrivals");
+    let replayed = played.record.replayed_rate_per_s.expect("a hundred arrivals");
     assert!((recorded - 1e6).abs() < 1.0 && (replayed - 1e3).abs() < 1.0);
 }
 
@@ -256,11 +229,7 @@ fn another_trace_and_none_are_refused() {
     let replay = spec.replay.as_mut().expect("it replays");
     replay.digest = "0".repeat(16);
     let refused = Job::new(&spec, &[FILE_BYTES]).expect_err("another digest");
-    assert!(
-        refused
-            .message
-            .contains("not the trace that the run began with")
-    );
+    assert!(refused.message.contains("not the trace that the run began with"));
     spec.replay.as_mut().expect("it replays").schedule = None;
     let refused = Job::new(&spec, &[FILE_BYTES]).expect_err("no schedule");
     assert!(refused.message.contains("was not read"));
@@ -269,17 +238,11 @@ fn another_trace_and_none_are_refused() {
 #[test]
 fn a_stop_waits_for_what_is_in_flight_only() {
     let schedule = schedule(&[(0, 10, 0), (5, 10, 0), (50, 10, 0)]);
-    let mut job =
-        Job::new(&job_of(&schedule, Timing::Recorded, 1.0, 8), &[FILE_BYTES]).expect("sound");
-    let JobStep::Io(op) = job.next(0) else {
-        panic!("the first is due")
-    };
+    let mut job = Job::new(&job_of(&schedule, Timing::Recorded, 1.0, 8), &[FILE_BYTES]).expect("sound");
+    let JobStep::Io(op) = job.next(0) else { panic!("the first is due") };
     assert_eq!(job.next(1), JobStep::WaitUntil(5));
     job.stop();
-    assert_eq!(
-        (job.next(60), job.in_flight()),
-        (JobStep::WaitForCompletion, 1)
-    );
+    assert_eq!((job.next(60), job.in_flight()), (JobStep::WaitForCompletion, 1));
     job.completed(70, &op, Ok(4096));
     assert_eq!(job.next(70), JobStep::Done);
 }

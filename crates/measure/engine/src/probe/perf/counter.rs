@@ -33,11 +33,7 @@ impl Counter {
             let word = bytes[at..at + 8].try_into();
             word.map_or(0, u64::from_ne_bytes)
         };
-        Ok(Count {
-            value: word(0),
-            enabled_ns: word(8),
-            running_ns: word(16),
-        })
+        Ok(Count { value: word(0), enabled_ns: word(8), running_ns: word(16) })
     }
 
     fn of(event: OwnedFd) -> Counter {

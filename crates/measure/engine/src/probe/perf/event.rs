@@ -49,11 +49,7 @@ impl Rate {
 
 /// Counts from now on.
 pub fn open_counter(kind: Kind, scope: Scope) -> Result<OwnedFd, Reason> {
-    let attributes = Attributes {
-        read_format: FORMAT_TOTAL_TIMES,
-        flags: INHERIT,
-        ..Attributes::new(kind)
-    };
+    let attributes = Attributes { read_format: FORMAT_TOTAL_TIMES, flags: INHERIT, ..Attributes::new(kind) };
     open(&attributes, scope).map_err(|error| refusal(kind, scope, &error))
 }
 
@@ -93,14 +89,8 @@ fn open(attributes: &Attributes, scope: Scope) -> io::Result<OwnedFd> {
     // SAFETY: the attributes outlive the call, and their size is in them; the descriptor is nobody else's.
     unsafe {
         let no_group = -1;
-        let fd = libc::syscall(
-            libc::SYS_perf_event_open,
-            std::ptr::from_ref(attributes),
-            pid,
-            cpu,
-            no_group,
-            FLAG_CLOEXEC,
-        );
+        let fd =
+            libc::syscall(libc::SYS_perf_event_open, std::ptr::from_ref(attributes), pid, cpu, no_group, FLAG_CLOEXEC);
         match fd {
             -1 => Err(io::Error::last_os_error()),
             fd => Ok(OwnedFd::from_raw_fd(fd as libc::c_int)),
@@ -119,14 +109,12 @@ fn refusal(kind: Kind, scope: Scope, error: &io::Error) -> Reason {
                 setting.trim()
             )
         }
-        (Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV), Scope::Cpu(cpu))
-            if kind.is_software() =>
-        {
+        (Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV), Scope::Cpu(cpu)) if kind.is_software() => {
             format!("perf event {what}: CPU {cpu} is not online")
         }
-        (Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::EINVAL), _) => format!(
-            "perf event {what}: this CPU's monitor does not count it, or the machine is a guest without one"
-        ),
+        (Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::EINVAL), _) => {
+            format!("perf event {what}: this CPU's monitor does not count it, or the machine is a guest without one")
+        }
         (Some(libc::ENOSYS), _) => {
             format!("perf event {what}: this kernel has no perf events (CONFIG_PERF_EVENTS)")
         }
@@ -209,12 +197,7 @@ struct Attributes {
 impl Attributes {
     fn new(kind: Kind) -> Attributes {
         let (event_kind, config) = kind.type_and_config();
-        Attributes {
-            kind: event_kind,
-            size: size_of::<Attributes>() as u32,
-            config,
-            ..Attributes::default()
-        }
+        Attributes { kind: event_kind, size: size_of::<Attributes>() as u32, config, ..Attributes::default() }
     }
 }
 

@@ -64,10 +64,7 @@ pub struct Records<'a> {
 impl<'a> Records<'a> {
     /// Reads `bytes`, whole records of events that have this period.
     pub fn new(bytes: &'a [u8], period: Period) -> Records<'a> {
-        Records {
-            rest: bytes,
-            period,
-        }
+        Records { rest: bytes, period }
     }
 }
 
@@ -81,11 +78,7 @@ impl<'a> Iterator for Records<'a> {
         let parsed = split(self.rest);
         // After a wrong length, the beginning of the next record is unknown.
         self.rest = parsed.map_or(&[], |(_, _, rest)| rest);
-        Some(
-            parsed
-                .and_then(|(kind, body, _)| record(kind, body, self.period))
-                .ok_or(Malformed),
-        )
+        Some(parsed.and_then(|(kind, body, _)| record(kind, body, self.period)).ok_or(Malformed))
     }
 }
 
@@ -164,13 +157,7 @@ mod tests {
 
     fn bytes(kind: u32, body: &[u8]) -> Vec<u8> {
         let length = (HEADER + body.len()) as u16;
-        [
-            &kind.to_ne_bytes()[..],
-            &[0, 0],
-            &length.to_ne_bytes(),
-            body,
-        ]
-        .concat()
+        [&kind.to_ne_bytes()[..], &[0, 0], &length.to_ne_bytes(), body].concat()
     }
 
     fn sample_body(chain: &[u64]) -> Vec<u8> {
@@ -190,29 +177,13 @@ mod tests {
         let user = -512i64 as u64;
         let ring = [
             bytes(RECORD_LOST, &[[9u8; 8], 5u64.to_ne_bytes()].concat()),
-            bytes(
-                RECORD_SAMPLE,
-                &sample_body(&[CONTEXT_KERNEL, 0xf1, 0xf2, user, 0x11]),
-            ),
+            bytes(RECORD_SAMPLE, &sample_body(&[CONTEXT_KERNEL, 0xf1, 0xf2, user, 0x11])),
             bytes(77, &[]),
         ]
         .concat();
-        let records: Vec<_> = Records::new(&ring, Period::Recorded)
-            .map(Result::unwrap)
-            .collect();
-        let [Record::Lost(5), Record::Sample(sample), Record::Other] = records[..] else {
-            panic!("{records:?}")
-        };
-        assert_eq!(
-            (
-                sample.pid,
-                sample.tid,
-                sample.at_ns,
-                sample.cpu,
-                sample.period
-            ),
-            (11, 12, 13, 1, 7)
-        );
+        let records: Vec<_> = Records::new(&ring, Period::Recorded).map(Result::unwrap).collect();
+        let [Record::Lost(5), Record::Sample(sample), Record::Other] = records[..] else { panic!("{records:?}") };
+        assert_eq!((sample.pid, sample.tid, sample.at_ns, sample.cpu, sample.period), (11, 12, 13, 1, 7));
         assert_eq!(sample.kernel_stack().collect::<Vec<_>>(), [0xf1, 0xf2]);
     }
 
@@ -222,9 +193,7 @@ mod tests {
         body.drain(24..32);
         let ring = bytes(RECORD_SAMPLE, &body);
         let record = Records::new(&ring, Period::Fixed(10)).next();
-        let Some(Ok(Record::Sample(sample))) = record else {
-            panic!("{record:?}")
-        };
+        let Some(Ok(Record::Sample(sample))) = record else { panic!("{record:?}") };
         assert_eq!(sample.period, 10);
         assert_eq!(sample.kernel_stack().collect::<Vec<_>>(), [0xf1]);
     }
@@ -234,10 +203,7 @@ mod tests {
         let mut body = sample_body(&[CONTEXT_KERNEL, 1]);
         body[32] = 200;
         let ring = bytes(RECORD_SAMPLE, &body);
-        assert_eq!(
-            Records::new(&ring, Period::Recorded).collect::<Vec<_>>(),
-            [Err(Malformed)]
-        );
+        assert_eq!(Records::new(&ring, Period::Recorded).collect::<Vec<_>>(), [Err(Malformed)]);
     }
 
     #[test]
@@ -246,10 +212,7 @@ mod tests {
             let mut ring = bytes(RECORD_THROTTLE, &[]);
             ring[6..8].copy_from_slice(&length.to_ne_bytes());
             ring.extend(bytes(RECORD_THROTTLE, &[]));
-            assert_eq!(
-                Records::new(&ring, Period::Recorded).collect::<Vec<_>>(),
-                [Err(Malformed)]
-            );
+            assert_eq!(Records::new(&ring, Period::Recorded).collect::<Vec<_>>(), [Err(Malformed)]);
         }
     }
 }

@@ -34,17 +34,9 @@ impl Ring {
         let page_bytes = page_bytes();
         let base = map(&event, page_bytes + RING_BYTES).map_err(|error| {
             let kib = RING_BYTES >> 10;
-            format!(
-                "perf ring of {kib} KiB: {error}; run as root, or raise sysctl kernel.perf_event_mlock_kb"
-            )
+            format!("perf ring of {kib} KiB: {error}; run as root, or raise sysctl kernel.perf_event_mlock_kb")
         })?;
-        Ok(Ring {
-            event,
-            base,
-            page_bytes,
-            period: rate.period(),
-            contents: Vec::new(),
-        })
+        Ok(Ring { event, base, page_bytes, period: rate.period(), contents: Vec::new() })
     }
 
     pub fn start(&self) -> io::Result<()> {
@@ -60,8 +52,7 @@ impl Ring {
         let mut contents = std::mem::take(&mut self.contents);
         contents.clear();
         self.take(&mut contents);
-        let understood =
-            Records::new(&contents, self.period).all(|record| record.map(&mut each).is_ok());
+        let understood = Records::new(&contents, self.period).all(|record| record.map(&mut each).is_ok());
         self.contents = contents;
         understood
     }

@@ -50,14 +50,9 @@ impl Samplers {
         let rings = rings.map(|cpu| Ring::open(kind, cpu, rate));
         let rings: Vec<Ring> = rings.collect::<Result<_, Reason>>()?;
         for ring in &rings {
-            ring.start()
-                .map_err(|error| format!("perf event {}: {error}", kind.name()))?;
+            ring.start().map_err(|error| format!("perf event {}: {error}", kind.name()))?;
         }
-        Ok(Samplers {
-            rings,
-            stacks: Stacks::default(),
-            losses: Losses::default(),
-        })
+        Ok(Samplers { rings, stacks: Stacks::default(), losses: Losses::default() })
     }
 
     pub fn descriptors(&self) -> Vec<RawFd> {
@@ -103,16 +98,10 @@ impl Stacks {
 
     /// Addresses of each stack, innermost first, in the order of their numbers.
     pub fn into_addresses(self) -> Vec<Vec<u64>> {
-        let mut by_number: Vec<(u32, Vec<u64>)> = self
-            .numbers
-            .into_iter()
-            .map(|(addresses, number)| (number, addresses))
-            .collect();
+        let mut by_number: Vec<(u32, Vec<u64>)> =
+            self.numbers.into_iter().map(|(addresses, number)| (number, addresses)).collect();
         by_number.sort_unstable_by_key(|&(number, _)| number);
-        by_number
-            .into_iter()
-            .map(|(_, addresses)| addresses)
-            .collect()
+        by_number.into_iter().map(|(_, addresses)| addresses).collect()
     }
 }
 
@@ -120,14 +109,8 @@ impl Losses {
     pub fn notes(&self) -> Vec<String> {
         let note = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
         let notes = [
-            note(
-                self.samples_lost,
-                "stack samples were lost: the ring was full",
-            ),
-            note(
-                self.throttled,
-                "times the kernel held sampling back (sysctl kernel.perf_cpu_time_max_percent)",
-            ),
+            note(self.samples_lost, "stack samples were lost: the ring was full"),
+            note(self.throttled, "times the kernel held sampling back (sysctl kernel.perf_cpu_time_max_percent)"),
             note(self.garbled, "rings of stack samples could not be read"),
         ];
         notes.into_iter().flatten().collect()

@@ -16,15 +16,9 @@ use crate::probe::{ProbeStart, Reason, RunningProbe};
 
 /// Reads /proc/stat every `interval`.
 pub fn start(interval: Duration) -> ProbeStart {
-    let file = KernelFile::open(Path::new("/proc/stat"))
-        .map_err(|error| format!("/proc/stat: {error}"))?;
-    let source = Cpus {
-        stat: file,
-        frequency: Frequency::find(Path::new("/")),
-        online: 1,
-    };
-    let ticker = Ticker::start("iolab-cpu", source, interval)
-        .map_err(|error| format!("/proc/stat: {error}"))?;
+    let file = KernelFile::open(Path::new("/proc/stat")).map_err(|error| format!("/proc/stat: {error}"))?;
+    let source = Cpus { stat: file, frequency: Frequency::find(Path::new("/")), online: 1 };
+    let ticker = Ticker::start("iolab-cpu", source, interval).map_err(|error| format!("/proc/stat: {error}"))?;
     Ok(Box::new(ticker))
 }
 
@@ -44,10 +38,7 @@ impl Source for Cpus {
             return Err(io::Error::other("it names no CPU"));
         }
         self.online = stat.cpus.len();
-        Ok(CpuReading {
-            stat,
-            frequency_hz: self.frequency.read().map(Level::of),
-        })
+        Ok(CpuReading { stat, frequency_hz: self.frequency.read().map(Level::of) })
     }
 
     fn intervals_max(&self) -> usize {
@@ -88,13 +79,7 @@ mod tests {
         let rows = found["series"]["all"]["at_ns"].as_array().unwrap().len();
         // The last reading makes one, even if the machine is so busy that the thread has not run before.
         assert!(rows >= 1);
-        assert_eq!(
-            found["series"]["all"]["columns"]["interrupts_per_s"]
-                .as_array()
-                .unwrap()
-                .len(),
-            rows
-        );
+        assert_eq!(found["series"]["all"]["columns"]["interrupts_per_s"].as_array().unwrap().len(), rows);
         assert!(found["times"]["cost_cpu_ns"].as_u64().unwrap() > 0);
         let shares = found["means"]["all"].as_object().unwrap();
         let sum: f64 = shares.values().map(|share| share.as_f64().unwrap()).sum();

@@ -102,10 +102,7 @@ impl TimeStamps {
     fn now() -> Option<TimeStamps> {
         // SAFETY: every x86_64 CPU has the counter.
         let count = unsafe { std::arch::x86_64::_rdtsc() };
-        Some(TimeStamps {
-            count,
-            at: Instant::now(),
-        })
+        Some(TimeStamps { count, at: Instant::now() })
     }
 
     #[cfg(not(target_arch = "x86_64"))]
@@ -157,10 +154,7 @@ mod tests {
         let root = Root::new("frequency-scaling");
         root.file("proc/cpuinfo", "cpu MHz\t\t: 900.0\n");
         for (cpu, khz) in [(0, "1600000\n"), (1, "2400000\n")] {
-            root.file(
-                &format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"),
-                khz,
-            );
+            root.file(&format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"), khz);
         }
         let mut frequency = Frequency::find(&root.0);
         assert_eq!(frequency.name(), "scaling_cur_freq");
@@ -171,15 +165,9 @@ mod tests {
     #[test]
     fn else_cpuinfo_tells_it() {
         let root = Root::new("frequency-cpuinfo");
-        root.file(
-            "proc/cpuinfo",
-            "processor : 0\ncpu MHz\t\t: 2000.5\n\nprocessor : 1\ncpu MHz : 1000.5\n",
-        );
+        root.file("proc/cpuinfo", "processor : 0\ncpu MHz\t\t: 2000.5\n\nprocessor : 1\ncpu MHz : 1000.5\n");
         let mut frequency = Frequency::find(&root.0);
-        assert_eq!(
-            (frequency.name(), frequency.read()),
-            ("/proc/cpuinfo", Some(1500.5e6))
-        );
+        assert_eq!((frequency.name(), frequency.read()), ("/proc/cpuinfo", Some(1500.5e6)));
     }
 
     #[test]

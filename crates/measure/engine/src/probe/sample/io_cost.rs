@@ -16,10 +16,7 @@ use crate::probe::{ProbeStart, Reason, RunningProbe};
 /// Reads the file at an interval.
 pub fn start(spec: &IoCostSpec) -> ProbeStart {
     let begun = KernelFile::open(Path::new(&spec.io_stat)).and_then(|file| {
-        let source = IoStat {
-            file,
-            devices: spec.devices.clone(),
-        };
+        let source = IoStat { file, devices: spec.devices.clone() };
         Ticker::start("iolab-io-cost", source, spec.interval())
     });
     match begun {
@@ -55,10 +52,7 @@ impl RunningProbe for Ticker<IoStat> {
                 observed.source.devices.join(", ")
             )
         })?;
-        let observation = IoCostObservation {
-            times: observed.times,
-            series,
-        };
+        let observation = IoCostObservation { times: observed.times, series };
         serde_json::to_value(observation).map_err(|error| error.to_string())
     }
 }
@@ -67,9 +61,7 @@ impl RunningProbe for Ticker<IoStat> {
 fn rates(io_stat: &str, devices: &[String]) -> BTreeMap<String, Level> {
     let rate = |line: &str| {
         let mut words = line.split_ascii_whitespace();
-        let device = words
-            .next()
-            .filter(|name| devices.iter().any(|wanted| wanted == name))?;
+        let device = words.next().filter(|name| devices.iter().any(|wanted| wanted == name))?;
         let percent = words.find_map(|word| word.strip_prefix("cost.vrate="))?;
         Some((device.to_owned(), Level::of(percent.parse().ok()?)))
     };
@@ -106,16 +98,11 @@ mod tests {
                 devices: devices(&[device]),
                 io_stat: path.display().to_string(),
             };
-            start(&spec)
-                .unwrap_or_else(|reason| panic!("{reason}"))
-                .stop()
+            start(&spec).unwrap_or_else(|reason| panic!("{reason}")).stop()
         };
         let (with, without) = (seen("259:0"), seen("7:0"));
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(
-            with.unwrap()["series"]["all"]["columns"]["vrate_percent"][0],
-            100.0
-        );
+        assert_eq!(with.unwrap()["series"]["all"]["columns"]["vrate_percent"][0], 100.0);
         assert!(without.unwrap_err().contains("io.cost is off"));
     }
 }

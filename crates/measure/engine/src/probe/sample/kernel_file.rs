@@ -17,19 +17,14 @@ const FIRST_BYTES: usize = 32 << 10;
 
 impl KernelFile {
     pub fn open(path: &Path) -> io::Result<KernelFile> {
-        Ok(KernelFile {
-            file: File::open(path)?,
-            buffer: vec![0; FIRST_BYTES],
-        })
+        Ok(KernelFile { file: File::open(path)?, buffer: vec![0; FIRST_BYTES] })
     }
 
     /// Its present content.
     pub fn read(&mut self) -> io::Result<&str> {
         let mut length = 0;
         loop {
-            let count = self
-                .file
-                .read_at(&mut self.buffer[length..], length as u64)?;
+            let count = self.file.read_at(&mut self.buffer[length..], length as u64)?;
             if count == 0 {
                 break;
             }
@@ -38,7 +33,6 @@ impl KernelFile {
                 self.buffer.resize(2 * length, 0);
             }
         }
-        std::str::from_utf8(&self.buffer[..length])
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+        std::str::from_utf8(&self.buffer[..length]).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 }

@@ -21,8 +21,7 @@ use crate::probe::{ProbeStart, Reason, RunningProbe};
 /// Reads the files every `interval`.
 pub fn start(interval: Duration) -> ProbeStart {
     let source = Memory::open(Path::new("/proc"))?;
-    let ticker = Ticker::start("iolab-memory", source, interval)
-        .map_err(|error| format!("/proc/meminfo: {error}"))?;
+    let ticker = Ticker::start("iolab-memory", source, interval).map_err(|error| format!("/proc/meminfo: {error}"))?;
     Ok(Box::new(ticker))
 }
 
@@ -67,21 +66,19 @@ impl Memory {
         Ok(Memory {
             meminfo: open("meminfo")?,
             vmstat: open("vmstat")?,
-            process: open("self/io")
-                .map_err(|why| why + "; the kernel needs CONFIG_TASK_IO_ACCOUNTING"),
+            process: open("self/io").map_err(|why| why + "; the kernel needs CONFIG_TASK_IO_ACCOUNTING"),
             pressure: PRESSURE_OF.map(pressure).into(),
         })
     }
 
     /// By what is not shown here: why.
     fn absent(&self) -> BTreeMap<String, Reason> {
-        let pressure = self.pressure.iter().filter_map(|(what, file)| {
-            Some((format!("pressure_{what}"), file.as_ref().err()?.clone()))
-        });
+        let pressure = self
+            .pressure
+            .iter()
+            .filter_map(|(what, file)| Some((format!("pressure_{what}"), file.as_ref().err()?.clone())));
         let process = self.process.as_ref().err();
-        pressure
-            .chain(process.map(|why| (PROCESS_READ.to_owned(), why.clone())))
-            .collect()
+        pressure.chain(process.map(|why| (PROCESS_READ.to_owned(), why.clone()))).collect()
     }
 }
 
@@ -97,10 +94,7 @@ struct MemoryReading {
 impl Reading for MemoryReading {
     fn absorb(&mut self, later: MemoryReading) {
         for (name, level) in later.levels {
-            self.levels
-                .entry(name)
-                .and_modify(|known| known.absorb(level))
-                .or_insert(level);
+            self.levels.entry(name).and_modify(|known| known.absorb(level)).or_insert(level);
         }
         self.counters = later.counters;
         self.stalled_us = later.stalled_us;
@@ -159,20 +153,11 @@ fn columns(series: &Series<MemoryReading>) -> SampledSeries {
         }
         for (name, count) in &after.counters {
             let passed = before.counters.get(name).map(|before| count - before);
-            columns.set(
-                name,
-                passed.map(|passed| passed.max(0.0) / interval.seconds()),
-            );
+            columns.set(name, passed.map(|passed| passed.max(0.0) / interval.seconds()));
         }
         for (name, total_us) in &after.stalled_us {
-            let passed = before
-                .stalled_us
-                .get(name)
-                .map(|before| total_us.saturating_sub(*before));
-            columns.set(
-                name,
-                passed.map(|passed| passed as f64 / 1e6 / interval.seconds()),
-            );
+            let passed = before.stalled_us.get(name).map(|before| total_us.saturating_sub(*before));
+            columns.set(name, passed.map(|passed| passed as f64 / 1e6 / interval.seconds()));
         }
     }
     columns.finish()
@@ -192,10 +177,7 @@ mod tests {
 
     #[test]
     fn levels_are_bytes_and_counters_are_rates() {
-        let first = reading(
-            "Dirty: 8 kB\n",
-            "pgpgin 100\npgscan_kswapd 1\npgscan_direct 2\n",
-        );
+        let first = reading("Dirty: 8 kB\n", "pgpgin 100\npgscan_kswapd 1\npgscan_direct 2\n");
         let mut series = Series::new(0, first, Duration::from_secs(1), 8);
         let vmstat = "pgpgin 300\npgscan_kswapd 11\npgscan_direct 2\n";
         let meminfo = "Dirty: 16 kB\nSwapTotal: 100 kB\nSwapFree: 60 kB\n";
@@ -216,10 +198,7 @@ mod tests {
         first.absorb(reading("Dirty: 12 kB\n", &text(30)));
         assert_eq!(first.levels["dirty_bytes"].mean(), 8.0 * 1024.0);
         assert_eq!(first.levels["dirty_bytes"].max, 12.0 * 1024.0);
-        assert_eq!(
-            first.counters["swap_in_bytes_per_s"],
-            30.0 * CounterUnit::Page.bytes()
-        );
+        assert_eq!(first.counters["swap_in_bytes_per_s"], 30.0 * CounterUnit::Page.bytes());
     }
 
     #[test]
@@ -232,9 +211,7 @@ mod tests {
             assert!(columns[name][0].is_number(), "{name}");
         }
         let absent = found["absent"].as_object().unwrap();
-        assert!(
-            absent.contains_key("pressure_io") != columns["pressure_io_some_share"][0].is_number()
-        );
+        assert!(absent.contains_key("pressure_io") != columns["pressure_io_some_share"][0].is_number());
     }
 
     #[test]
@@ -248,15 +225,7 @@ mod tests {
         std::fs::remove_dir_all(&root).unwrap();
         assert_eq!(reading.unwrap().counters.len(), 1);
         let absent = memory.absent();
-        assert_eq!(
-            absent.keys().collect::<Vec<_>>(),
-            [
-                "pressure_cpu",
-                "pressure_io",
-                "pressure_memory",
-                PROCESS_READ
-            ]
-        );
+        assert_eq!(absent.keys().collect::<Vec<_>>(), ["pressure_cpu", "pressure_io", "pressure_memory", PROCESS_READ]);
         assert!(absent["pressure_io"].contains("CONFIG_PSI"));
     }
 }

@@ -30,10 +30,7 @@ mod tests {
     fn both_styles_are_read() {
         let text = "MemTotal:  24684092 kB\nActive(anon): 260 kB\npgpgin 7\n\nodd\nnr_x -1\n";
         let found: Vec<_> = pairs(text).collect();
-        assert_eq!(
-            found,
-            [("MemTotal", 24684092), ("Active(anon)", 260), ("pgpgin", 7)]
-        );
+        assert_eq!(found, [("MemTotal", 24684092), ("Active(anon)", 260), ("pgpgin", 7)]);
     }
 
     #[test]

@@ -13,9 +13,7 @@ pub fn parse(text: &str) -> Stat {
             Some(name) => {
                 if let Some(Ok(cpu)) = name.strip_prefix("cpu").map(str::parse) {
                     let mut ticks = Ticks::default();
-                    ticks
-                        .iter_mut()
-                        .for_each(|state| *state = number(words.next()));
+                    ticks.iter_mut().for_each(|state| *state = number(words.next()));
                     stat.cpus.insert(cpu, ticks);
                 }
             }
@@ -52,10 +50,7 @@ mod tests {
 
     #[test]
     fn a_kernel_without_guests_has_none() {
-        assert_eq!(
-            parse("cpu0 1 2 3 4 5 6 7").cpus[&0],
-            [1, 2, 3, 4, 5, 6, 7, 0, 0, 0]
-        );
+        assert_eq!(parse("cpu0 1 2 3 4 5 6 7").cpus[&0], [1, 2, 3, 4, 5, 6, 7, 0, 0, 0]);
     }
 
     proptest! {

@@ -37,9 +37,7 @@ impl<S: Source> Ticker<S> {
     /// Reads once before it returns; that reading's error is this call's.
     pub fn start(name: &str, mut source: S, interval: Duration) -> io::Result<Ticker<S>> {
         let started = Instant::now();
-        let started_unix_ns = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_nanos() as u64);
+        let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let first = source.read()?;
         let series = Series::new(0, first, interval, source.intervals_max());
         let (stop, stopped) = channel();
@@ -86,11 +84,7 @@ fn watch<S: Source>(
         readings_failed,
         cost_cpu_ns: Some(thread_clock_ns()),
     };
-    SampledSource {
-        source,
-        series,
-        times,
-    }
+    SampledSource { source, series, times }
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

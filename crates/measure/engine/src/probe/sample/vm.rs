@@ -23,14 +23,9 @@ pub fn levels(meminfo: &str, into: &mut BTreeMap<&'static str, Level>) {
 pub fn counters(vmstat: &str, into: &mut BTreeMap<&'static str, f64>) {
     let found: BTreeMap<&str, u64> = pairs(vmstat).collect();
     for (column, names, worth) in COUNTERS {
-        let counts: Vec<u64> = names
-            .iter()
-            .filter_map(|name| found.get(name).copied())
-            .collect();
+        let counts: Vec<u64> = names.iter().filter_map(|name| found.get(name).copied()).collect();
         if !counts.is_empty() {
-            let sum = counts
-                .iter()
-                .fold(0, |sum: u64, &count| sum.saturating_add(count));
+            let sum = counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count));
             into.insert(column, sum as f64 * worth.bytes());
         }
     }
@@ -69,39 +64,21 @@ const COUNTERS: [(&str, &[&str], CounterUnit); 10] = [
     ("faults_major_per_s", &["pgmajfault"], CounterUnit::One),
     (
         "pages_scanned_per_s",
-        &[
-            "pgscan_kswapd",
-            "pgscan_direct",
-            "pgscan_khugepaged",
-            "pgscan_proactive",
-        ],
+        &["pgscan_kswapd", "pgscan_direct", "pgscan_khugepaged", "pgscan_proactive"],
         CounterUnit::One,
     ),
     (
         "pages_reclaimed_per_s",
-        &[
-            "pgsteal_kswapd",
-            "pgsteal_direct",
-            "pgsteal_khugepaged",
-            "pgsteal_proactive",
-        ],
+        &["pgsteal_kswapd", "pgsteal_direct", "pgsteal_khugepaged", "pgsteal_proactive"],
         CounterUnit::One,
     ),
     (
         "refaults_per_s",
         // Before 5.9 one counter had both.
-        &[
-            "workingset_refault",
-            "workingset_refault_file",
-            "workingset_refault_anon",
-        ],
+        &["workingset_refault", "workingset_refault_file", "workingset_refault_anon"],
         CounterUnit::One,
     ),
-    (
-        "pages_written_back_per_s",
-        &["nr_written"],
-        CounterUnit::One,
-    ),
+    ("pages_written_back_per_s", &["nr_written"], CounterUnit::One),
 ];
 
 #[derive(Clone, Copy)]

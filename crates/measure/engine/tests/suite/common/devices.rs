@@ -20,22 +20,8 @@ impl Mount {
         let place = ScratchDirectory::in_memory();
         let directory = place.path("mount");
         std::fs::create_dir(&directory).unwrap();
-        sh(
-            "mount",
-            &[
-                "-t",
-                "tmpfs",
-                "-o",
-                &format!("size={bytes}"),
-                "tmpfs",
-                &directory,
-            ],
-        );
-        Mount {
-            directory,
-            source: None,
-            _place: place,
-        }
+        sh("mount", &["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs", &directory]);
+        Mount { directory, source: None, _place: place }
     }
 
     pub fn ext4(bytes: u64) -> Mount {
@@ -45,11 +31,7 @@ impl Mount {
         let directory = place.path("mount");
         std::fs::create_dir(&directory).unwrap();
         sh("mount", &[&device.path, &directory]);
-        Mount {
-            directory,
-            source: Some(device),
-            _place: place,
-        }
+        Mount { directory, source: Some(device), _place: place }
     }
 
     pub fn path(&self, name: &str) -> String {
@@ -71,18 +53,9 @@ impl Drop for Mount {
         // Threads that were left in the kernel let go of their files a moment later.
         let gone = (0..100).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(20));
-            std::process::Command::new("umount")
-                .arg(&self.directory)
-                .output()
-                .unwrap()
-                .status
-                .success()
+            std::process::Command::new("umount").arg(&self.directory).output().unwrap().status.success()
         });
-        assert!(
-            gone || std::thread::panicking(),
-            "{} stays mounted",
-            self.directory
-        );
+        assert!(gone || std::thread::panicking(), "{} stays mounted", self.directory);
         drop(self.source.take());
     }
 }
@@ -91,16 +64,9 @@ impl LoopDevice {
     pub fn new(bytes: u64) -> LoopDevice {
         let place = ScratchDirectory::in_memory();
         let backing = place.path("backing");
-        std::fs::File::create(&backing)
-            .unwrap()
-            .set_len(bytes)
-            .unwrap();
+        std::fs::File::create(&backing).unwrap().set_len(bytes).unwrap();
         let path = sh("losetup", &["--find", "--show", &backing]);
-        LoopDevice {
-            path,
-            backing,
-            _place: place,
-        }
+        LoopDevice { path, backing, _place: place }
     }
 }
 

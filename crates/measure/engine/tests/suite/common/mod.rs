@@ -14,13 +14,8 @@ use workload::record::{JobRecord, PhaseRecord};
 use workload::spec::{JobBounds, JobSpec, Pattern};
 
 pub const MIB: u64 = 1 << 20;
-pub const ALL_ENGINES: [EngineKind; 5] = [
-    EngineKind::IoUring,
-    EngineKind::Libaio,
-    EngineKind::Psync,
-    EngineKind::Pvsync,
-    EngineKind::Mmap,
-];
+pub const ALL_ENGINES: [EngineKind; 5] =
+    [EngineKind::IoUring, EngineKind::Libaio, EngineKind::Psync, EngineKind::Pvsync, EngineKind::Mmap];
 
 /// A directory that goes away again.
 pub struct ScratchDirectory(PathBuf);
@@ -39,8 +34,7 @@ impl ScratchDirectory {
     fn under(parent: &str) -> ScratchDirectory {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path =
-            Path::new(parent).join(format!("iolab-engine-test-{}-{number}", std::process::id()));
+        let path = Path::new(parent).join(format!("iolab-engine-test-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         ScratchDirectory(path)
     }
@@ -67,11 +61,7 @@ pub fn job() -> JobSpec {
 }
 
 pub fn writer() -> JobSpec {
-    JobSpec {
-        read_share: 0.0,
-        pattern: Pattern::Sequential,
-        ..job()
-    }
+    JobSpec { read_share: 0.0, pattern: Pattern::Sequential, ..job() }
 }
 
 pub fn lasting(milliseconds: u64) -> JobBounds {
@@ -136,10 +126,7 @@ pub fn file(path: &str) -> FileSpec {
 }
 
 pub fn finish(handle: &Handle) -> PhaseRecord {
-    handle
-        .wait(Duration::from_secs(60))
-        .expect("ended within a minute")
-        .expect("ran")
+    handle.wait(Duration::from_secs(60)).expect("ended within a minute").expect("ran")
 }
 
 pub fn run(phase: Phase) -> PhaseRecord {
@@ -151,12 +138,8 @@ pub fn run_with(phase: Phase, memory: &Arc<Memory>) -> PhaseRecord {
 }
 
 pub fn only_job(record: &PhaseRecord) -> &JobRecord {
-    let [group] = &record.groups[..] else {
-        panic!("one group")
-    };
-    let [job] = &group.jobs[..] else {
-        panic!("one job")
-    };
+    let [group] = &record.groups[..] else { panic!("one group") };
+    let [job] = &group.jobs[..] else { panic!("one job") };
     job
 }
 
@@ -173,10 +156,6 @@ pub fn is_root(test: &str) -> bool {
 /// Runs a program that has to succeed; its output without the line's end.
 pub fn sh(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().unwrap();
-    assert!(
-        output.status.success(),
-        "{program} {arguments:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }

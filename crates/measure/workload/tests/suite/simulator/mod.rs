@@ -15,12 +15,7 @@ pub struct ServedOp {
 
 /// Runs the job to its end; in order of start. Checks what must hold at every instant: the queue depth, the count in
 /// flight, waits that end in the future, `Done` only when nothing is in flight and then for good.
-pub fn run(
-    job: &mut Job,
-    queue_depth: u32,
-    servers: usize,
-    mut service_ns: impl FnMut(&Op) -> Time,
-) -> Vec<ServedOp> {
+pub fn run(job: &mut Job, queue_depth: u32, servers: usize, mut service_ns: impl FnMut(&Op) -> Time) -> Vec<ServedOp> {
     let mut served: Vec<ServedOp> = Vec::new();
     let mut in_flight: BTreeMap<(Time, usize), Op> = BTreeMap::new();
     let mut free_at = vec![0; servers];
@@ -33,15 +28,8 @@ pub fn run(
                 let server = free_at.iter_mut().min().expect("a server");
                 *server = now.max(*server) + service_ns(&op);
                 in_flight.insert((*server, served.len()), op);
-                assert!(
-                    in_flight.len() <= queue_depth as usize,
-                    "deeper than {queue_depth}"
-                );
-                served.push(ServedOp {
-                    op,
-                    started_ns: now,
-                    completed_ns: *server,
-                });
+                assert!(in_flight.len() <= queue_depth as usize, "deeper than {queue_depth}");
+                served.push(ServedOp { op, started_ns: now, completed_ns: *server });
                 continue;
             }
             JobStep::WaitUntil(time) => {
@@ -51,10 +39,7 @@ pub fn run(
                 Some(time)
             }
             JobStep::WaitForCompletion => {
-                assert!(
-                    first_completion.is_some(),
-                    "waits for a completion, but nothing is in flight"
-                );
+                assert!(first_completion.is_some(), "waits for a completion, but nothing is in flight");
                 None
             }
             JobStep::Done => {
