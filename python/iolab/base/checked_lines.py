@@ -17,6 +17,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from iolab.base import strict_json
+from iolab.base.durable import write_all
 from iolab.base.errors import MachineError
 from iolab.base.strict_json import JsonObject
 
@@ -66,7 +67,7 @@ def append(fd: int, entry: Entry, *, where: str, remedy: str | None = None, sync
     line = encode(entry)
     start = os.fstat(fd).st_size if _appends(fd) else os.lseek(fd, 0, os.SEEK_CUR)
     try:
-        _write_all(fd, line)
+        write_all(fd, line)
         if synced:
             os.fsync(fd)
     except OSError as error:
@@ -147,13 +148,6 @@ def _dumps(entry: Entry, *, ensure_ascii: bool) -> str:
 
 def _appends(fd: int) -> bool:
     return bool(fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_APPEND)
-
-
-def _write_all(fd: int, line: bytes) -> None:
-    """Every byte: a disk that is filling up takes part of a line and reports it by its count alone."""
-    rest = memoryview(line)
-    while rest:
-        rest = rest[os.write(fd, rest) :]
 
 
 def _take_back(fd: int, start: int, length: int) -> None:

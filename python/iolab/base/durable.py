@@ -37,6 +37,13 @@ def write_atomically(path: Path, content: bytes, within: Path | None = None) -> 
                 os.unlink(hidden, dir_fd=parent)
 
 
+def write_all(fd: int, content: bytes) -> None:
+    """Every byte: a disk that is filling up takes part of it and reports it by its count alone."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
 @contextmanager
 def refusals_explained(path: Path) -> Iterator[None]:
     """Turns the kernel's refusal to write a run's file into the line that states what to do."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from iolab.base import beneath
+from iolab.base.durable import write_all
 from iolab.base.errors import NO_ROOM, InputError, IolabError, MachineError
 
 STDOUT = "-"
@@ -29,7 +30,7 @@ _LINKS_MAX = 40
 def write(path: Path, content: bytes, inputs: Sequence[Path] = ()) -> None:
     """Text, as `opened` has it."""
     with opened(path, inputs=inputs) as descriptor, refusals_explained(path):
-        _write_to(descriptor, content)
+        write_all(descriptor, content)
 
 
 @contextmanager
@@ -255,9 +256,3 @@ def _check_open(path: Path, descriptor: int, content: Content, inputs: Sequence[
     if content == "binary" and os.isatty(descriptor):
         raise InputError("is a terminal, and this is no text", where=str(path), remedy="name a file")
     _check_no_input(path, found, inputs)
-
-
-def _write_to(descriptor: int, content: bytes) -> None:
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]

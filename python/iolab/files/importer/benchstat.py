@@ -103,9 +103,8 @@ class _Reader(TableReader):
             self.results.problem("a row with fewer figures than files, or of another unit: left out", line.number)
             return True
         for file, one in zip(self.files, cells, strict=True):
-            value = number(one["digits"].replace(",", ""))
-            scale = scales[one["unit"]]
-            table.row(file, f"go-bench {named['name']}").add(metric, None if value is None else value * scale)
+            value = number(one["digits"].replace(",", ""), scales[one["unit"]])
+            table.row(file, f"go-bench {named['name']}").add(metric, value)
         return True
 
 

@@ -194,7 +194,7 @@ class _Reader(TableReader):
         elif found := _MIN_XFER.match(line.text):
             if self.current:
                 scale = _SCALES[found["unit"].lower()]
-                self.current.add("transfer_bytes_min", _number(found["size"], scale))
+                self.current.add("transfer_bytes_min", number(found["size"], scale))
         elif found := _CPU.match(line.text):
             self._cpu(line, found)
         elif found := _RECORD.match(line.text):
@@ -236,10 +236,10 @@ class _Reader(TableReader):
     def _add(self, row: Row, metric: str, value: str, unit: str) -> None:
         if unit.lower().startswith("ops"):
             if metric == "rate_bytes_per_s":
-                row.add("iops", _number(value, 1))
+                row.add("iops", number(value))
             return
         scale = _SCALES.get(unit.lower().replace("bytes", "b").partition("/")[0])
-        row.add(metric, None if scale is None else _number(value, scale), absent=f"unknown unit {unit}")
+        row.add(metric, None if scale is None else number(value, scale), absent=f"unknown unit {unit}")
 
     def _cpu(self, line: Line, found: re.Match[str]) -> None:
         row = self.current
@@ -248,10 +248,10 @@ class _Reader(TableReader):
             row = self.results.table(line.number).row(self.setting, self._workload(), phase)
         elif row is None:
             row = self.results.table(line.number).row(self.setting, self._workload())
-        wall, cpu = _number(found["wall"], 1), _number(found["cpu"], 1)
+        wall, cpu = number(found["wall"]), number(found["cpu"])
         row.add("elapsed_s", wall)
         row.add("cpu_s", cpu)
-        percent = _number(found["percent"], 1) if found["percent"] else None
+        percent = number(found["percent"]) if found["percent"] else None
         row.add("cpu_percent", percent if percent is not None else (100 * cpu / wall if wall and cpu else None))
 
     def _workload(self) -> str:
@@ -269,12 +269,6 @@ class _Reader(TableReader):
         known = {"file_size": file_bytes, "record_size": record_bytes, "threads": int(self.threads or 1)}
         options = {key: value for key, value in known.items() if value}
         self.results.workloads.setdefault(workload, {"kind": "iozone", **options})
-
-
-def _number(text: str, scale: float) -> float | None:
-    """A number as the pattern finds it; `1.2.3` is none."""
-    value = number(text)
-    return None if value is None else value * scale
 
 
 def _recognises(source: Source) -> bool:

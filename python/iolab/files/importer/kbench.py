@@ -61,8 +61,7 @@ class _Reader:
         metric, scale = self.metric
         for side, row in self._rows(line, found, found["test"].lower()):
             for op, group in zip(OPS, (side, f"{side}_write"), strict=True):
-                value = number(found[group])
-                row.add(metric, None if value is None else value * scale, op=op)
+                row.add(metric, number(found[group], scale), op=op)
 
     def _rows(self, line: Line, found: re.Match[str], phase: str) -> Iterator[tuple[str, Row]]:
         """The row of each volume that the line has figures of."""

@@ -153,7 +153,7 @@ class _Reader:
         elif found := _OPERATIONS.match(text):
             self.values["all", "events_per_s"] = number(found["rate"])
         elif found := _TRANSFERRED.match(text):
-            self.values["all", "rate_bytes_per_s"] = _scaled(found["rate"], MIB)
+            self.values["all", "rate_bytes_per_s"] = number(found["rate"], MIB)
         elif found := _OLD_TRANSFERRED.match(text):
             self._old_rates(found)
         elif found := _OLD_REQUESTS.match(text):
@@ -166,7 +166,7 @@ class _Reader:
     def _old_rates(self, found: re.Match[str]) -> None:
         """The rate of all, and of each way in proportion to its bytes."""
         read, write, rate = (
-            _scaled(found[way], 1024.0 ** " KMGT".index(found[f"of_{way}"] or " ")) or 0.0
+            number(found[way], 1024.0 ** " KMGT".index(found[f"of_{way}"] or " ")) or 0.0
             for way in ("read", "write", "rate")
         )
         self.values["all", "rate_bytes_per_s"] = rate
@@ -179,11 +179,11 @@ class _Reader:
             percentile = _PERCENTILE.match(name)
             metric = f"latency_ns_p{percentile['which']}" if percentile else _LATENCIES.get(name)
             if metric in (*_LATENCIES.values(), "latency_ns_p50", "latency_ns_p90", "latency_ns_p95", "latency_ns_p99"):
-                self.values["all", str(metric)] = _scaled(value, NS_PER_MS) or None
+                self.values["all", str(metric)] = number(value, NS_PER_MS) or None
         elif name in _RATES:
             op, metric, scale = _RATES[name]
             if number(value):
-                self.values[op, metric] = _scaled(value, scale)
+                self.values[op, metric] = number(value, scale)
         elif name in ("total time", "time elapsed"):
             self.values["all", "elapsed_s"] = number(value)
         elif name == "total number of events":
@@ -194,7 +194,7 @@ class _Reader:
             self.seconds.append(second)
         for found in _PART.finditer(rest):
             op, metric, scale = _PARTS[found["name"]]
-            value = _scaled(found["value"], scale)
+            value = number(found["value"], scale)
             if value is not None:
                 self.series.setdefault((op, metric), Series()).add(value)
 
@@ -245,11 +245,6 @@ class _Reader:
         workload = f"sysbench {test}[{variant}]" if variant else f"sysbench {test}"
         self.results.workloads.setdefault(workload, {"kind": "sysbench"})
         return workload
-
-
-def _scaled(text: str, scale: float) -> float | None:
-    value = number(text)
-    return None if value is None else value * scale
 
 
 def _recognises(source: Source) -> bool:

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted
-from iolab.base.quantity import ABSENT, scale_for
+from iolab.base.quantity import ABSENT
 from iolab.domain.explain.correlation import FEWEST_ROUNDS
 from iolab.domain.explain.evidence import SUSPECTS
 from iolab.domain.explain.ranking import suspicion
 from iolab.domain.probe import PROBES
 from iolab.presentation.table.layout import Alternatives
 from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, STYLES, empty_table, indented
-from iolab.presentation.table.words import change_with_interval, claim, evidence, label, sentence, unit_of
+from iolab.presentation.table.words import both_levels, change_with_interval, claim, evidence, label, sentence, unit_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -131,7 +131,7 @@ def _table(one: Explanation, *, stacked: bool = False) -> Table:
     table.add_column("q", justify="right", no_wrap=True)
     for finding in one.findings[:ROWS_MAX]:
         judgement, with_result = finding.with_setting.judgement, finding.with_result
-        change = change_with_interval(judgement) or _from_to(judgement, unit_of(finding.metric))
+        change = change_with_interval(judgement) or both_levels(judgement, unit_of(finding.metric))
         name = Text(label(finding.metric))
         table.add_row(
             Text(_KINDS[finding.kind], style=STYLES["better"] if finding.kind == "both" else ""),
@@ -199,14 +199,8 @@ def _nothing(one: Explanation) -> str:
 
 def _how_far(judgement: Judgement, unit: str) -> str:
     if judgement.ratio is None:
-        return f"{_from_to(judgement, unit)} over {counted(judgement.n, 'round')}"
+        return f"{both_levels(judgement, unit)} over {counted(judgement.n, 'round')}"
     return f"{claim(judgement)} {evidence(judgement, unit)}"
-
-
-def _from_to(judgement: Judgement, unit: str) -> str:
-    """Both values, if a zero leaves no ratio."""
-    scale = scale_for(unit, (judgement.baseline, judgement.candidate))
-    return f"{scale.with_unit(judgement.candidate)} against {scale.with_unit(judgement.baseline)}"
 
 
 def _probability(p: float | None) -> str:
