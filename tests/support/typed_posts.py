@@ -29,6 +29,7 @@ class TypedPost:
     text: str
     values: dict[tuple[str, str], list[float]] = field(default_factory=dict)
     """By setting and what was done, in units of metrics."""
+    suffix: str = ".txt"
 
 
 def typed_post(seed: int) -> TypedPost:
