@@ -93,12 +93,8 @@ class Phases:
     checksum: str
 
     def beyond(self, other: Phases) -> list[str]:
-        """The lines that the other has not, each once, whatever the seeds."""
-        known = {SEED.sub("seed", line) for line in other.lines}
-        own: dict[str, str] = {}
-        for line in self.lines:
-            own.setdefault(SEED.sub("seed", line), line)
-        return [line for key, line in own.items() if key not in known]
+        """The lines that the other has not, each once."""
+        return [line for line in dict.fromkeys(self.lines) if line not in other.lines]
 
 
 def plans() -> Iterator[tuple[str, str]]:
@@ -112,8 +108,7 @@ def plans() -> Iterator[tuple[str, str]]:
 
 def plan_of(path: Path) -> str:
     """Checksums of the trials of two rounds with seed 1, in their order; who does which phases in the first; and each
-    distinct list of phases once, with the seeds of the first trial that has it. Phases that differ in nothing but
-    seeds are the same."""
+    distinct list of phases once, without its seeds. Phases that differ in nothing but seeds are the same."""
     order: tuple[list[str], list[str]] = ([], [])
     settings: dict[str, list[str]] = {}
     distinct: dict[str, Phases] = {}
@@ -123,7 +118,7 @@ def plan_of(path: Path) -> str:
         known = SEED.sub("seed", json.dumps(phases))
         if known not in distinct:
             told = [stripped(phase) for phase in phases]
-            lines = [line for phase in told for line in outline(phase, "- ", "  ")]
+            lines = [line for phase in told for line in outline(unusual(phase), "- ", "  ")]
             distinct[known] = Phases(lines, checksum(json.dumps(told)))
         number = list(distinct).index(known) + 1
         order[trial.round].append(
@@ -154,7 +149,16 @@ def described(phases: list[Phases]) -> Iterator[str]:
 
 SEED = re.compile(r'"?seed"?: \d+')
 NUMBER = re.compile(r"\d+")
-LINE_LENGTH = 110
+LINE_LENGTH = 118
+USUAL: dict[str, object] = {
+    **dict.fromkeys(("create", "extend", "fixed_buffers", "fresh_data", "registered_files"), True),
+    "align_bytes": 4096,
+    "arrival": {"kind": "closed", "think_every": 1},
+    "file_order": "round_robin",
+    "interval_ns": 100_000_000,
+    "queue_depth": 1,
+}
+"""What an outline does not say: the values that most phases have."""
 
 
 def stripped(value: object) -> object:
@@ -163,6 +167,13 @@ def stripped(value: object) -> object:
         found = {key: stripped(inner) for key, inner in value.items()}
         return {key: inner for key, inner in found.items() if inner not in (None, False, [], {})}
     return [stripped(inner) for inner in value] if isinstance(value, list) else value
+
+
+def unusual(value: object) -> object:
+    """Without seeds, and without values that are usual."""
+    if isinstance(value, dict):
+        return {key: unusual(inner) for key, inner in value.items() if key != "seed" and USUAL.get(key) != inner}
+    return [unusual(inner) for inner in value] if isinstance(value, list) else value
 
 
 def outline(value: object, head: str, indent: str) -> list[str]:
@@ -174,6 +185,8 @@ def outline(value: object, head: str, indent: str) -> list[str]:
     if isinstance(value, dict):
         return _outline_of_table(value, head, indent)
     inner = indent + "  "
+    if len(value) == 1:
+        return outline(value[0], f"{head}- ", inner + "  ")
     lines = [head.rstrip()]
     for _, alike in groupby(value, key=lambda item: NUMBER.sub("0", json.dumps(item))):
         first, *others = alike
