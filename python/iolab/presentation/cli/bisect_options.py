@@ -10,6 +10,7 @@ import typer
 
 from iolab.base.errors import InputError, unknown
 from iolab.presentation.cli import complete
+from iolab.presentation.cli.options import duration_s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -283,13 +284,9 @@ def refuse(given: Mapping[str, object], why: str) -> None:
 
 def limit_s(option: str, text: str) -> float:
     """InputError if the option is no duration that a command can be given."""
-    from iolab.base.quantity import parse_duration_ns
     from iolab.studies.run.search_file import LIMIT_S_MAX
 
-    try:
-        found = parse_duration_ns(text) / 1e9
-    except ValueError as error:
-        raise InputError(str(error), where=option, remedy="a duration such as 30s or 5min") from error
+    found = duration_s(option, text)
     if not 0 < found <= LIMIT_S_MAX:
         what = f"expected a duration above 0, up to {LIMIT_S_MAX:,} s"
         raise InputError(what, where=option, remedy="for instance 30s or 5min")

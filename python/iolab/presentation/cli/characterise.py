@@ -11,7 +11,7 @@ import typer
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
 from iolab.presentation.cli import complete
-from iolab.presentation.cli.options import Json
+from iolab.presentation.cli.options import Json, size_bytes
 from iolab.presentation.cli.output import print_json, print_lines
 from iolab.presentation.cli.trace import Columns, Gaps, Separator, TraceFiles
 
@@ -46,18 +46,14 @@ def characterise(
     workload misses.
     """
     from iolab.base import output_file
-    from iolab.base.quantity import parse_bytes
     from iolab.studies.trace import study, trace_of
     from iolab.studies.trace.characterise import characterise as streams_of
     from iolab.studies.trace.characterise import experiment
 
-    try:
-        size_bytes = parse_bytes(size)
-    except ValueError as error:
-        raise InputError(str(error), where="--size", remedy="a size such as 1GiB") from error
+    file_bytes = size_bytes("--size", size)
     source = trace_of(files, columns, separator, gaps)
     streams = streams_of(source)
-    text = experiment(streams, study(source)["elapsed_ns"] / 1e9, size_bytes)
+    text = experiment(streams, study(source)["elapsed_ns"] / 1e9, file_bytes)
     to_stdout = output_file.is_stdout(output)
     if json and to_stdout:
         raise InputError("prints on standard output, and so does the experiment", where="--json")

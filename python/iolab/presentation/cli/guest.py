@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from iolab.presentation.cli.options import Json
+from iolab.presentation.cli.options import Json, size_bytes
 from iolab.presentation.cli.output import print_json
 
 
@@ -32,14 +32,11 @@ def guest(
     command failed. With --json the console goes to standard error.
     """
     from iolab.base.errors import InputError
-    from iolab.base.quantity import format_bytes, parse_bytes
+    from iolab.base.quantity import format_bytes
     from iolab.domain.trial.guest import MEMORY_BYTES_MAX, MEMORY_BYTES_MIN
     from iolab.machines.guest import session
 
-    try:
-        memory_bytes = parse_bytes(memory)
-    except ValueError as error:
-        raise InputError(str(error), where="--memory") from None
+    memory_bytes = size_bytes("--memory", memory)
     if not MEMORY_BYTES_MIN <= memory_bytes <= MEMORY_BYTES_MAX:
         least, most = format_bytes(MEMORY_BYTES_MIN), format_bytes(MEMORY_BYTES_MAX)
         raise InputError(f"{memory} given; expected a size from {least} to {most}", where="--memory")

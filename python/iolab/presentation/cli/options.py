@@ -12,7 +12,7 @@ from iolab.base.errors import InputError
 from iolab.presentation.cli import complete
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import polars as pl
 
@@ -256,17 +256,33 @@ class CsvColumns:
 
 def seconds(patience: str | None) -> float | None:
     """InputError if the option is no duration above 0."""
-    from iolab.base.quantity import parse_duration_ns
-
     if patience is None:
         return None
-    try:
-        parsed_ns = parse_duration_ns(patience)
-    except ValueError as error:
-        raise InputError(str(error), where="--patience", remedy="a duration such as 30s or 5min") from error
-    if parsed_ns <= 0:
+    found = duration_s("--patience", patience)
+    if found <= 0:
         raise InputError("expected a duration above 0", where="--patience", remedy="for instance 30s or 5min")
-    return parsed_ns / 1e9
+    return found
+
+
+def duration_s(option: str, text: str) -> float:
+    """InputError if the option was given no duration."""
+    from iolab.base.quantity import parse_duration_ns
+
+    return _parsed(option, text, parse_duration_ns, "a duration such as 30s or 5min") / 1e9
+
+
+def size_bytes(option: str, text: str) -> int:
+    """InputError if the option was given no size."""
+    from iolab.base.quantity import parse_bytes
+
+    return _parsed(option, text, parse_bytes, "a size such as 64MiB or 1GiB")
+
+
+def _parsed(option: str, text: str, parse: Callable[[str], int], remedy: str) -> int:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise InputError(str(error), where=option, remedy=remedy) from error
 
 
 def jobs_of(job: str | None, *, by_job: bool) -> Jobs | None:

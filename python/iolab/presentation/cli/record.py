@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
-from iolab.presentation.cli.options import Json
+from iolab.presentation.cli.options import Json, duration_s, size_bytes
 from iolab.presentation.cli.output import print_json
 
 
@@ -62,7 +61,7 @@ def record(
         seconds=_seconds(for_, "--for"),
         keep_s=_seconds(keep, "--keep"),
         slower_s=_seconds(until_slower, "--until-slower"),
-        buffer_kib=_kib(buffer),
+        buffer_kib=max(64, size_bytes("--buffer", buffer) // 1024),
         layers=layers,
     )
     if json:
@@ -86,21 +85,5 @@ def record(
         print(f"! the command ended with status {recorded.status}")
 
 
-def _seconds(text: str | None, where: str) -> float | None:
-    from iolab.base.quantity import parse_duration_ns
-
-    if text is None:
-        return None
-    try:
-        return parse_duration_ns(text) / 1e9
-    except ValueError as error:
-        raise InputError(str(error), where=where, remedy="a duration such as 10s") from error
-
-
-def _kib(text: str) -> int:
-    from iolab.base.quantity import parse_bytes
-
-    try:
-        return max(64, parse_bytes(text) // 1024)
-    except ValueError as error:
-        raise InputError(str(error), where="--buffer", remedy="a size such as 8MiB") from error
+def _seconds(text: str | None, option: str) -> float | None:
+    return None if text is None else duration_s(option, text)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from iolab.base.errors import InputError, unknown
-from iolab.presentation.cli.options import Json
+from iolab.presentation.cli.options import Json, size_bytes
 from iolab.presentation.cli.output import print_json
 
 
@@ -56,15 +56,11 @@ def wear(
     The drive is in a machine with four CPUs (model:nvme) and keeps its state from slice to slice. `--start
     steady` begins where a long run of this workload ends.
     """
-    from iolab.base.quantity import parse_bytes
     from iolab.presentation.table.wear import wear_tables
     from iolab.presentation.terminal import show
     from iolab.studies import wear as study
 
-    try:
-        amount_bytes = None if amount is None else parse_bytes(amount)
-    except ValueError as error:
-        raise InputError(str(error), where="--amount", remedy="a size such as 10GiB") from error
+    amount_bytes = None if amount is None else size_bytes("--amount", amount)
     given = {"block_size": block_size, "queue_depth": queue_depth}
     asked = study.workload(workload, {name: value for name, value in given.items() if value is not None})
     machine = study.drive(drive, [*_of_start(start), *(changes or [])])
