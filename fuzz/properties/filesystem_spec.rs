@@ -46,8 +46,5 @@ fn write(spec: &FilesystemSpec) {
         }
     }
     (0..FILES).for_each(|file| filesystem.remove(file));
-    assert!(
-        filesystem.free_blocks() <= all,
-        "no more is free than there was"
-    );
+    assert!(filesystem.free_blocks() <= all, "no more is free than there was");
 }

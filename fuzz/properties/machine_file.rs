@@ -66,27 +66,12 @@ fn sort(model: &mut Model) {
 /// A good machine with a device of that kind.
 pub fn base(device: &str) -> Value {
     let devices: [(&str, &str); 4] = [
-        (
-            "array",
-            include_str!("../../machines/devices/eva_raid5.toml"),
-        ),
-        (
-            "lun",
-            include_str!("../../machines/devices/msa1000_lun.toml"),
-        ),
-        (
-            "flash",
-            include_str!("../../machines/devices/sata_ssd_2010.toml"),
-        ),
-        (
-            "disk",
-            include_str!("../../machines/devices/ide_7200_2003.toml"),
-        ),
+        ("array", include_str!("../../machines/devices/eva_raid5.toml")),
+        ("lun", include_str!("../../machines/devices/msa1000_lun.toml")),
+        ("flash", include_str!("../../machines/devices/sata_ssd_2010.toml")),
+        ("disk", include_str!("../../machines/devices/ide_7200_2003.toml")),
     ];
-    let (_, text) = devices
-        .into_iter()
-        .find(|(kind, _)| *kind == device)
-        .unwrap_or(devices[3]);
+    let (_, text) = devices.into_iter().find(|(kind, _)| *kind == device).unwrap_or(devices[3]);
     let device: Value = toml::from_str(text).expect("a device of the project");
     json!({
         "kernel": "2.6.35",

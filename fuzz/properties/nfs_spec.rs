@@ -37,20 +37,9 @@ fn call(mut mount: Mount) {
 
 fn submit(mount: &mut Mount, now: u64, tags: std::ops::Range<u64>) {
     for tag in tags {
-        let operation = if tag % 3 == 0 {
-            Operation::Read
-        } else {
-            Operation::Write
-        };
+        let operation = if tag % 3 == 0 { Operation::Read } else { Operation::Write };
         let data_bytes = (tag as u32).pow(3);
-        mount.submit(
-            now,
-            Call {
-                tag,
-                operation,
-                data_bytes,
-            },
-        );
+        mount.submit(now, Call { tag, operation, data_bytes });
     }
 }
 

@@ -27,9 +27,7 @@ pub fn check(bytes: &[u8]) {
         .collect();
     for hz in [100, 1000] {
         match SchedulerSpec::new(&given, kernel, hz) {
-            Ok(spec) => [false, true]
-                .into_iter()
-                .for_each(|rotational| serve(&spec, rotational)),
+            Ok(spec) => [false, true].into_iter().for_each(|rotational| serve(&spec, rotational)),
             Err(error) => names_what_is_wrong(&error, &given),
         }
     }
@@ -37,10 +35,7 @@ pub fn check(bytes: &[u8]) {
 
 fn names_what_is_wrong(error: &BadScheduler, given: &BTreeMap<String, String>) {
     let text = error.to_string();
-    assert!(
-        text.contains("scheduler") || text.contains("kernel"),
-        "{text}"
-    );
+    assert!(text.contains("scheduler") || text.contains("kernel"), "{text}");
     if let Some(tunable) = error.tunable() {
         assert!(given.contains_key(tunable), "{tunable:?} was not given");
         let quoted = format!("{tunable:?}");
@@ -102,11 +97,7 @@ fn bio(number: u32, now: u64) -> Bio {
     let task = number % TASKS;
     let scattered = u64::from(number) * 7_919 % 1_000 * 1_000;
     Bio {
-        direction: if number.is_multiple_of(3) {
-            Direction::Write
-        } else {
-            Direction::Read
-        },
+        direction: if number.is_multiple_of(3) { Direction::Write } else { Direction::Read },
         sync: !number.is_multiple_of(6),
         metadata: number.is_multiple_of(7),
         read_ahead: false,
@@ -119,11 +110,7 @@ fn bio(number: u32, now: u64) -> Bio {
         polled: false,
         write_stream: 0,
         no_idle: number.is_multiple_of(11),
-        start: if task < 2 {
-            u64::from(task) * 5_000_000 + u64::from(number) * 8
-        } else {
-            scattered
-        },
+        start: if task < 2 { u64::from(task) * 5_000_000 + u64::from(number) * 8 } else { scattered },
         sectors: 8,
         segments: 1,
         task,

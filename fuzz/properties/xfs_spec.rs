@@ -18,9 +18,7 @@ pub fn check(bytes: &[u8]) {
         return;
     };
     for allocation in [Allocation::Direct, Allocation::Workqueue] {
-        let few = spec.ag_count <= AG_COUNT_MAX
-            && spec.daemons.wakeups_per_s <= 10_000
-            && spec.blocks <= BLOCKS_MAX;
+        let few = spec.ag_count <= AG_COUNT_MAX && spec.daemons.wakeups_per_s <= 10_000 && spec.blocks <= BLOCKS_MAX;
         if let Err(impossible) = spec.check() {
             assert!(!impossible.key.is_empty() && !impossible.what.is_empty());
         } else if few {
@@ -40,17 +38,10 @@ fn make_files(spec: &XfsSpec, allocation: Allocation) {
         fua: false,
     };
     let mounted = Xfs::new(&below, spec, allocation).expect("what is checked can be mounted");
-    let mut world = machine
-        .build()
-        .expect("it can be built")
-        .with_xfs(0, mounted);
+    let mut world = machine.build().expect("it can be built").with_xfs(0, mounted);
     let phase = serde_json::from_value(phase()).expect("a good phase");
-    world
-        .begin_phase(&PhaseSpec::without_loads(1))
-        .expect("nothing in it can be wrong");
-    world
-        .begin_metadata(0, &phase, None)
-        .expect("a possible phase");
+    world.begin_phase(&PhaseSpec::without_loads(1)).expect("nothing in it can be wrong");
+    world.begin_metadata(0, &phase, None).expect("a possible phase");
     let mut looks = 0;
     world.run(|_| {
         looks += 1;

@@ -84,12 +84,7 @@ type WaitingBio = (TaskId, Direction, Sector, u32);
 
 impl Tap {
     pub(super) fn open(&mut self, drive: u16, plugged: bool) {
-        *self = Tap {
-            on: true,
-            drive,
-            plugged,
-            ..Tap::default()
-        };
+        *self = Tap { on: true, drive, plugged, ..Tap::default() };
     }
 
     #[inline]
@@ -167,14 +162,7 @@ impl Tap {
     /// Whether the queue is plugged now, and how many requests are allocated: reports a change. `by`: whose request
     /// it was that plugged it.
     #[cold]
-    pub(super) fn plug(
-        &mut self,
-        now: Time,
-        plugged: bool,
-        requests: u32,
-        by_timer: bool,
-        by: Option<&Request>,
-    ) {
+    pub(super) fn plug(&mut self, now: Time, plugged: bool, requests: u32, by_timer: bool, by: Option<&Request>) {
         if self.plugged == plugged {
             return;
         }
@@ -183,10 +171,7 @@ impl Tap {
             true => EventKind::Plug,
             false => EventKind::Unplug { requests, by_timer },
         };
-        let event = QueueEvent {
-            task: by.map(|request| request.task),
-            ..self.without_sectors(now, kind)
-        };
+        let event = QueueEvent { task: by.map(|request| request.task), ..self.without_sectors(now, kind) };
         self.events.push(event);
     }
 

@@ -36,12 +36,7 @@ impl HardwareRules {
         map: QueueMap::SINGLE,
         depth: u32::MAX,
         shared_tags: true,
-        runs: Runs {
-            after_completions: true,
-            again_after_ns: None,
-            by_thread: false,
-            pulls_ahead: false,
-        },
+        runs: Runs { after_completions: true, again_after_ns: None, by_thread: false, pulls_ahead: false },
         tick_ns: 4 * MILLISECOND,
     };
 }
@@ -115,8 +110,7 @@ impl HardwareQueues {
     /// (`__blk_mq_do_dispatch_sched`): the scheduler may be asked.
     pub(super) fn may_ask(&self) -> bool {
         let pulls = self.rules.runs.pulls_ahead;
-        (0..self.held.len())
-            .any(|queue| self.held[queue].is_empty() && (pulls || self.has_tag(queue)))
+        (0..self.held.len()).any(|queue| self.held[queue].is_empty() && (pulls || self.has_tag(queue)))
     }
 
     /// A request that was held back and now has a tag; queues take turns. A queue that has held one back when it is run

@@ -123,11 +123,7 @@ impl IoCost {
 
     fn now(&self, ns: Time) -> Now {
         let us = ns / MICROSECOND;
-        Now {
-            ns,
-            us,
-            vtime: self.period_at_vtime + ((us - self.period_at_us) * self.vrate.current()) as i64,
-        }
+        Now { ns, us, vtime: self.period_at_vtime + ((us - self.period_at_us) * self.vrate.current()) as i64 }
     }
 
     /// So many parts of a period, in virtual time.
@@ -184,11 +180,7 @@ impl IoCost {
         let in_use = if last > 0 { last } else { given };
         self.set_and_commit(number, given, in_use, Some(now));
         if self.timer.is_none() {
-            self.forgiving = Forgiving {
-                since_us: now.us,
-                left_us: 0,
-                ..self.forgiving
-            };
+            self.forgiving = Forgiving { since_us: now.us, left_us: 0, ..self.forgiving };
             self.start_period(now);
         }
     }
@@ -291,11 +283,7 @@ impl IoCost {
     fn end_period(&mut self, ns: Time) {
         let now = self.now(ns);
         let debtors = self.look_at_groups(now);
-        let Budgets {
-            used_us,
-            lagging,
-            short,
-        } = self.lend(now);
+        let Budgets { used_us, lagging, short } = self.lend(now);
         self.vrate.end_period(&self.params, lagging, short);
         if self.params.change_kind(ns, self.vrate.base()) {
             self.vrate.begin_anew();
@@ -340,11 +328,7 @@ impl IoCost {
         let mut found = Budgets::default();
         let mut lenders = Vec::new();
         let of_period = now.vtime - self.period_at_vtime;
-        let looks_at_latencies = self
-            .params
-            .misses_ppm
-            .iter()
-            .any(|misses| *misses < MILLION);
+        let looks_at_latencies = self.params.misses_ppm.iter().any(|misses| *misses < MILLION);
         for number in self.active.clone() {
             let group = &mut self.groups[number];
             let mut used_us = std::mem::take(&mut group.used) / self.vrate.base();
@@ -376,14 +360,7 @@ impl IoCost {
             let most = group.weight.share_max(&self.sums);
             let keeps = self.keeps(number, share.in_use, most, used.clamp(1, ONE), now);
             if keeps < most && share.active >= 2 {
-                lenders.insert(
-                    0,
-                    Lender {
-                        group: number,
-                        entitled: share.active,
-                        keeps,
-                    },
-                );
+                lenders.insert(0, Lender { group: number, entitled: share.active, keeps });
             } else if self.groups[number].debt == 0 {
                 let active = self.groups[number].weight.active;
                 self.set_weight(number, active, active, Some(now));
@@ -429,10 +406,7 @@ impl IoCost {
     fn forgive(&mut self, used_us: u64, debtors: usize, now: Now) {
         let forgiving = &mut self.forgiving;
         if debtors == 0 {
-            *forgiving = Forgiving {
-                since_us: now.us,
-                ..Forgiving::default()
-            };
+            *forgiving = Forgiving { since_us: now.us, ..Forgiving::default() };
             return;
         }
         let is_busy = self.vrate.is_busy();
@@ -496,14 +470,10 @@ impl Policy for IoCost {
         if !pays && group.weight.in_use != active {
             self.set_and_commit(number, active, active, Some(now));
         }
-        self.groups[number]
-            .waiting
-            .push_back((waiter(bio), abs_cost));
+        self.groups[number].waiting.push_back((waiter(bio), abs_cost));
         self.kick(number, pays, now);
         let is_let_go = self.groups[number].waiting.is_empty();
-        is_let_go
-            .then(|| self.granted.pop())?
-            .map(|granted| granted.cost)
+        is_let_go.then(|| self.granted.pop())?.map(|granted| granted.cost)
     }
 
     /// `ioc_rqos_merge`.
@@ -575,21 +545,12 @@ impl Policy for IoCost {
     fn check(&self) -> Result<(), Violation> {
         self.vrate.check(self.params.vrate)?;
         let weights = || self.groups.iter().map(|group| &group.weight);
-        let (active, in_use): (u64, u64) = (
-            weights().map(|weight| weight.active).sum(),
-            weights().map(|weight| weight.in_use).sum(),
-        );
+        let (active, in_use): (u64, u64) =
+            (weights().map(|weight| weight.active).sum(), weights().map(|weight| weight.in_use).sum());
         let sums = &self.sums;
-        Violation::unless(
-            active == sums.active && in_use == sums.in_use,
-            "io.cost",
-            || {
-                format!(
-                    "weights {active} and {in_use} are summed up to {} and {}",
-                    sums.active, sums.in_use
-                )
-            },
-        )?;
+        Violation::unless(active == sums.active && in_use == sums.in_use, "io.cost", || {
+            format!("weights {active} and {in_use} are summed up to {} and {}", sums.active, sums.in_use)
+        })?;
         for (number, group) in self.groups.iter().enumerate() {
             let rests = group.waiting.is_empty() && group.debt == 0;
             let lends = (1..=group.weight.active).contains(&group.weight.in_use);

@@ -101,13 +101,7 @@ impl IoLatency {
             requests: rules.requests,
             rotational: rules.rotational,
             groups: rules.targets_ns.into_iter().map(Group::new).collect(),
-            scale: Scale {
-                cookie: COOKIE_DEFAULT,
-                changed_at: None,
-                target_ns: None,
-                group: None,
-                samples: 0,
-            },
+            scale: Scale { cookie: COOKIE_DEFAULT, changed_at: None, target_ns: None, group: None, samples: 0 },
             timer: None,
             granted: Vec::new(),
             came: 0,
@@ -155,11 +149,7 @@ impl IoLatency {
         let since_step = group.since_step;
         self.scale.samples = self.scale.samples - group.samples + since_step.count;
         group.samples = since_step.count;
-        if self
-            .scale
-            .changed_before(now)
-            .is_some_and(|ns| ns < ADJUST_NS)
-        {
+        if self.scale.changed_before(now).is_some_and(|ns| ns < ADJUST_NS) {
             return;
         }
         if is_good && since_step.is_good(target_ns, rotational) {

@@ -35,8 +35,8 @@ pub use queue::{AllocateOutcome, Counts, RequestQueue, SubmitOutcome};
 pub use queue_map::QueueMap;
 
 pub use request::{
-    Bio, BioId, Direction, IoClass, KERNEL_TASKS, Priority, PriorityPolicy, Request, RequestId,
-    Requests, Sector, Side, TaskId,
+    Bio, BioId, Direction, IoClass, KERNEL_TASKS, Priority, PriorityPolicy, Request, RequestId, Requests, Sector, Side,
+    TaskId,
 };
 pub use tag_bits::TagCounts;
 pub use task_plug::{RequestLimits, TaskPlug};

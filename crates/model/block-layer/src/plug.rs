@@ -16,11 +16,7 @@ pub(super) struct Plug {
 impl Plug {
     /// An unplugged queue's.
     pub(super) fn new(rules: PlugRules) -> Plug {
-        Plug {
-            rules,
-            plugged: false,
-            unplug_at: None,
-        }
+        Plug { rules, plugged: false, unplug_at: None }
     }
 
     /// Whether the queue holds its requests back from the device.

@@ -61,10 +61,7 @@ impl Pool {
     pub(super) fn new(rules: PoolRules, fewest: u32) -> Pool {
         let counts = Pool::counts(rules);
         // 4.18 to 4.20 are taken as later kernels.
-        let defers = matches!(
-            rules.waking,
-            WakeRule::Tags(TagWakeRule::BatchOfOne | TagWakeRule::Batch)
-        );
+        let defers = matches!(rules.waking, WakeRule::Tags(TagWakeRule::BatchOfOne | TagWakeRule::Batch));
         Pool {
             rules,
             tags: TagBits::new(counts, defers),
@@ -73,9 +70,7 @@ impl Pool {
             congested: false,
             full: false,
             waiters: match rules.waking {
-                WakeRule::Tags(waking) => {
-                    Waiters::OfTags(Box::new(TagWaiters::new(waking, counts.wake_batch(fewest))))
-                }
+                WakeRule::Tags(waking) => Waiters::OfTags(Box::new(TagWaiters::new(waking, counts.wake_batch(fewest)))),
                 _ => Waiters::Line(VecDeque::new()),
             },
             batchers: Vec::new(),
@@ -103,10 +98,7 @@ impl Pool {
             WakeRule::Tags(_) => rules.requests,
             _ => 0,
         };
-        TagCounts {
-            told: rules.told,
-            ..TagCounts::of(all, rules.limit)
-        }
+        TagCounts { told: rules.told, ..TagCounts::of(all, rules.limit) }
     }
 
     /// Its tags.
@@ -117,13 +109,7 @@ impl Pool {
     /// Takes a request for the task, a tag only among those that the limit allows (`get_request`). False: there is none, and
     /// the task waits in the wait queue until `free` wakes it; or one more of its `workers` does, if it has any that does
     /// not.
-    pub(super) fn allocate_below(
-        &mut self,
-        now: Time,
-        task: TaskId,
-        limit: u32,
-        workers: u16,
-    ) -> bool {
+    pub(super) fn allocate_below(&mut self, now: Time, task: TaskId, limit: u32, workers: u16) -> bool {
         let may = match self.rules.waking {
             WakeRule::WhenFree(_) => self.allocated < self.rules.requests,
             WakeRule::Tags(_) => match self.tags.take(limit) {
@@ -133,9 +119,7 @@ impl Pool {
                 }
                 None => false,
             },
-            WakeRule::Batching { requests, time_ns } => {
-                self.may_batch(now, task, requests, time_ns)
-            }
+            WakeRule::Batching { requests, time_ns } => self.may_batch(now, task, requests, time_ns),
         };
         if !may {
             self.wait(task, workers);
@@ -259,11 +243,7 @@ impl Pool {
         if self.allocated >= self.rules.requests * 3 / 2 {
             return false;
         }
-        if let Some(batcher) = self
-            .batchers
-            .iter_mut()
-            .find(|batcher| batcher.task == task)
-        {
+        if let Some(batcher) = self.batchers.iter_mut().find(|batcher| batcher.task == task) {
             batcher.left = batcher.left.saturating_sub(1);
         }
         true
@@ -271,19 +251,14 @@ impl Pool {
 
     /// An unused batch does not expire (`ioc_batching`): a task that is woken late gets a request too.
     fn is_batcher(&mut self, now: Time, task: TaskId, whole: u32) -> bool {
-        self.batchers
-            .retain(|batcher| batcher.left == whole || batcher.left > 0 && now < batcher.until);
+        self.batchers.retain(|batcher| batcher.left == whole || batcher.left > 0 && now < batcher.until);
         self.batchers.iter().any(|batcher| batcher.task == task)
     }
 
     /// `ioc_set_batching`.
     fn make_batcher(&mut self, now: Time, task: TaskId, left: u32, time_ns: Time) {
         self.batchers.retain(|batcher| batcher.task != task);
-        self.batchers.push(Batcher {
-            task,
-            left,
-            until: now + time_ns,
-        });
+        self.batchers.push(Batcher { task, left, until: now + time_ns });
     }
 }
 
@@ -309,10 +284,7 @@ mod tests {
     }
 
     fn tags(count: u32) -> Pool {
-        Pool::new(
-            PoolRules::tags(count, TagWakeRule::Batch, TagLimit::OfWord),
-            count,
-        )
+        Pool::new(PoolRules::tags(count, TagWakeRule::Batch, TagLimit::OfWord), count)
     }
 
     #[test]
@@ -341,10 +313,7 @@ mod tests {
             assert!(pool.allocate(0, 1));
         }
         assert!(!pool.allocate(0, 2), "another does not share in it");
-        assert!(
-            !pool.allocate(20 * MILLISECOND, 1),
-            "nor does it last longer than 20 ms"
-        );
+        assert!(!pool.allocate(20 * MILLISECOND, 1), "nor does it last longer than 20 ms");
     }
 
     #[test]

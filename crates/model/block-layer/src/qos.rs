@@ -88,17 +88,11 @@ impl Qos {
         if !self.is_on() {
             return true;
         }
-        let mut passage = self
-            .on_their_way
-            .remove(&waiter(bio))
-            .unwrap_or_else(|| Passage {
-                ticket: QosTicket {
-                    submitted_at: now,
-                    ..QosTicket::default()
-                },
-                passed: 0,
-                sleeps: false,
-            });
+        let mut passage = self.on_their_way.remove(&waiter(bio)).unwrap_or_else(|| Passage {
+            ticket: QosTicket { submitted_at: now, ..QosTicket::default() },
+            passed: 0,
+            sleeps: false,
+        });
         while !passage.sleeps && passage.passed < self.policies.len() {
             match self.policies[passage.passed].throttle(now, bio) {
                 Some(cost) => passage.goes_on(cost),
@@ -115,20 +109,11 @@ impl Qos {
     /// The bio has a request of its own: what it takes with it.
     pub(crate) fn ticket_of(&mut self, now: Time, bio: &Bio) -> QosTicket {
         let passage = self.on_their_way.remove(&waiter(bio));
-        QosTicket {
-            allocated_at: now,
-            ..passage.map(|passage| passage.ticket).unwrap_or_default()
-        }
+        QosTicket { allocated_at: now, ..passage.map(|passage| passage.ticket).unwrap_or_default() }
     }
 
     /// The bio joins the request, whose first bio has that ticket: what it takes with it.
-    pub(crate) fn merged(
-        &mut self,
-        now: Time,
-        into: &Request,
-        first: QosTicket,
-        bio: &Bio,
-    ) -> QosTicket {
+    pub(crate) fn merged(&mut self, now: Time, into: &Request, first: QosTicket, bio: &Bio) -> QosTicket {
         if !self.is_on() || bio.qos.passed_at.is_some() {
             return bio.qos;
         }
@@ -137,10 +122,7 @@ impl Qos {
             return ticket;
         }
         let merge = |policy: &mut Box<dyn Policy>| policy.merge(now, into, first, bio);
-        QosTicket {
-            cost: self.policies.iter_mut().map(merge).sum(),
-            ..ticket
-        }
+        QosTicket { cost: self.policies.iter_mut().map(merge).sum(), ..ticket }
     }
 
     /// The bio is read or written.
@@ -158,10 +140,7 @@ impl Qos {
     }
 
     pub(crate) fn next_wakeup(&self) -> Option<Time> {
-        let times = self
-            .policies
-            .iter()
-            .filter_map(|policy| policy.next_wakeup());
+        let times = self.policies.iter().filter_map(|policy| policy.next_wakeup());
         times.min()
     }
 
@@ -188,9 +167,7 @@ impl Qos {
     }
 
     pub(crate) fn vrate_percent(&self) -> Option<f64> {
-        self.policies
-            .iter()
-            .find_map(|policy| policy.vrate_percent())
+        self.policies.iter().find_map(|policy| policy.vrate_percent())
     }
 
     pub(crate) fn check(&self) -> Result<(), Violation> {

@@ -41,10 +41,7 @@ impl QueueMap {
     }
 
     /// One queue for all.
-    pub const SINGLE: QueueMap = QueueMap {
-        by_cpu: Vec::new(),
-        queues: 1,
-    };
+    pub const SINGLE: QueueMap = QueueMap { by_cpu: Vec::new(), queues: 1 };
 
     /// CPU n submits to queue n modulo `queues`: of tests and of machines whose CPUs have no places.
     pub fn modulo(cpus: u16, queues: u16) -> QueueMap {
@@ -60,20 +57,13 @@ impl QueueMap {
     /// The queue of a CPU.
     #[inline]
     pub fn queue_of(&self, cpu: u16) -> usize {
-        self.by_cpu
-            .get(usize::from(cpu))
-            .copied()
-            .unwrap_or(0)
-            .into()
+        self.by_cpu.get(usize::from(cpu)).copied().unwrap_or(0).into()
     }
 
     /// The CPU that the queue of this CPU interrupts: the first of those that submit to it.
     pub fn interrupts(&self, cpu: u16) -> u16 {
         let queue = self.queue_of(cpu);
-        let first = self
-            .by_cpu
-            .iter()
-            .position(|&other| usize::from(other) == queue);
+        let first = self.by_cpu.iter().position(|&other| usize::from(other) == queue);
         first.map_or(cpu, |first| first as u16)
     }
 }
@@ -122,19 +112,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn topology(nodes: u16, cores: u16, threads: u16) -> Topology {
-        Topology {
-            numa_nodes: nodes,
-            sockets_per_node: 1,
-            cores_per_socket: cores,
-            threads_per_core: threads,
-        }
+        Topology { numa_nodes: nodes, sockets_per_node: 1, cores_per_socket: cores, threads_per_core: threads }
     }
 
     #[test]
     fn cpus_of_a_node_share_its_queues_in_runs() {
-        let map = |nodes, cores, queues| {
-            QueueMap::new(QueueSpread::ByNode, &topology(nodes, cores, 1), queues).by_cpu
-        };
+        let map = |nodes, cores, queues| QueueMap::new(QueueSpread::ByNode, &topology(nodes, cores, 1), queues).by_cpu;
         assert_eq!(map(1, 8, 4), [0, 0, 1, 1, 2, 2, 3, 3]);
         assert_eq!(map(1, 8, 3), [0, 0, 0, 1, 1, 1, 2, 2]);
         assert_eq!(map(2, 4, 3), [0, 0, 0, 0, 1, 1, 2, 2]);
@@ -151,14 +134,8 @@ mod tests {
         assert_eq!(map(QueueSpread::InTurn, 3), [0, 1, 2, 0, 1, 2, 0, 1]);
         let threads = topology(1, 4, 2);
         let of_threads = |spread, queues| QueueMap::new(spread, &threads, queues).by_cpu;
-        assert_eq!(
-            of_threads(QueueSpread::Proportional, 4),
-            [0, 0, 1, 1, 2, 2, 3, 3]
-        );
-        assert_eq!(
-            of_threads(QueueSpread::Proportional, 8),
-            [0, 1, 2, 3, 4, 5, 6, 7]
-        );
+        assert_eq!(of_threads(QueueSpread::Proportional, 4), [0, 0, 1, 1, 2, 2, 3, 3]);
+        assert_eq!(of_threads(QueueSpread::Proportional, 8), [0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(of_threads(QueueSpread::InTurn, 2), [0, 1, 0, 0, 1, 1, 0, 0]);
     }
 

@@ -83,14 +83,11 @@ impl PriorityPolicy {
     pub fn of(self, own: Priority) -> Priority {
         let first_of = |class| Priority { class, level: 0 };
         match self {
-            PriorityPolicy::RestrictToBe if own.class < IoClass::BestEffort => {
-                first_of(IoClass::BestEffort)
-            }
+            PriorityPolicy::RestrictToBe if own.class < IoClass::BestEffort => first_of(IoClass::BestEffort),
             PriorityPolicy::Idle if own.class < IoClass::Idle => first_of(IoClass::Idle),
-            PriorityPolicy::PromoteToRt if own.class > IoClass::RealTime => Priority {
-                class: IoClass::RealTime,
-                level: 4,
-            },
+            PriorityPolicy::PromoteToRt if own.class > IoClass::RealTime => {
+                Priority { class: IoClass::RealTime, level: 4 }
+            }
             _ => own,
         }
     }
@@ -98,10 +95,7 @@ impl PriorityPolicy {
 
 impl Default for Priority {
     fn default() -> Priority {
-        Priority {
-            class: IoClass::BestEffort,
-            level: 4,
-        }
+        Priority { class: IoClass::BestEffort, level: 4 }
     }
 }
 
@@ -237,10 +231,7 @@ impl Request {
 
     /// A request for one bio.
     pub fn of(id: BioId, bio: &Bio) -> Request {
-        Request {
-            bios: Some((id, id)),
-            ..Request::like(bio)
-        }
+        Request { bios: Some((id, id)), ..Request::like(bio) }
     }
 
     /// A request as for the bio, without it.

@@ -33,12 +33,7 @@ impl TagCounts {
         while all >= FEW && FEW << shift > all {
             shift -= 1;
         }
-        TagCounts {
-            all,
-            word: 1 << shift,
-            limit,
-            told: all,
-        }
+        TagCounts { all, word: 1 << shift, limit, told: all }
     }
 
     /// What limits are shares of: a word's tags, or the number that was told.
@@ -97,13 +92,7 @@ impl TagBits {
     /// `defers`: bits that are given back count as taken until their word is exhausted.
     pub(crate) fn new(counts: TagCounts, defers: bool) -> TagBits {
         let words = counts.all.div_ceil(counts.word) as usize;
-        TagBits {
-            counts,
-            taken: vec![0; words],
-            cleared: vec![0; words],
-            defers,
-            hint: 0,
-        }
+        TagBits { counts, taken: vec![0; words], cleared: vec![0; words], defers, hint: 0 }
     }
 
     pub(crate) fn counts(&self) -> TagCounts {
@@ -162,9 +151,7 @@ impl TagBits {
     /// Some tag that is in use; 0 if none is.
     #[cfg(test)]
     pub(crate) fn any_taken(&self) -> u32 {
-        let in_use = |tag: &u32| {
-            self.in_use((tag / self.counts.word) as usize) & (1 << (tag % self.counts.word)) != 0
-        };
+        let in_use = |tag: &u32| self.in_use((tag / self.counts.word) as usize) & (1 << (tag % self.counts.word)) != 0;
         (0..self.counts.all).find(in_use).unwrap_or(0)
     }
 
@@ -222,11 +209,7 @@ mod tests {
         let mut bits = TagBits::new(of_word(8), true);
         let limited: Vec<u32> = std::iter::from_fn(|| bits.take(1)).collect();
         bits.give_back(limited[1]);
-        assert_eq!(
-            bits.take(1),
-            Some(limited[1]),
-            "it is free for who is limited"
-        );
+        assert_eq!(bits.take(1), Some(limited[1]), "it is free for who is limited");
     }
 
     #[test]
@@ -239,10 +222,7 @@ mod tests {
     #[test]
     fn a_batch_is_an_eighth_of_what_the_most_limited_may_have() {
         let batch = |all, fewest| of_word(all).wake_batch(fewest);
-        assert_eq!(
-            [1, 8, 16, 32, 64, 1024].map(|all| batch(all, 64)),
-            [1, 1, 2, 4, 8, 8]
-        );
+        assert_eq!([1, 8, 16, 32, 64, 1024].map(|all| batch(all, 64)), [1, 1, 2, 4, 8, 8]);
         assert_eq!((batch(256, 1), batch(2048, 1)), (1, 4));
         let of_all = |fewest| TagCounts::of(256, TagLimit::OfAll).wake_batch(fewest);
         assert_eq!([1, 32, 192, 256].map(of_all), [1, 4, 8, 8]);

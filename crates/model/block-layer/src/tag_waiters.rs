@@ -35,14 +35,7 @@ impl TagWaiters {
             TagWakeRule::All => 1,
             _ => batch,
         };
-        TagWaiters {
-            waking,
-            batch,
-            freed: 0,
-            queues: Default::default(),
-            sleeps_on: 0,
-            wakes_from: 0,
-        }
+        TagWaiters { waking, batch, freed: 0, queues: Default::default(), sleeps_on: 0, wakes_from: 0 }
     }
 
     /// How often the task is among those that wait: a ring's workers wait by its number.
@@ -154,14 +147,8 @@ mod tests {
         // Eight wait queues in turn: 1, 9 and 17 sleep on the first, 2, 10 and 18 on the second.
         let woken = |waking| woken_of_twenty(waking, 16, 4);
         let none = Vec::new();
-        assert_eq!(
-            woken(TagWakeRule::AllOfOne),
-            [none.clone(), vec![17, 9, 1], none.clone(), vec![18, 10, 2]]
-        );
-        assert_eq!(
-            woken(TagWakeRule::BatchOfOne),
-            [none.clone(), vec![1, 9], none.clone(), vec![2, 10]]
-        );
+        assert_eq!(woken(TagWakeRule::AllOfOne), [none.clone(), vec![17, 9, 1], none.clone(), vec![18, 10, 2]]);
+        assert_eq!(woken(TagWakeRule::BatchOfOne), [none.clone(), vec![1, 9], none.clone(), vec![2, 10]]);
         let all = woken(TagWakeRule::All);
         assert_eq!(all[0], (1..=20).rev().collect::<Vec<TaskId>>());
     }

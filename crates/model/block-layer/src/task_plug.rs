@@ -56,11 +56,7 @@ impl PluggedRequest {
 impl TaskPlug {
     /// A plug that holds nothing.
     pub fn new(rules: TaskPlugRules) -> TaskPlug {
-        TaskPlug {
-            rules,
-            held: Vec::new(),
-            requests: Vec::new(),
-        }
+        TaskPlug { rules, held: Vec::new(), requests: Vec::new() }
     }
 
     /// Whether a task that submits this many operations in one call plugs for all of them.
@@ -93,8 +89,7 @@ impl TaskPlug {
     /// `BLK_PLUG_FLUSH_SIZE` in `blk_add_rq_to_plug`).
     pub fn is_full(&self) -> bool {
         let last = self.requests.last();
-        self.requests.len() >= self.rules.requests
-            || last.is_some_and(|last| last.sectors >= self.rules.last_sectors)
+        self.requests.len() >= self.rules.requests || last.is_some_and(|last| last.sectors >= self.rules.last_sectors)
     }
 
     /// The bio begins a request; the plug is not full.
@@ -130,20 +125,12 @@ mod tests {
     use crate::Direction;
     use crate::invariants::bench::bio;
 
-    const RULES: TaskPlugRules = TaskPlugRules {
-        requests: 16,
-        last_sectors: 256,
-        submissions_above: 2,
-    };
+    const RULES: TaskPlugRules = TaskPlugRules { requests: 16, last_sectors: 256, submissions_above: 2 };
 
-    const LIMITS: RequestLimits = RequestLimits {
-        sectors: 1024,
-        segments: 128,
-    };
+    const LIMITS: RequestLimits = RequestLimits { sectors: 1024, segments: 128 };
 
     fn holds(plug: &mut TaskPlug, start: u64) -> bool {
-        plug.hold(0, bio(0, Direction::Read, start), LIMITS)
-            .is_none()
+        plug.hold(0, bio(0, Direction::Read, start), LIMITS).is_none()
     }
 
     #[test]
@@ -169,10 +156,7 @@ mod tests {
     #[test]
     fn a_request_grows_no_larger_than_its_queue_takes() {
         let mut plug = TaskPlug::new(RULES);
-        let limits = RequestLimits {
-            sectors: 16,
-            ..LIMITS
-        };
+        let limits = RequestLimits { sectors: 16, ..LIMITS };
         let mut joins = |start| {
             let bio = bio(0, Direction::Read, start);
             let joins = plug.joins(0, &bio, limits);
@@ -190,10 +174,7 @@ mod tests {
         for (queue, start) in [(1, 500), (0, 900), (1, 100)] {
             plug.hold(queue, bio(0, Direction::Read, start), LIMITS);
         }
-        let flushed: Vec<(usize, u64)> = plug
-            .flush()
-            .map(|(queue, bio)| (queue, bio.start))
-            .collect();
+        let flushed: Vec<(usize, u64)> = plug.flush().map(|(queue, bio)| (queue, bio.start)).collect();
         assert_eq!(flushed, [(0, 900), (1, 500), (1, 100)]);
     }
 }

@@ -71,15 +71,7 @@ impl Throttle {
     /// A throttle in which nothing waits.
     pub fn new(rules: ThrottleRules) -> Throttle {
         let groups = rules.groups.iter().map(|_| Group::default()).collect();
-        Throttle {
-            rules,
-            groups,
-            pending: BTreeSet::new(),
-            found: 0,
-            timer: None,
-            entered: 0,
-            left: 0,
-        }
+        Throttle { rules, groups, pending: BTreeSet::new(), found: 0, timer: None, entered: 0, left: 0 }
     }
 
     /// The bio, if it may go on at once; else it waits here.
@@ -89,9 +81,7 @@ impl Throttle {
             return Some(bio);
         }
         let tick = self.tick_of(now);
-        if self.groups[group].by_direction[direction]
-            .waiting
-            .is_empty()
+        if self.groups[group].by_direction[direction].waiting.is_empty()
             && self.wait_ticks(group, direction, &bio, tick) == 0
         {
             self.charge(group, direction, &bio, tick);
@@ -139,14 +129,10 @@ impl Throttle {
     pub fn check(&self) -> Result<(), Violation> {
         let waiting = self.groups.iter().flat_map(|group| &group.by_direction);
         let waiting: usize = waiting.map(|queue| queue.waiting.len()).sum();
-        Violation::unless(
-            self.entered == self.left + waiting as u64,
-            "throttle",
-            || {
-                let (entered, left) = (self.entered, self.left);
-                format!("{entered} bios came, {left} left and {waiting} wait")
-            },
-        )
+        Violation::unless(self.entered == self.left + waiting as u64, "throttle", || {
+            let (entered, left) = (self.entered, self.left);
+            format!("{entered} bios came, {left} left and {waiting} wait")
+        })
     }
 
     fn is_limited(&self, group: usize, direction: usize) -> bool {
@@ -189,17 +175,12 @@ impl Throttle {
     fn dispatch_queue(&mut self, group: usize, direction: usize, tick: u64) -> Vec<Bio> {
         let mut bios = Vec::new();
         while bios.len() < GROUP_QUANTUM[direction] {
-            let Some(bio) = self.groups[group].by_direction[direction]
-                .waiting
-                .pop_front()
-            else {
+            let Some(bio) = self.groups[group].by_direction[direction].waiting.pop_front() else {
                 break;
             };
             // That one waits says that its slice is active.
             if self.wait_ticks_of_queued(group, direction, &bio, tick) > 0 {
-                self.groups[group].by_direction[direction]
-                    .waiting
-                    .push_front(bio);
+                self.groups[group].by_direction[direction].waiting.push_front(bio);
                 break;
             }
             self.charge(group, direction, &bio, tick);
@@ -215,13 +196,9 @@ impl Throttle {
             self.pending.remove(&(at, order, group));
         }
         let wait = (0..2).filter_map(|direction| {
-            let bio = self.groups[group].by_direction[direction]
-                .waiting
-                .pop_front()?;
+            let bio = self.groups[group].by_direction[direction].waiting.pop_front()?;
             let wait = self.wait_ticks_of_queued(group, direction, &bio, tick);
-            self.groups[group].by_direction[direction]
-                .waiting
-                .push_front(bio);
+            self.groups[group].by_direction[direction].waiting.push_front(bio);
             Some(wait)
         });
         if let Some(wait) = wait.min() {
@@ -255,22 +232,14 @@ impl Throttle {
     }
 
     /// The same of a bio that waits, or whose slice is active.
-    fn wait_ticks_of_queued(
-        &mut self,
-        group: usize,
-        direction: usize,
-        bio: &Bio,
-        tick: u64,
-    ) -> u64 {
+    fn wait_ticks_of_queued(&mut self, group: usize, direction: usize, bio: &Bio, tick: u64) -> u64 {
         let slice = self.rules.slice_ticks;
         let limits = self.rules.groups[group];
         let hz = self.rules.hz;
         let queue = &mut self.groups[group].by_direction[direction];
         queue.extend_slice(tick + slice, slice);
-        let for_bytes = limits.bytes[direction]
-            .map_or(0, |limit| queue.wait_for_bytes(limit, bio, tick, slice, hz));
-        let for_bios =
-            limits.bios[direction].map_or(0, |limit| queue.wait_for_bios(limit, tick, slice, hz));
+        let for_bytes = limits.bytes[direction].map_or(0, |limit| queue.wait_for_bytes(limit, bio, tick, slice, hz));
+        let for_bios = limits.bios[direction].map_or(0, |limit| queue.wait_for_bios(limit, tick, slice, hz));
         let wait = for_bytes.max(for_bios);
         if wait > 0 {
             queue.extend_slice(tick + wait, slice);
@@ -292,9 +261,7 @@ impl Throttle {
         queue.slice_end = (tick + slice).next_multiple_of(slice);
         let elapsed = (tick - queue.slice_begin) / slice * slice;
         let trimmed = |limit: Option<u64>, so_far: u64| {
-            limit.map_or(0, |limit| {
-                so_far.saturating_sub(allowed(limit, elapsed, hz))
-            })
+            limit.map_or(0, |limit| so_far.saturating_sub(allowed(limit, elapsed, hz)))
         };
         if elapsed > 0 {
             queue.bytes = trimmed(limits.bytes[direction], queue.bytes);
@@ -322,10 +289,7 @@ impl RateQueue {
         let wanted = self.bytes + bytes_of(bio);
         match wanted.saturating_sub(allowed(limit, rounded, hz)) {
             0 => 0,
-            extra => {
-                (u128::from(extra) * u128::from(hz) / u128::from(limit)).max(1) as u64
-                    + (rounded - elapsed)
-            }
+            extra => (u128::from(extra) * u128::from(hz) / u128::from(limit)).max(1) as u64 + (rounded - elapsed),
         }
     }
 

@@ -148,13 +148,7 @@ impl Wbt {
     }
 
     /// The device has completed the request (`wbt_done`): who may try again is appended.
-    pub(super) fn completed(
-        &mut self,
-        now: Time,
-        id: RequestId,
-        request: &Request,
-        may_retry: &mut Vec<TaskId>,
-    ) {
+    pub(super) fn completed(&mut self, now: Time, id: RequestId, request: &Request, may_retry: &mut Vec<TaskId>) {
         let took = now - request.issued_at.unwrap_or(now);
         match request.direction {
             Direction::Read => {
@@ -188,8 +182,7 @@ impl Wbt {
             true => 0,
             false => self.normal,
         };
-        let wakes =
-            self.in_use == 0 || self.in_use < limit && limit - self.in_use >= self.background / 2;
+        let wakes = self.in_use == 0 || self.in_use < limit && limit - self.in_use >= self.background / 2;
         if wakes {
             self.wake(now, may_retry);
         }

@@ -20,10 +20,7 @@ fn main() {
     for load in LOADS.iter().filter(|load| is_wanted(load.name)) {
         one_device(load);
     }
-    for (name, random) in [
-        ("144 disks in sequence", false),
-        ("144 disks at random", true),
-    ] {
+    for (name, random) in [("144 disks in sequence", false), ("144 disks at random", true)] {
         if is_wanted(name) {
             many_disks(name, random);
         }
@@ -216,24 +213,11 @@ fn many_disks(name: &str, random: bool) {
     let DeviceSpec::Disk(disk) = spec("scsi_10k_2003") else {
         panic!("a disk's file");
     };
-    let disk = DiskSpec {
-        queue: Queue {
-            depth: OUTSTANDING,
-            ..disk.queue
-        },
-        ..disk
-    };
+    let disk = DiskSpec { queue: Queue { depth: OUTSTANDING, ..disk.queue }, ..disk };
     let began = Instant::now();
-    let mut disks: Vec<_> = (0..DISKS)
-        .map(|_| {
-            DeviceSpec::Disk(disk.clone())
-                .build()
-                .expect("a possible disk")
-        })
-        .collect();
-    let mut streams: Vec<_> = (0..DISKS)
-        .map(|disk| base::rng::stream(1, u64::from(disk)))
-        .collect();
+    let mut disks: Vec<_> =
+        (0..DISKS).map(|_| DeviceSpec::Disk(disk.clone()).build().expect("a possible disk")).collect();
+    let mut streams: Vec<_> = (0..DISKS).map(|disk| base::rng::stream(1, u64::from(disk))).collect();
     let mut nexts = vec![0; DISKS as usize];
     let mut events: EventQueue<u32> = EventQueue::new();
     let (mut requests, mut completed) = (0u64, Vec::new());
@@ -255,11 +239,8 @@ fn many_disks(name: &str, random: bool) {
         };
         disks[number].submit(now, command);
     };
-    let next_event = |disks: &[Box<dyn Device>], number: usize| {
-        disks[number]
-            .next_event()
-            .expect("something is outstanding")
-    };
+    let next_event =
+        |disks: &[Box<dyn Device>], number: usize| disks[number].next_event().expect("something is outstanding");
     for number in 0..DISKS as usize {
         for _ in 0..OUTSTANDING {
             submit(&mut disks, number, 0);
@@ -278,8 +259,5 @@ fn many_disks(name: &str, random: bool) {
         }
         events.put(next_event(&disks, number), disk);
     }
-    println!(
-        "{name}\t{:.2}\ts\t{requests} requests of 256 KiB in 180 s",
-        began.elapsed().as_secs_f64(),
-    );
+    println!("{name}\t{:.2}\ts\t{requests} requests of 256 KiB in 180 s", began.elapsed().as_secs_f64(),);
 }

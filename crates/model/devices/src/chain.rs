@@ -19,12 +19,7 @@ const NONE: u32 = u32::MAX;
 
 impl Chain {
     pub(super) fn new() -> Chain {
-        Chain {
-            links: Vec::new(),
-            newest: NONE,
-            oldest: NONE,
-            len: 0,
-        }
+        Chain { links: Vec::new(), newest: NONE, oldest: NONE, len: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -49,10 +44,7 @@ impl Chain {
 
     /// A number that is not in it becomes its newest.
     pub(super) fn put(&mut self, number: u32) {
-        let links = Links {
-            newer: NONE,
-            older: self.newest,
-        };
+        let links = Links { newer: NONE, older: self.newest };
         match self.links.get_mut(number as usize) {
             Some(place) => *place = links,
             None => {

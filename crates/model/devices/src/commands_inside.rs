@@ -25,11 +25,7 @@ impl CommandsInside {
     #[inline]
     pub(super) fn enter(&mut self, now: Time, command: Command) -> CommandId {
         self.station.enter(now);
-        self.commands.put(WaitingCommand {
-            command,
-            since: now,
-            parts: 0,
-        })
+        self.commands.put(WaitingCommand { command, since: now, parts: 0 })
     }
 
     #[inline]
@@ -59,10 +55,7 @@ impl CommandsInside {
     pub(super) fn leave(&mut self, now: Time, id: CommandId) -> Completion {
         let WaitingCommand { command, since, .. } = self.commands.take(id);
         self.station.leave(now, since);
-        Completion {
-            tag: command.tag,
-            failed: false,
-        }
+        Completion { tag: command.tag, failed: false }
     }
 
     /// Conservation and Little's law.

@@ -15,10 +15,7 @@ const NEVER: Time = Time::MAX;
 impl EventTree {
     pub(super) fn new(parts: usize) -> EventTree {
         let leaves = parts.next_power_of_two().max(2);
-        let mut soonest = EventTree {
-            winners: vec![0; leaves],
-            times: vec![NEVER; leaves],
-        };
+        let mut soonest = EventTree { winners: vec![0; leaves], times: vec![NEVER; leaves] };
         for part in 0..leaves {
             soonest.set(part, None);
         }
@@ -31,19 +28,11 @@ impl EventTree {
         let mut node = (leaves + part) / 2;
         while node > 0 {
             let winner = |child: usize| {
-                if child >= leaves {
-                    (child - leaves) as u32
-                } else {
-                    self.winners[child]
-                }
+                if child >= leaves { (child - leaves) as u32 } else { self.winners[child] }
             };
             let (left, right) = (winner(2 * node), winner(2 * node + 1));
             // The lower number at one time: so the order is a function of the input.
-            self.winners[node] = if self.times[right as usize] < self.times[left as usize] {
-                right
-            } else {
-                left
-            };
+            self.winners[node] = if self.times[right as usize] < self.times[left as usize] { right } else { left };
             node /= 2;
         }
     }

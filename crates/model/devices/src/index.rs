@@ -15,17 +15,11 @@ struct Slot {
     number: u32,
 }
 
-const EMPTY: Slot = Slot {
-    key: 0,
-    number: u32::MAX,
-};
+const EMPTY: Slot = Slot { key: 0, number: u32::MAX };
 
 impl Index {
     pub(super) fn new() -> Index {
-        Index {
-            slots: vec![EMPTY; 64],
-            len: 0,
-        }
+        Index { slots: vec![EMPTY; 64], len: 0 }
     }
 
     #[inline]

@@ -22,10 +22,7 @@ pub(super) fn capacity(key: &str, bytes: u64) -> Result<(), SpecError> {
 /// A positive whole number of sectors.
 pub(super) fn whole_sectors(key: &str, bytes: u64) -> Result<(), SpecError> {
     if bytes == 0 || !bytes.is_multiple_of(SECTOR_BYTES) {
-        return Err(SpecError::of(
-            key,
-            format!("expected a positive multiple of 512 bytes, found {bytes}"),
-        ));
+        return Err(SpecError::of(key, format!("expected a positive multiple of 512 bytes, found {bytes}")));
     }
     Ok(())
 }

@@ -104,9 +104,7 @@ impl LineCache {
     }
 
     fn entry_here(&self, line: u64) -> Option<u32> {
-        self.index
-            .get(line)
-            .filter(|&entry| self.entries[entry as usize].coming.is_none())
+        self.index.get(line).filter(|&entry| self.entries[entry as usize].coming.is_none())
     }
 
     fn evict(&mut self) {

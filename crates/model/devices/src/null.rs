@@ -45,10 +45,7 @@ impl Null {
     /// An idle device. The error names the key that is wrong.
     pub fn new(spec: &NullSpec) -> Result<Null, SpecError> {
         spec.check()?;
-        Ok(Null {
-            spec: *spec,
-            completing: CompletionTimes::default(),
-        })
+        Ok(Null { spec: *spec, completing: CompletionTimes::default() })
     }
 }
 
@@ -82,11 +79,7 @@ mod tests {
 
     #[test]
     fn it_takes_as_long_at_any_depth() {
-        let spec = NullSpec {
-            capacity_bytes: 1 << 30,
-            latency_ns: 1000,
-            queue_depth: 1024,
-        };
+        let spec = NullSpec { capacity_bytes: 1 << 30, latency_ns: 1000, queue_depth: 1024 };
         let commands = vec![command(Direction::Read, 0, 8); 1024];
         for depth in [1, 1024] {
             let run = trial::run(&mut Null::new(&spec).unwrap(), &commands, depth);
@@ -97,11 +90,7 @@ mod tests {
 
     #[test]
     fn a_device_of_no_size_is_impossible() {
-        let spec = NullSpec {
-            capacity_bytes: 0,
-            latency_ns: 0,
-            queue_depth: 1,
-        };
+        let spec = NullSpec { capacity_bytes: 0, latency_ns: 0, queue_depth: 1 };
         assert_eq!(Null::new(&spec).unwrap_err().key, "capacity_bytes");
     }
 }

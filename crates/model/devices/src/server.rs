@@ -20,19 +20,13 @@ pub(super) struct Link {
 
 impl Servers {
     pub(super) fn new(count: u32) -> Servers {
-        Servers {
-            free_at: vec![0; count as usize],
-        }
+        Servers { free_at: vec![0; count as usize] }
     }
 
     /// When work that arrives at `now` is done.
     #[inline]
     pub(super) fn serve(&mut self, now: Time, work_ns: Time) -> Time {
-        let soonest = self
-            .free_at
-            .iter_mut()
-            .min()
-            .expect("at least one server, as specified");
+        let soonest = self.free_at.iter_mut().min().expect("at least one server, as specified");
         *soonest = now.max(*soonest) + work_ns;
         *soonest
     }
@@ -40,11 +34,7 @@ impl Servers {
 
 impl Link {
     pub(super) fn new(bytes_per_s: u64) -> Link {
-        Link {
-            ns_per_sector: SECTOR_BYTES as f64 * SECOND as f64 / bytes_per_s as f64,
-            piece_ns: 0,
-            free_at: 0,
-        }
+        Link { ns_per_sector: SECTOR_BYTES as f64 * SECOND as f64 / bytes_per_s as f64, piece_ns: 0, free_at: 0 }
     }
 
     /// Each piece takes this long, besides what its data take.

@@ -76,10 +76,9 @@ impl DeviceSpec {
                 rotational: false,
                 ..scsi_disk(spec.capacity_bytes / SECTOR_BYTES, spec.queue_depth)
             },
-            DeviceSpec::Disk(spec) => Identity {
-                volatile_cache: spec.cache.write_back,
-                ..scsi_disk(spec.sectors(), spec.queue.depth)
-            },
+            DeviceSpec::Disk(spec) => {
+                Identity { volatile_cache: spec.cache.write_back, ..scsi_disk(spec.sectors(), spec.queue.depth) }
+            }
             DeviceSpec::Lun(spec) => Identity {
                 volatile_cache: spec.flush_ns.is_some(),
                 ..scsi_disk(spec.capacity_bytes / SECTOR_BYTES, spec.queue_depth)

@@ -24,11 +24,7 @@ impl Run {
     }
 
     pub(crate) fn latency_of(&self, command: u32) -> Time {
-        self.completed
-            .iter()
-            .find(|&&(number, _)| number == command)
-            .expect("it completed")
-            .1
+        self.completed.iter().find(|&&(number, _)| number == command).expect("it completed").1
     }
 
     pub(crate) fn mean_ns(&self) -> Time {
@@ -45,14 +41,7 @@ impl Run {
 }
 
 pub(crate) fn command(direction: Direction, start: Sector, sectors: u32) -> Command {
-    Command {
-        tag: 0,
-        direction,
-        start,
-        sectors,
-        force_unit_access: false,
-        write_stream: 0,
-    }
+    Command { tag: 0, direction, start, sectors, force_unit_access: false, write_stream: 0 }
 }
 
 /// One stream of commands at a depth.
@@ -66,12 +55,7 @@ pub(crate) fn run_streams(device: &mut dyn Device, streams: &[&[Command]], depth
 }
 
 /// The same on a device that has been used until `from`.
-pub(crate) fn run_from(
-    device: &mut dyn Device,
-    from: Time,
-    streams: &[&[Command]],
-    depth: usize,
-) -> Run {
+pub(crate) fn run_from(device: &mut dyn Device, from: Time, streams: &[&[Command]], depth: usize) -> Run {
     let count: usize = streams.iter().map(|stream| stream.len()).sum();
     let mut first_numbers = Vec::new();
     let mut stream_of = Vec::with_capacity(count);
@@ -86,18 +70,9 @@ pub(crate) fn run_from(
     let (mut now, mut completed, mut ended) = (from, Vec::with_capacity(count), Vec::new());
     while completed.len() < count {
         for (number, stream) in streams.iter().enumerate() {
-            while inside[number] < depth
-                && next[number] < stream.len()
-                && since.len() < device.queue_depth() as usize
-            {
+            while inside[number] < depth && next[number] < stream.len() && since.len() < device.queue_depth() as usize {
                 let tag = (first_numbers[number] + next[number]) as u32;
-                device.submit(
-                    now,
-                    Command {
-                        tag,
-                        ..stream[next[number]]
-                    },
-                );
+                device.submit(now, Command { tag, ..stream[next[number]] });
                 station.enter(now);
                 since.insert(tag, now);
                 next[number] += 1;
@@ -109,17 +84,13 @@ pub(crate) fn run_from(
         now = at;
         device.advance(now, &mut ended);
         for done in ended.drain(..) {
-            let entered = since
-                .remove(&done.tag)
-                .expect("completed once, and submitted before");
+            let entered = since.remove(&done.tag).expect("completed once, and submitted before");
             station.leave(now, entered);
             completed.push((done.tag, now - entered));
             inside[stream_of[done.tag as usize]] -= 1;
         }
         if completed.len().is_multiple_of(64) {
-            station
-                .check("device", now, since.values().copied())
-                .unwrap();
+            station.check("device", now, since.values().copied()).unwrap();
         }
     }
     station.check("device", now, std::iter::empty()).unwrap();
@@ -127,11 +98,7 @@ pub(crate) fn run_from(
     Run {
         took: now - from,
         completed,
-        sectors: streams
-            .iter()
-            .flat_map(|stream| stream.iter())
-            .map(|command| u64::from(command.sectors))
-            .sum(),
+        sectors: streams.iter().flat_map(|stream| stream.iter()).map(|command| u64::from(command.sectors)).sum(),
     }
 }
 
@@ -150,20 +117,11 @@ pub(crate) fn run_until_idle(device: &mut dyn Device) -> Time {
 
 pub(crate) fn random(direction: Direction, count: usize, sectors_max: Sector) -> Vec<Command> {
     let mut stream = base::rng::stream(1, 0);
-    (0..count)
-        .map(|_| command(direction, stream.below(sectors_max / 8 - 1) * 8, 8))
-        .collect()
+    (0..count).map(|_| command(direction, stream.below(sectors_max / 8 - 1) * 8, 8)).collect()
 }
 
-pub(crate) fn sequential(
-    direction: Direction,
-    first: Sector,
-    count: usize,
-    sectors: u32,
-) -> Vec<Command> {
-    (0..count as Sector)
-        .map(|number| command(direction, first + number * Sector::from(sectors), sectors))
-        .collect()
+pub(crate) fn sequential(direction: Direction, first: Sector, count: usize, sectors: u32) -> Vec<Command> {
+    (0..count as Sector).map(|number| command(direction, first + number * Sector::from(sectors), sectors)).collect()
 }
 
 /// Commands of all sizes and both directions, some of them one behind the other.
@@ -172,13 +130,8 @@ pub(crate) fn mixture(kinds: &[(u8, u64, u32)], sectors_max: Sector) -> Vec<Comm
     kinds
         .iter()
         .map(|&(kind, start, sectors)| {
-            let direction = if kind & 1 == 0 {
-                Direction::Read
-            } else {
-                Direction::Write
-            };
-            let start =
-                if kind & 2 == 0 { start } else { end } % (sectors_max - Sector::from(sectors));
+            let direction = if kind & 1 == 0 { Direction::Read } else { Direction::Write };
+            let start = if kind & 2 == 0 { start } else { end } % (sectors_max - Sector::from(sectors));
             end = start + Sector::from(sectors);
             Command {
                 force_unit_access: kind & 12 == 12 && direction == Direction::Write,

@@ -15,12 +15,7 @@ pub(super) struct Watermarks {
 impl Watermarks {
     pub(super) fn new(size: u64, high_percent: u32, low_percent: u32) -> Watermarks {
         let mark = |percent: u32| (u128::from(size) * u128::from(percent) / 100) as u64;
-        Watermarks {
-            size,
-            high: mark(high_percent),
-            low: mark(low_percent),
-            draining: false,
-        }
+        Watermarks { size, high: mark(high_percent), low: mark(low_percent), draining: false }
     }
 
     /// For `more` beside what is held.
@@ -47,12 +42,7 @@ pub(super) fn fits(size: u64, held: u64, more: u64) -> bool {
 
 pub(super) fn check_marks(high_percent: u32, low_percent: u32) -> Result<(), SpecError> {
     within("high_percent", u64::from(high_percent), 1, 100)?;
-    within(
-        "low_percent",
-        u64::from(low_percent),
-        0,
-        u64::from(high_percent),
-    )
+    within("low_percent", u64::from(low_percent), 0, u64::from(high_percent))
 }
 
 #[cfg(test)]

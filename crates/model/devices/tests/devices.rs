@@ -19,9 +19,7 @@ fn spec(name: &str) -> DeviceSpec {
 }
 
 fn device(name: &str) -> Box<dyn Device> {
-    spec(name)
-        .build()
-        .unwrap_or_else(|error| panic!("{name}: {error}"))
+    spec(name).build().unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// Those that are whole by themselves: Python completes what is `like` others, and tests that every file gives a device.
@@ -69,10 +67,7 @@ fn stream(
     let mut began: (Time, u64) = (0, 0);
     while done < all {
         for (number, first) in firsts.iter().enumerate() {
-            while inside[number] < depth
-                && sent[number] < each
-                && inside.iter().sum::<u32>() < device.queue_depth()
-            {
+            while inside[number] < depth && sent[number] < each && inside.iter().sum::<u32>() < device.queue_depth() {
                 let start = first + sent[number] * u64::from(sectors);
                 device.submit(
                     now,
@@ -110,28 +105,14 @@ fn files(count: u64) -> Vec<Sector> {
 /// Without a host's pauses; with them and CFQ's it has the 217 MB/s that the latency was fitted to.
 #[test]
 fn eva_one_stream_of_128_kib_reads_with_two_in_flight_comes_near_the_port() {
-    let rate = stream(
-        &mut *device("eva_raid5"),
-        Direction::Read,
-        &files(1),
-        256,
-        2,
-        4000,
-    );
+    let rate = stream(&mut *device("eva_raid5"), Direction::Read, &files(1), 256, 2, 4000);
     assert!((335e6..365e6).contains(&rate), "{rate}");
 }
 
 #[test]
 fn eva_many_streams_reach_the_port() {
     for count in [16, 64] {
-        let rate = stream(
-            &mut *device("eva_raid5"),
-            Direction::Read,
-            &files(count),
-            256,
-            2,
-            1000,
-        );
+        let rate = stream(&mut *device("eva_raid5"), Direction::Read, &files(count), 256, 2, 1000);
         assert!((360e6..385e6).contains(&rate), "{count} streams: {rate}");
     }
 }
@@ -155,14 +136,7 @@ fn disks_stream_at_the_rates_of_their_data_sheets() {
 
 #[test]
 fn sequential_writes_through_a_queue_stream_on_the_scsi_disk() {
-    let rate = stream(
-        &mut *device("scsi_10k_2003"),
-        Direction::Write,
-        &[0],
-        256,
-        8,
-        2000,
-    );
+    let rate = stream(&mut *device("scsi_10k_2003"), Direction::Write, &[0], 256, 8, 2000);
     assert!((48e6..72e6).contains(&rate), "{rate}");
 }
 
@@ -244,11 +218,7 @@ fn flash_devices_do_what_their_data_sheets_say() {
         let iops = random_iops(name, direction, depth, 2_000);
         let ratio = iops / sheet;
         let what = format!("{name} {direction:?} {depth}: {iops:.0}");
-        let near = if name == "sata_ssd_2018" {
-            0.9..1.1
-        } else {
-            0.8..1.25
-        };
+        let near = if name == "sata_ssd_2018" { 0.9..1.1 } else { 0.8..1.25 };
         assert!(near.contains(&ratio), "{what}");
     }
 }

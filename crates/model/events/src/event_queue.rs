@@ -22,11 +22,7 @@ struct Entry<E> {
 impl<E: Copy> EventQueue<E> {
     /// No events; the time is 0.
     pub fn new() -> EventQueue<E> {
-        EventQueue {
-            entries: Vec::new(),
-            sequence: 0,
-            now: 0,
-        }
+        EventQueue { entries: Vec::new(), sequence: 0, now: 0 }
     }
 
     /// The time of the event that was taken last.

@@ -18,9 +18,7 @@ pub struct Id<T> {
 impl<T> Slab<T> {
     /// An empty one.
     pub fn new() -> Slab<T> {
-        Slab {
-            values: slab::Slab::new(),
-        }
+        Slab { values: slab::Slab::new() }
     }
 
     /// How many values are in it.
@@ -42,9 +40,7 @@ impl<T> Slab<T> {
 
     /// What is in it, in the order of the numbers.
     pub fn iter(&self) -> impl Iterator<Item = (Id<T>, &T)> {
-        self.values
-            .iter()
-            .map(|(number, value)| (Id::of(number as u32), value))
+        self.values.iter().map(|(number, value)| (Id::of(number as u32), value))
     }
 
     /// Stores a value and returns its name.
@@ -84,16 +80,10 @@ impl<T> IndexMut<Id<T>> for Slab<T> {
 
 impl<T> Id<T> {
     /// Less than or equal to any other.
-    pub const FIRST: Id<T> = Id {
-        number: 0,
-        of: PhantomData,
-    };
+    pub const FIRST: Id<T> = Id { number: 0, of: PhantomData };
 
     fn of(number: u32) -> Id<T> {
-        Id {
-            number,
-            of: PhantomData,
-        }
+        Id { number, of: PhantomData }
     }
 
     /// Small and dense: good as an index beside the slab.

@@ -26,17 +26,10 @@ pub struct Violation {
 
 impl Violation {
     /// An invariant: violated unless it `holds`.
-    pub fn unless(
-        holds: bool,
-        station: &str,
-        what: impl FnOnce() -> String,
-    ) -> Result<(), Violation> {
+    pub fn unless(holds: bool, station: &str, what: impl FnOnce() -> String) -> Result<(), Violation> {
         match holds {
             true => Ok(()),
-            false => Err(Violation {
-                station: station.to_owned(),
-                what: what(),
-            }),
+            false => Err(Violation { station: station.to_owned(), what: what() }),
         }
     }
 }
@@ -69,29 +62,17 @@ impl Station {
 
     /// Little's law, exact for a finite run: the integral of the number inside is the sum of the stays, those of the
     /// items still inside counted up to `now`. `still_since`: when each of these entered.
-    pub fn check(
-        &self,
-        name: &str,
-        now: Time,
-        still_since: impl Iterator<Item = Time>,
-    ) -> Result<(), Violation> {
-        let violated = |what| Violation {
-            station: name.to_owned(),
-            what,
-        };
+    pub fn check(&self, name: &str, now: Time, still_since: impl Iterator<Item = Time>) -> Result<(), Violation> {
+        let violated = |what| Violation { station: name.to_owned(), what };
         let (mut count, mut stays) = (0, self.stayed_ns);
         for since in still_since {
             count += 1;
             stays += u128::from(now - since);
         }
         if count != self.inside() {
-            return Err(violated(format!(
-                "{} entered and {} left, but {count} are inside",
-                self.entered, self.left
-            )));
+            return Err(violated(format!("{} entered and {} left, but {count} are inside", self.entered, self.left)));
         }
-        let integral =
-            self.inside_ns + u128::from(self.inside()) * u128::from(now - self.changed_at);
+        let integral = self.inside_ns + u128::from(self.inside()) * u128::from(now - self.changed_at);
         if integral != stays {
             return Err(violated(format!(
                 "Little's law: the number inside adds up to {integral} ns, the stays to {stays} ns"

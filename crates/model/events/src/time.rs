@@ -12,9 +12,7 @@ pub struct Tick {
 impl Tick {
     /// `hz` ticks a second: 100 in 2.4, 1000 in 2.5 and later unless configured otherwise.
     pub fn of_hz(hz: u32) -> Tick {
-        Tick {
-            length: SECOND / Time::from(hz),
-        }
+        Tick { length: SECOND / Time::from(hz) }
     }
 
     /// How many ticks have passed: the kernel's `jiffies`.

@@ -14,16 +14,9 @@ const CALLS: u64 = 4_000_000;
 const PAGE: u64 = 4096;
 
 fn main() {
-    for variant in [
-        CacheVariant::Linux2_4,
-        CacheVariant::Linux2_5,
-        CacheVariant::Linux2_6_35,
-    ] {
+    for variant in [CacheVariant::Linux2_4, CacheVariant::Linux2_5, CacheVariant::Linux2_6_35] {
         print(&format!("{variant:?} cached read"), cached_reads(variant));
-        print(
-            &format!("{variant:?} write, device at once"),
-            writes(variant),
-        );
+        print(&format!("{variant:?} write, device at once"), writes(variant));
     }
     for kind in [Kind::Ext2, Kind::Ext3, Kind::Ext3Windows] {
         print(&format!("{kind:?} block, two writers"), blocks(kind));
@@ -35,8 +28,7 @@ fn print(what: &str, calls_per_s: f64) {
 }
 
 fn cached_reads(variant: CacheVariant) -> f64 {
-    let mut cache =
-        PageCache::new(&CacheSpec::new(variant, 1 << 30)).expect("a good specification");
+    let mut cache = PageCache::new(&CacheSpec::new(variant, 1 << 30)).expect("a good specification");
     let mut effects = Vec::new();
     let pages = 100_000;
     cache.set_size(0, pages * PAGE);
@@ -55,8 +47,7 @@ fn cached_reads(variant: CacheVariant) -> f64 {
 
 /// Two files in turn, 4 KiB at a time, with what their writeback costs.
 fn writes(variant: CacheVariant) -> f64 {
-    let mut cache =
-        PageCache::new(&CacheSpec::new(variant, 1 << 30)).expect("a good specification");
+    let mut cache = PageCache::new(&CacheSpec::new(variant, 1 << 30)).expect("a good specification");
     let mut effects = Vec::new();
     let start = Instant::now();
     for call in 0..CALLS {
@@ -111,9 +102,7 @@ fn blocks(kind: Kind) -> f64 {
     let start = Instant::now();
     for call in 0..CALLS {
         let file = (call % 2) as u32;
-        filesystem
-            .allocate(file, file, call / 2, 1)
-            .expect("half of it is free");
+        filesystem.allocate(file, file, call / 2, 1).expect("half of it is free");
     }
     CALLS as f64 / start.elapsed().as_secs_f64()
 }

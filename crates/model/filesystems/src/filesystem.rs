@@ -36,12 +36,7 @@ pub struct Results {
 /// A filesystem on its drive. Phases that make files run one after the other.
 pub trait Filesystem: Allocator + Component<Effect = Effect> {
     /// Makes the phase's threads. The error names a key of the phase.
-    fn begin(
-        &mut self,
-        now: Time,
-        phase: &MetadataPhase,
-        switches: Option<&SwitchesOptions>,
-    ) -> Result<(), SpecError>;
+    fn begin(&mut self, now: Time, phase: &MetadataPhase, switches: Option<&SwitchesOptions>) -> Result<(), SpecError>;
 
     /// Threads begin nothing more.
     fn stop(&mut self);

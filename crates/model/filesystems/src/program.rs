@@ -3,9 +3,7 @@
 use base::rng;
 use base::usage::{Sample, Usage};
 use workload::measure::{Failures, Verdict};
-use workload::metadata::{
-    CREATE, Call, MetadataJob, MetadataPhase, OP_NAMES, ThreadMeasured, ThreadSpec,
-};
+use workload::metadata::{CREATE, Call, MetadataJob, MetadataPhase, OP_NAMES, ThreadMeasured, ThreadSpec};
 
 use crate::filesystem::Progress;
 use events::SpecError;
@@ -61,32 +59,19 @@ pub(crate) fn check(phase: &MetadataPhase, cpus: u16) -> Result<(), SpecError> {
 }
 
 /// How far a phase has come whose threads these are.
-pub(crate) fn progress<'a>(
-    elapsed_ns: Time,
-    threads: impl Iterator<Item = &'a Program> + Clone,
-) -> Progress {
+pub(crate) fn progress<'a>(elapsed_ns: Time, threads: impl Iterator<Item = &'a Program> + Clone) -> Progress {
     let fractions = threads.clone().map(Program::fraction);
     Progress {
         elapsed_ns,
         files: threads.map(Program::files).sum(),
-        fraction: fractions
-            .reduce(|one, other| Some(one?.min(other?)))
-            .flatten(),
+        fraction: fractions.reduce(|one, other| Some(one?.min(other?))).flatten(),
     }
 }
 
 impl Program {
-    pub(crate) fn new(
-        spec: &ThreadSpec,
-        task: TaskNumber,
-        now: Time,
-    ) -> Result<Program, SpecError> {
+    pub(crate) fn new(spec: &ThreadSpec, task: TaskNumber, now: Time) -> Result<Program, SpecError> {
         let job = MetadataJob::new(&spec.job).map_err(|what| SpecError::of("threads", what))?;
-        let nothing = Sample {
-            at: now,
-            thread: Usage::default(),
-            process: Usage::default(),
-        };
+        let nothing = Sample { at: now, thread: Usage::default(), process: Usage::default() };
         Ok(Program {
             task,
             name: spec.job.name.clone(),
@@ -180,18 +165,10 @@ impl Program {
     }
 
     /// Times since the phase began. `process_ns`: in user mode and in the kernel, of the whole machine.
-    pub(crate) fn into_measured(
-        self,
-        began: Time,
-        switches: Switches,
-        process_ns: (Time, Time),
-    ) -> ThreadMeasured {
+    pub(crate) fn into_measured(self, began: Time, switches: Switches, process_ns: (Time, Time)) -> ThreadMeasured {
         let mut measured = self.measured;
-        let of_process = |(user_ns, system_ns)| Usage {
-            cpu_user_ns: user_ns,
-            cpu_system_ns: system_ns,
-            ..Usage::default()
-        };
+        let of_process =
+            |(user_ns, system_ns)| Usage { cpu_user_ns: user_ns, cpu_system_ns: system_ns, ..Usage::default() };
         measured.last_sample = Sample {
             at: measured.finished_at - began,
             thread: Usage {
@@ -201,11 +178,7 @@ impl Program {
             },
             process: of_process(process_ns),
         };
-        for time in [
-            &mut measured.began_at,
-            &mut measured.written_at,
-            &mut measured.finished_at,
-        ] {
+        for time in [&mut measured.began_at, &mut measured.written_at, &mut measured.finished_at] {
             *time -= began;
         }
         measured

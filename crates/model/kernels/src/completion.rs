@@ -31,9 +31,7 @@ impl CompletionVariant {
     pub fn has_exact(self) -> bool {
         matches!(
             self,
-            CompletionVariant::CacheAware
-                | CompletionVariant::MultiQueueDirect
-                | CompletionVariant::MultiQueue
+            CompletionVariant::CacheAware | CompletionVariant::MultiQueueDirect | CompletionVariant::MultiQueue
         )
     }
 
@@ -56,13 +54,9 @@ impl Kernel {
     pub fn completion_form(&self, is_multi_queue: bool) -> CompletionVariant {
         match self.version {
             // "complete request softirq if single hw queue", 4.20.
-            version if is_multi_queue && version < [4, 20, 0] => {
-                CompletionVariant::MultiQueueDirect
-            }
+            version if is_multi_queue && version < [4, 20, 0] => CompletionVariant::MultiQueueDirect,
             _ if is_multi_queue => CompletionVariant::MultiQueue,
-            [2, 6, 24] if self.name().ends_with("-remote-softirq") => {
-                CompletionVariant::RemoteSoftirq
-            }
+            [2, 6, 24] if self.name().ends_with("-remote-softirq") => CompletionVariant::RemoteSoftirq,
             [2, 6, 24] if self.name().ends_with("-kthread") => CompletionVariant::Thread,
             version if version < [2, 6, 28] => CompletionVariant::Softirq,
             version if version < [3, 1, 0] => CompletionVariant::Grouped,
@@ -88,21 +82,12 @@ mod tests {
     fn each_kernel_completes_requests_in_its_way() {
         let variant = |name| kernel(name).completion_form(false);
         assert_eq!(variant("2.6.24"), CompletionVariant::Softirq);
-        assert_eq!(
-            variant("2.6.24-remote-softirq"),
-            CompletionVariant::RemoteSoftirq
-        );
+        assert_eq!(variant("2.6.24-remote-softirq"), CompletionVariant::RemoteSoftirq);
         assert_eq!(variant("2.6.24-kthread"), CompletionVariant::Thread);
         assert_eq!(variant("2.6.28"), CompletionVariant::Grouped);
         assert_eq!(variant("3.0"), CompletionVariant::Grouped);
         assert_eq!(variant("3.1"), CompletionVariant::CacheAware);
-        assert_eq!(
-            kernel("4.19").completion_form(true),
-            CompletionVariant::MultiQueueDirect
-        );
-        assert_eq!(
-            kernel("6.1").completion_form(true),
-            CompletionVariant::MultiQueue
-        );
+        assert_eq!(kernel("4.19").completion_form(true), CompletionVariant::MultiQueueDirect);
+        assert_eq!(kernel("6.1").completion_form(true), CompletionVariant::MultiQueue);
     }
 }

@@ -76,10 +76,7 @@ impl DirtyLimits {
             // The 2.6.22 that was read compares with what may be dirty.
             DirtyLimits::Linux2_6_22 => whole.of_unmapped(mapped, whole.base),
             DirtyLimits::Linux2_5 | DirtyLimits::Linux2_6_20 => whole.of_unmapped(mapped, total),
-            DirtyLimits::Linux3_14 => Percentages {
-                base: whole.base - mapped.min(whole.base),
-                ..whole
-            },
+            DirtyLimits::Linux3_14 => Percentages { base: whole.base - mapped.min(whole.base), ..whole },
         }
     }
 }
@@ -93,12 +90,7 @@ impl Percentages {
             true => foreground / 2,
             false => self.background,
         };
-        Percentages {
-            foreground,
-            background,
-            stop: background,
-            ..self
-        }
+        Percentages { foreground, background, stop: background, ..self }
     }
 }
 
@@ -136,24 +128,8 @@ mod tests {
     #[test]
     fn percentages_are_of_lowmem_from_2_6_20_on_and_fall_and_rise() {
         use DirtyLimits::*;
-        let all = [
-            Linux2_4,
-            Linux2_5,
-            Linux2_6_20,
-            Linux2_6_22,
-            Linux2_6_24,
-            Linux2_6_29,
-            Linux3_14,
-        ];
-        let expected = [
-            (300, 600),
-            (300, 1200),
-            (100, 400),
-            (50, 100),
-            (50, 100),
-            (100, 200),
-            (100, 200),
-        ];
+        let all = [Linux2_4, Linux2_5, Linux2_6_20, Linux2_6_22, Linux2_6_24, Linux2_6_29, Linux3_14];
+        let expected = [(300, 600), (300, 1200), (100, 400), (50, 100), (50, 100), (100, 200), (100, 200)];
         assert_eq!(all.map(|of| limits(of, 0)), expected);
     }
 
@@ -177,14 +153,7 @@ mod tests {
         use DirtyLimits::{Linux2_4, Linux2_5, Linux2_6_20, Linux2_6_22, Linux2_6_24};
         let of = |name| kernel(name).dirty_limits();
         let names = ["2.4.20", "2.5.59", "2.6.19", "2.6.21", "2.6.23", "2.6.28"];
-        let expected = [
-            Linux2_4,
-            Linux2_5,
-            Linux2_5,
-            Linux2_6_20,
-            Linux2_6_22,
-            Linux2_6_24,
-        ];
+        let expected = [Linux2_4, Linux2_5, Linux2_5, Linux2_6_20, Linux2_6_22, Linux2_6_24];
         assert_eq!(names.map(of), expected);
         use DirtyLimits::{Linux2_6_29, Linux3_14};
         let expected = [Linux2_6_29, Linux2_6_29, Linux3_14];

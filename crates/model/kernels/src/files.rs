@@ -14,10 +14,7 @@ pub struct FileReads {
 
 impl FileReads {
     /// From 4.3 on.
-    pub const LATEST: FileReads = FileReads {
-        bio_sectors_max: u32::MAX,
-        bios_end_alone: false,
-    };
+    pub const LATEST: FileReads = FileReads { bio_sectors_max: u32::MAX, bios_end_alone: false };
 }
 
 impl Kernel {
@@ -27,14 +24,8 @@ impl Kernel {
     pub fn file_reads(&self) -> FileReads {
         const PAGE: u32 = 8;
         match self.version {
-            [2, 4, _] => FileReads {
-                bio_sectors_max: PAGE,
-                bios_end_alone: true,
-            },
-            version if version < [4, 3, 0] => FileReads {
-                bios_end_alone: true,
-                ..FileReads::LATEST
-            },
+            [2, 4, _] => FileReads { bio_sectors_max: PAGE, bios_end_alone: true },
+            version if version < [4, 3, 0] => FileReads { bios_end_alone: true, ..FileReads::LATEST },
             _ => FileReads::LATEST,
         }
     }

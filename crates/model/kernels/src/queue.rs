@@ -125,10 +125,7 @@ impl PoolRules {
         requests: 128,
         congested_from: 113,
         uncongested_below: 103,
-        waking: WakeRule::Batching {
-            requests: 32,
-            time_ns: 20 * MILLISECOND,
-        },
+        waking: WakeRule::Batching { requests: 32, time_ns: 20 * MILLISECOND },
         merges_after_waiting: false,
         limit: TagLimit::OfWord,
         told: 0,
@@ -152,35 +149,19 @@ pub struct PlugRules {
 impl PlugRules {
     /// With a driver that leaves the request at the device in the queue, or one that does not.
     pub fn with_head(self, stays: bool) -> PlugRules {
-        PlugRules {
-            head_stays: stays,
-            ..self
-        }
+        PlugRules { head_stays: stays, ..self }
     }
 
     /// 2.4 and 2.5.59: only who waits, runs out of requests, or kicks writeback unplugs.
-    pub const EXPLICIT: PlugRules = PlugRules {
-        plugs: true,
-        unplug_at: None,
-        unplug_after_ns: None,
-        head_stays: false,
-    };
+    pub const EXPLICIT: PlugRules =
+        PlugRules { plugs: true, unplug_at: None, unplug_after_ns: None, head_stays: false };
 
     /// -mm of 2.5.5x and 2.5.60 to 2.6.38: at 4 requests or after 3 ms as well.
-    pub const SELF: PlugRules = PlugRules {
-        plugs: true,
-        unplug_at: Some(4),
-        unplug_after_ns: Some(3 * MILLISECOND),
-        head_stays: false,
-    };
+    pub const SELF: PlugRules =
+        PlugRules { plugs: true, unplug_at: Some(4), unplug_after_ns: Some(3 * MILLISECOND), head_stays: false };
 
     /// Non-rotational devices with tags, and 2.6.39 on: the queue is never plugged (tasks plug for themselves).
-    pub const NONE: PlugRules = PlugRules {
-        plugs: false,
-        unplug_at: None,
-        unplug_after_ns: None,
-        head_stays: false,
-    };
+    pub const NONE: PlugRules = PlugRules { plugs: false, unplug_at: None, unplug_after_ns: None, head_stays: false };
 }
 
 /// When what a task holds back goes to its queues although the task submits on.
@@ -223,8 +204,7 @@ impl Kernel {
 
     /// What its request queues allow by default: sizes, merges, pool and plug (docs/model/sources/plugging.md).
     pub fn queue_rules(&self, rotational: bool, queue_depth: u32) -> QueueRules {
-        let self_unplugs =
-            self.version >= [2, 5, 60] || self.mm.is_some() && self.version >= [2, 5, 51];
+        let self_unplugs = self.version >= [2, 5, 60] || self.mm.is_some() && self.version >= [2, 5, 51];
         // A device of one command is taken for an IDE disk, others for SCSI, whose driver takes requests out.
         let leaves_head = self.version < [2, 6, 0] && queue_depth == 1;
         QueueRules {
@@ -234,10 +214,7 @@ impl Kernel {
             pool: match self.version {
                 [2, 4, _] => PoolRules::LINUX_2_4_20,
                 version if version < [2, 6, 0] => PoolRules::LINUX_2_5_59,
-                version => PoolRules {
-                    merges_after_waiting: version < [2, 6, 13],
-                    ..PoolRules::LINUX_2_6_35
-                },
+                version => PoolRules { merges_after_waiting: version < [2, 6, 13], ..PoolRules::LINUX_2_6_35 },
             },
             pool_by_sync: self.version >= [2, 6, 30],
             plug: if self.tasks_plug() || self.leaves_unplugged(rotational, queue_depth) {

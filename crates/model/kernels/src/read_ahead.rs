@@ -156,36 +156,14 @@ mod tests {
     fn read_ahead_changes_from_release_to_release_until_it_is_on_demand_from_2_6_23_on() {
         use ReadAhead::*;
         let of = |name| kernel(name).read_ahead();
-        let names = [
-            "2.4.20", "2.5.75", "2.6.0", "2.6.1", "2.6.4", "2.6.6", "2.6.7",
-        ];
-        let early = [
-            Linux2_4, Linux2_5, Linux2_6_0, Linux2_6_1, Linux2_6_2, Linux2_6_5, Linux2_6_7,
-        ];
+        let names = ["2.4.20", "2.5.75", "2.6.0", "2.6.1", "2.6.4", "2.6.6", "2.6.7"];
+        let early = [Linux2_4, Linux2_5, Linux2_6_0, Linux2_6_1, Linux2_6_2, Linux2_6_5, Linux2_6_7];
         assert_eq!(names.map(of), early);
-        let names = [
-            "2.6.8", "2.6.10", "2.6.11", "2.6.12", "2.6.16", "2.6.18", "2.6.22",
-        ];
-        let by_call = [
-            Linux2_6_8,
-            Linux2_6_9,
-            Linux2_6_11,
-            Linux2_6_12,
-            Linux2_6_12,
-            Linux2_6_17,
-            Linux2_6_17,
-        ];
+        let names = ["2.6.8", "2.6.10", "2.6.11", "2.6.12", "2.6.16", "2.6.18", "2.6.22"];
+        let by_call = [Linux2_6_8, Linux2_6_9, Linux2_6_11, Linux2_6_12, Linux2_6_12, Linux2_6_17, Linux2_6_17];
         assert_eq!(names.map(of), by_call);
         let names = ["2.6.23", "2.6.32", "2.6.35", "3.0", "3.12", "4.18", "6.12"];
-        let on_demand = [
-            Linux2_6_23,
-            Linux2_6_31,
-            Linux2_6_34,
-            Linux2_6_39,
-            Linux3_12,
-            Linux4_18,
-            Linux6_11,
-        ];
+        let on_demand = [Linux2_6_23, Linux2_6_31, Linux2_6_34, Linux2_6_39, Linux3_12, Linux4_18, Linux6_11];
         assert_eq!(names.map(of), on_demand);
     }
 

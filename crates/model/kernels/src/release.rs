@@ -16,11 +16,7 @@ impl Kernel {
     pub fn named(name: &str) -> Option<Kernel> {
         let version = version(name)?;
         let mm = mm_patch(name);
-        (version >= [2, 4, 0]).then(|| Kernel {
-            name: name.to_owned(),
-            version,
-            mm,
-        })
+        (version >= [2, 4, 0]).then(|| Kernel { name: name.to_owned(), version, mm })
     }
 
     /// The version as it was given.

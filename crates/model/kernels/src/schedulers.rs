@@ -42,46 +42,16 @@ const EVER: Version = [u32::MAX; 3];
 /// blk-mq became the only block layer.
 const ONLY_MQ: Version = [5, 0, 0];
 
-const fn single(
-    name: &'static str,
-    version: &'static str,
-    from: Version,
-    to: Version,
-) -> SchedulerVariant {
-    SchedulerVariant {
-        name,
-        version,
-        multi_queue: false,
-        kernels: (from, to),
-        is_patch: false,
-    }
+const fn single(name: &'static str, version: &'static str, from: Version, to: Version) -> SchedulerVariant {
+    SchedulerVariant { name, version, multi_queue: false, kernels: (from, to), is_patch: false }
 }
 
-const fn patch(
-    name: &'static str,
-    version: &'static str,
-    from: Version,
-    to: Version,
-) -> SchedulerVariant {
-    SchedulerVariant {
-        is_patch: true,
-        ..single(name, version, from, to)
-    }
+const fn patch(name: &'static str, version: &'static str, from: Version, to: Version) -> SchedulerVariant {
+    SchedulerVariant { is_patch: true, ..single(name, version, from, to) }
 }
 
-const fn multi(
-    name: &'static str,
-    version: &'static str,
-    from: Version,
-    to: Version,
-) -> SchedulerVariant {
-    SchedulerVariant {
-        name,
-        version,
-        multi_queue: true,
-        kernels: (from, to),
-        is_patch: false,
-    }
+const fn multi(name: &'static str, version: &'static str, from: Version, to: Version) -> SchedulerVariant {
+    SchedulerVariant { name, version, multi_queue: true, kernels: (from, to), is_patch: false }
 }
 
 /// DeadlineVariant C of deadline was read in 2.6.35 and B in 2.6.24; where between them it changed is inferred. So is which of
@@ -164,9 +134,7 @@ impl Kernel {
             version if version < [2, 5, 39] => "linus",
             // From 2.5.59-mm7 to 2.5.60 it was among the experiments that were left out.
             [2, 5, 59] if matches!(self.mm, Some(5 | 6)) => "anticipatory",
-            version if version >= [2, 5, 61] && self.mm.is_some() && version < [2, 6, 18] => {
-                "anticipatory"
-            }
+            version if version >= [2, 5, 61] && self.mm.is_some() && version < [2, 6, 18] => "anticipatory",
             version if version < [2, 5, 75] => "deadline",
             version if version < [2, 6, 18] => "anticipatory",
             // blk-mq had no scheduler before 4.11, and has none for several queues since.

@@ -24,9 +24,7 @@ impl Kernel {
         match self.version {
             version if version < [2, 6, 23] => TaskOrder::InLine,
             version if version < [6, 6, 0] => TaskOrder::ByTimeHad,
-            version => TaskOrder::ByDeadline {
-                delays: version >= [6, 12, 0],
-            },
+            version => TaskOrder::ByDeadline { delays: version >= [6, 12, 0] },
         }
     }
 }

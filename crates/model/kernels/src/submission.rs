@@ -15,11 +15,7 @@ pub struct SyncWrites {
 
 impl SyncWrites {
     /// All kinds of writes.
-    pub const ALL: SyncWrites = SyncWrites {
-        direct: true,
-        of_fsync: true,
-        of_journal: true,
-    };
+    pub const ALL: SyncWrites = SyncWrites { direct: true, of_fsync: true, of_journal: true };
 }
 
 /// The files whose lifetime hints (`F_SET_RW_HINT`) reach a drive that separates data by them.
@@ -91,25 +87,15 @@ mod tests {
     fn hints_reach_drives_of_kernels_with_streams_or_placement() {
         let of = |name| kernel(name).write_hints();
         assert_eq!(of("4.12"), WriteHints::OfNone);
-        assert_eq!(
-            (of("4.13"), of("5.17")),
-            (WriteHints::OfAll, WriteHints::OfAll)
-        );
-        assert_eq!(
-            (of("5.18"), of("6.15")),
-            (WriteHints::OfNone, WriteHints::OfNone)
-        );
+        assert_eq!((of("4.13"), of("5.17")), (WriteHints::OfAll, WriteHints::OfAll));
+        assert_eq!((of("5.18"), of("6.15")), (WriteHints::OfNone, WriteHints::OfNone));
         assert_eq!(of("6.16"), WriteHints::OfDevices);
     }
 
     #[test]
     fn schedulers_see_who_waits_for_a_write_as_each_kernel_tells_them() {
         let seen = |name| {
-            let SyncWrites {
-                direct,
-                of_fsync,
-                of_journal,
-            } = kernel(name).sync_writes();
+            let SyncWrites { direct, of_fsync, of_journal } = kernel(name).sync_writes();
             (direct, of_fsync, of_journal)
         };
         assert_eq!(seen("2.6.10"), (false, true, false));

@@ -15,11 +15,7 @@ impl Kernel {
     /// How it finds pages to swap out. The reverse map came with 2.5.27; what later kernels made of it (lists by kind of
     /// page, a swap token) is not simulated.
     pub fn reclaim(&self) -> ReclaimKind {
-        if self.version < [2, 5, 27] {
-            ReclaimKind::VirtualScan
-        } else {
-            ReclaimKind::ReverseMap
-        }
+        if self.version < [2, 5, 27] { ReclaimKind::VirtualScan } else { ReclaimKind::ReverseMap }
     }
 
     /// The percentage of memory that files keep for their pages before processes swap. From 2.6.0 on, reclaim leaves

@@ -16,9 +16,7 @@ pub fn version(kernel: &str) -> Option<Version> {
             u32::MAX - 1
         } else {
             // Old release candidates: 2.4.20pre10, 2.4.20aa1.
-            let digits = part
-                .find(|c: char| !c.is_ascii_digit())
-                .unwrap_or(part.len());
+            let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
             part[..digits].parse().ok()?
         };
     }

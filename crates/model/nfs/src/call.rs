@@ -99,28 +99,19 @@ impl Call {
         let sent_bytes = self.sent_bytes();
         let pages = sent_bytes.div_ceil(PAGE_BYTES);
         let fits = self.body_bytes() <= rules.inline_bytes.saturating_sub(CALL_HEADER_BYTES);
-        let few =
-            pages == 0 || pages + FRAGMENTS_BESIDE_PAGES <= u32::from(rules.send_fragments_max);
+        let few = pages == 0 || pages + FRAGMENTS_BESIDE_PAGES <= u32::from(rules.send_fragments_max);
         if fits && few {
             return if rules.pull_up && self.body_bytes() < send_buffer_bytes {
-                Placement::PulledUp {
-                    copied_bytes: sent_bytes + self.pad_bytes(),
-                }
+                Placement::PulledUp { copied_bytes: sent_bytes + self.pad_bytes() }
             } else {
-                Placement::Mapped {
-                    fragments: (pages + u32::from(self.pad_bytes() > 0)) as u16,
-                }
+                Placement::Mapped { fragments: (pages + u32::from(self.pad_bytes() > 0)) as u16 }
             };
         }
         let is_write = self.operation == Operation::Write;
         if rules.data_placement && is_write {
-            return Placement::DataChunk {
-                pages: pages as u16,
-            };
+            return Placement::DataChunk { pages: pages as u16 };
         }
-        Placement::MessageChunk {
-            pages: (pages + 1) as u16,
-        }
+        Placement::MessageChunk { pages: (pages + 1) as u16 }
     }
 
     pub(super) fn reply(&self, rules: &TransportRules) -> Return {
@@ -129,13 +120,9 @@ impl Call {
         }
         let pages = self.data_bytes.div_ceil(PAGE_BYTES);
         if rules.data_placement {
-            Return::DataChunk {
-                pages: pages as u16,
-            }
+            Return::DataChunk { pages: pages as u16 }
         } else {
-            Return::MessageChunk {
-                pages: (pages + 1) as u16,
-            }
+            Return::MessageChunk { pages: (pages + 1) as u16 }
         }
     }
 

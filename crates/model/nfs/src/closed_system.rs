@@ -30,12 +30,7 @@ pub struct ClosedSystem {
 
 impl ClosedSystem {
     pub fn new(spec: &NfsSpec, seed: u64) -> Result<ClosedSystem, SpecError> {
-        Ok(ClosedSystem {
-            io: DirectIo::new(spec, seed)?,
-            now: 0,
-            records_left: Vec::new(),
-            events: EventQueue::new(),
-        })
+        Ok(ClosedSystem { io: DirectIo::new(spec, seed)?, now: 0, records_left: Vec::new(), events: EventQueue::new() })
     }
 
     /// Runs a load to its end; how long it took, in nanoseconds.
@@ -52,12 +47,7 @@ impl ClosedSystem {
             self.now = next.into_iter().flatten().min().expect("one is due");
             while self.events.next_at() == Some(self.now) {
                 let (_, thread) = self.events.take().expect("one is due");
-                let request = Request {
-                    tag: thread,
-                    thread,
-                    operation: load.operation,
-                    bytes: load.record_bytes,
-                };
+                let request = Request { tag: thread, thread, operation: load.operation, bytes: load.record_bytes };
                 self.io.start(self.now, request);
             }
             self.io.advance(self.now);

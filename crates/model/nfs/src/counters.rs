@@ -79,13 +79,7 @@ impl Counters {
     }
 
     #[inline]
-    pub(super) fn completed(
-        &mut self,
-        call: &Call,
-        queue_ns: Time,
-        rtt_ns: Time,
-        execute_ns: Time,
-    ) {
+    pub(super) fn completed(&mut self, call: &Call, queue_ns: Time, rtt_ns: Time, execute_ns: Time) {
         let counters = match call.operation {
             Operation::Read => &mut self.operations.read,
             Operation::Write => &mut self.operations.write,

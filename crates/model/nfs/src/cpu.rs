@@ -25,13 +25,7 @@ pub struct CpuTimes {
 
 impl Context {
     /// Every context, in the order of `CpuTimes`.
-    pub const ALL: [Context; 5] = [
-        Context::Process,
-        Context::Rpciod,
-        Context::Receive,
-        Context::Send,
-        Context::Timer,
-    ];
+    pub const ALL: [Context; 5] = [Context::Process, Context::Rpciod, Context::Receive, Context::Send, Context::Timer];
 
     /// The name in records and observations.
     pub fn name(self) -> &'static str {

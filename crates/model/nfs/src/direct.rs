@@ -82,10 +82,7 @@ impl Component for DirectIo {
 
     #[inline]
     fn next_event(&self) -> Option<Time> {
-        [self.events.next_at(), self.mount.next_event()]
-            .into_iter()
-            .flatten()
-            .min()
+        [self.events.next_at(), self.mount.next_event()].into_iter().flatten().min()
     }
 
     fn advance(&mut self, now: Time) {
@@ -115,10 +112,7 @@ impl Component for DirectIo {
     fn check(&self, now: Time) -> Result<(), Violation> {
         self.mount.check(now)?;
         self.completions.check("completions", now)?;
-        let waiting = self
-            .requests
-            .iter()
-            .filter_map(|(_, request)| request.waits_since);
+        let waiting = self.requests.iter().filter_map(|(_, request)| request.waits_since);
         self.waiting.check("before the RPC layer", now, waiting)
     }
 }
@@ -197,22 +191,14 @@ impl DirectIo {
     }
 
     fn call(&mut self, now: Time, id: RequestId) {
-        let PendingRequest {
-            request,
-            waits_since,
-            ..
-        } = &mut self.requests[id];
+        let PendingRequest { request, waits_since, .. } = &mut self.requests[id];
         let since = waits_since.take().expect("it waited");
         self.waiting.leave(now, since);
         let mut left_bytes = request.bytes;
         while left_bytes > 0 {
             let data_bytes = left_bytes.min(DATA_BYTES_MAX);
             left_bytes -= data_bytes;
-            let call = Call {
-                tag: u64::from(id.number()),
-                operation: request.operation,
-                data_bytes,
-            };
+            let call = Call { tag: u64::from(id.number()), operation: request.operation, data_bytes };
             self.mount.submit(now, call);
         }
     }
@@ -257,8 +243,7 @@ impl DirectIo {
     fn draw(&mut self, thread: u32) -> &mut Draw {
         for number in self.draws.len() as u64..=u64::from(thread) {
             let component = FIRST_THREAD_STREAM + number;
-            self.draws
-                .push(Draw::new(self.seed, component, self.process.spread));
+            self.draws.push(Draw::new(self.seed, component, self.process.spread));
         }
         &mut self.draws[thread as usize]
     }

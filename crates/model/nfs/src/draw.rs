@@ -13,10 +13,7 @@ pub(super) struct Draw {
 
 impl Draw {
     pub(super) fn new(seed: u64, component: u64, spread: f64) -> Draw {
-        Draw {
-            stream: stream(seed, component),
-            spread,
-        }
+        Draw { stream: stream(seed, component), spread }
     }
 
     /// `mean * (1 - spread + spread * E)`, E exponential with mean 1.

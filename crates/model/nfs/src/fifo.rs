@@ -58,10 +58,7 @@ impl<T: Copy + PartialEq> Fifo<T> {
     #[inline]
     pub(super) fn next(&self) -> Option<T> {
         let is_free = self.served.len() < self.servers;
-        self.waiting
-            .front()
-            .filter(|_| is_free)
-            .map(|&(_, item)| item)
+        self.waiting.front().filter(|_| is_free).map(|&(_, item)| item)
     }
 
     /// Panics if it is not being served: the caller has lost count.
@@ -95,17 +92,13 @@ impl<T: Copy + PartialEq> Fifo<T> {
             });
         }
         let inside = self.waiting.iter().chain(&self.served);
-        self.station
-            .check(name, now, inside.map(|&(since, _)| since))
+        self.station.check(name, now, inside.map(|&(since, _)| since))
     }
 }
 
 impl<T: Copy + PartialEq> Worker<T> {
     pub(super) fn new() -> Worker<T> {
-        Worker {
-            fifo: Fifo::new(1),
-            state: State::Asleep,
-        }
+        Worker { fifo: Fifo::new(1), state: State::Asleep }
     }
 
     /// Whether it has to be woken for this one.

@@ -19,23 +19,10 @@ use events::time::Time;
 fn clients() -> impl Strategy<Value = NfsSpec> {
     let kernel = prop::sample::select(vec![TransportVariant::Before, TransportVariant::After]);
     let modes = vec![IommuMode::None, IommuMode::Lazy, IommuMode::Strict];
-    let transport = (
-        2..24u16,
-        1..24u16,
-        1024..6000u32,
-        64..4000u32,
-        any::<bool>(),
-    );
+    let transport = (2..24u16, 1..24u16, 1024..6000u32, 64..4000u32, any::<bool>());
     let times = (0..200_000u64, 0..100_000u64, 0..50_000u64, 0..20_000u64);
-    (
-        kernel,
-        prop::sample::select(modes),
-        transport,
-        times,
-        1..4u16,
-        0.0..1.0,
-    )
-        .prop_map(|(kernel, mode, transport, times, threads, spread)| {
+    (kernel, prop::sample::select(modes), transport, times, 1..4u16, 0.0..1.0).prop_map(
+        |(kernel, mode, transport, times, threads, spread)| {
             let mut spec = machine();
             let (slots, credits, inline_bytes, send_buffer_bytes, data_placement) = transport;
             spec.transport.kernel = kernel;
@@ -53,7 +40,8 @@ fn clients() -> impl Strategy<Value = NfsSpec> {
             spec.server.threads = threads;
             spec.costs.work_spread = spread;
             spec
-        })
+        },
+    )
 }
 
 fn calls() -> impl Strategy<Value = Vec<(Time, Call)>> {
@@ -64,16 +52,8 @@ fn calls() -> impl Strategy<Value = Vec<(Time, Call)>> {
         numbered
             .map(|(tag, (gap_ns, reads, data_bytes))| {
                 at += gap_ns;
-                let operation = if reads {
-                    Operation::Read
-                } else {
-                    Operation::Write
-                };
-                let call = Call {
-                    tag,
-                    operation,
-                    data_bytes,
-                };
+                let operation = if reads { Operation::Read } else { Operation::Write };
+                let call = Call { tag, operation, data_bytes };
                 (at, call)
             })
             .collect()
@@ -99,18 +79,9 @@ fn hold(mount: &Mount, now: Time) {
     assert_eq!(slots.len(), taken, "a slot belongs to one call");
     assert_eq!(mount.slots.used(), taken);
     assert!(mount.credits.used() <= mount.rules.credits);
-    let waiting = mount
-        .tasks
-        .iter()
-        .filter(|task| task.stage == Stage::Transmit);
-    assert!(
-        waiting.count() >= mount.transmitter.served(),
-        "who holds the write lock is being marshalled"
-    );
-    assert!(
-        mount.transmitter.served() <= 1 && mount.iommu.holders() <= 1,
-        "a lock is held by one"
-    );
+    let waiting = mount.tasks.iter().filter(|task| task.stage == Stage::Transmit);
+    assert!(waiting.count() >= mount.transmitter.served(), "who holds the write lock is being marshalled");
+    assert!(mount.transmitter.served() <= 1 && mount.iommu.holders() <= 1, "a lock is held by one");
 }
 
 /// Threads' requests, some so large that they are several calls.
@@ -122,20 +93,8 @@ fn requests() -> impl Strategy<Value = Vec<(Time, Request)>> {
         numbered
             .map(|(tag, (gap_ns, reads, bytes, thread))| {
                 at += gap_ns;
-                let operation = if reads {
-                    Operation::Read
-                } else {
-                    Operation::Write
-                };
-                (
-                    at,
-                    Request {
-                        tag,
-                        thread,
-                        operation,
-                        bytes,
-                    },
-                )
+                let operation = if reads { Operation::Read } else { Operation::Write };
+                (at, Request { tag, thread, operation, bytes })
             })
             .collect()
     })

@@ -40,13 +40,7 @@ pub(super) const FLUSH_TIMEOUT_NS: Time = 10 * MILLISECOND;
 
 impl Iommu {
     pub(super) fn new(spec: &IommuSpec) -> Iommu {
-        Iommu {
-            spec: *spec,
-            magazine: 0,
-            flush_queue: 0,
-            timer_runs: false,
-            lock: Fifo::new(1),
-        }
+        Iommu { spec: *spec, magazine: 0, flush_queue: 0, timer_runs: false, lock: Fifo::new(1) }
     }
 
     #[cfg(test)]
@@ -80,9 +74,7 @@ impl Iommu {
         for _ in 0..mappings {
             demand.free_ns += match self.spec.mode {
                 IommuMode::None => self.spec.direct_ns,
-                IommuMode::Lazy | IommuMode::Strict => {
-                    self.spec.unmap_ns + self.further_pages_ns(pages)
-                }
+                IommuMode::Lazy | IommuMode::Strict => self.spec.unmap_ns + self.further_pages_ns(pages),
             };
             match self.spec.mode {
                 IommuMode::None => (),
@@ -135,10 +127,7 @@ impl Iommu {
         if flushed == 0 {
             return Demand::default();
         }
-        Demand {
-            locked_ns: self.spec.invalidate_ns,
-            free_ns: Time::from(flushed) * self.spec.free_ns,
-        }
+        Demand { locked_ns: self.spec.invalidate_ns, free_ns: Time::from(flushed) * self.spec.free_ns }
     }
 
     fn further_pages_ns(&self, pages: u16) -> Time {
@@ -148,10 +137,7 @@ impl Iommu {
 
 impl Demand {
     pub(super) fn free(ns: Time) -> Demand {
-        Demand {
-            locked_ns: 0,
-            free_ns: ns,
-        }
+        Demand { locked_ns: 0, free_ns: ns }
     }
 
     pub(super) fn add(&mut self, other: Demand) {

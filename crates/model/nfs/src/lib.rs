@@ -37,6 +37,4 @@ pub use direct::{DirectIo, Request};
 pub use mount::{CompletedCall, Mount};
 pub use mountstats::MountPoint;
 pub use operation::Operation;
-pub use spec::{
-    CostSpec, IommuMode, IommuSpec, NfsSpec, PerOperation, ProcessSpec, ServerSpec, TransportSpec,
-};
+pub use spec::{CostSpec, IommuMode, IommuSpec, NfsSpec, PerOperation, ProcessSpec, ServerSpec, TransportSpec};

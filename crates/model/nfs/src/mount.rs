@@ -124,10 +124,7 @@ impl Mount {
     pub fn submit(&mut self, now: Time, call: Call) {
         debug_assert!(call.data_bytes <= DATA_BYTES_MAX);
         let task = self.tasks.start(now, Task::new(call, now));
-        let wakeup_ns = self
-            .draws
-            .rpciod_wakeup
-            .around(self.spec.costs.rpciod_wakeup_ns);
+        let wakeup_ns = self.draws.rpciod_wakeup.around(self.spec.costs.rpciod_wakeup_ns);
         self.events.put(now + wakeup_ns, Event::Started(task));
     }
 
@@ -185,14 +182,8 @@ impl Mount {
         self.receive_worker.check("receive worker", now)?;
         self.send_worker.check("send worker", now)?;
         self.iommu.check(now)?;
-        self.signalled
-            .check("signalled Sends", now, self.ring.signalled_since())?;
-        let violated = |what: String| {
-            Err(Violation {
-                station: "mount".to_owned(),
-                what,
-            })
-        };
+        self.signalled.check("signalled Sends", now, self.ring.signalled_since())?;
+        let violated = |what: String| Err(Violation { station: "mount".to_owned(), what });
         if self.slots.used() > usize::from(self.rules.slots) {
             return violated(format!("{} slots are taken", self.slots.used()));
         }
@@ -230,8 +221,7 @@ impl Mount {
         let wakeup_ns = self.draws.rpciod_wakeup.around(costs.rpciod_wakeup_ns);
         let decode_ns = self.draws.rpciod.around(decode_ns);
         self.cpu.add(Context::Rpciod, decode_ns);
-        self.events
-            .put(now + wakeup_ns + decode_ns, Event::Released(task));
+        self.events.put(now + wakeup_ns + decode_ns, Event::Released(task));
     }
 
     fn started(&mut self, now: Time, task: TaskId) {
@@ -263,23 +253,14 @@ impl Mount {
     /// Slot and credit come back, and the caller is notified.
     fn released(&mut self, now: Time, task: TaskId) -> CompletedCall {
         let task = self.tasks.finish(now, task);
-        self.counters.completed(
-            &task.call,
-            task.stamped_at - task.started_at,
-            task.rtt_ns,
-            now - task.started_at,
-        );
+        self.counters.completed(&task.call, task.stamped_at - task.started_at, task.rtt_ns, now - task.started_at);
         let slot = task.slot.expect("it was sent");
         if let Some(next) = self.slots.release(slot) {
             self.encode(now, next, slot);
         }
         self.credits.give_back();
         self.transmit_next(now);
-        CompletedCall {
-            call: task.call,
-            submitted_at: task.started_at,
-            at: now,
-        }
+        CompletedCall { call: task.call, submitted_at: task.started_at, at: now }
     }
 
     fn unlocked(&mut self, now: Time) {

@@ -49,27 +49,19 @@ impl Mount {
     /// All counters since the mount at time 0.
     pub fn mountstats(&self, now: Time, mounted: &MountPoint) -> String {
         let mut text = String::new();
-        self.write_to(&mut text, now, mounted)
-            .expect("a string takes all");
+        self.write_to(&mut text, now, mounted).expect("a string takes all");
         text
     }
 
     fn write_to(&self, text: &mut String, now: Time, mounted: &MountPoint) -> std::fmt::Result {
         let counters = self.counters();
         let [read, write] = [Operation::Read, Operation::Write].map(|which| *counters.of(which));
-        writeln!(
-            text,
-            "device {} mounted on {} with fstype nfs statvers=1.1",
-            mounted.device, mounted.mount_point
-        )?;
+        writeln!(text, "device {} mounted on {} with fstype nfs statvers=1.1", mounted.device, mounted.mount_point)?;
         writeln!(text, "\topts:\trw,vers=3,proto=rdma")?;
         writeln!(text, "\tage:\t{}", now / SECOND)?;
         // Read and written by calls, in direct I/O, by the server, and pages: all of it is direct here.
         let [in_bytes, out_bytes] = [read.data_bytes, write.data_bytes];
-        writeln!(
-            text,
-            "\tbytes:\t0 0 {in_bytes} {out_bytes} {in_bytes} {out_bytes} 0 0 "
-        )?;
+        writeln!(text, "\tbytes:\t0 0 {in_bytes} {out_bytes} {in_bytes} {out_bytes} 0 0 ")?;
         writeln!(text, "\tRPC iostats version: 1.1  p/v: 100003/3 (nfs)")?;
         self.write_transport(text, now)?;
         writeln!(text, "\tper-op statistics")?;
@@ -108,11 +100,7 @@ impl Mount {
     }
 }
 
-fn write_operation(
-    text: &mut String,
-    name: &str,
-    counters: &OperationCounters,
-) -> std::fmt::Result {
+fn write_operation(text: &mut String, name: &str, counters: &OperationCounters) -> std::fmt::Result {
     writeln!(
         text,
         "\t{name:>12}: {calls} {calls} 0 {} {} {} {} {} 0",

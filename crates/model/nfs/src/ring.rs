@@ -47,10 +47,7 @@ impl SendRing {
     pub(super) fn take(&mut self, mapped: Option<(TaskId, u16)>) -> u16 {
         debug_assert!(self.has_room());
         self.head = self.after(self.head);
-        self.contexts[usize::from(self.head)] = SendContext {
-            mapped,
-            signalled_since: None,
-        };
+        self.contexts[usize::from(self.head)] = SendContext { mapped, signalled_since: None };
         self.head
     }
 
@@ -87,26 +84,18 @@ impl SendRing {
         let mut fragments = 0;
         while at != last {
             at = self.after(at);
-            fragments += self.contexts[usize::from(at)]
-                .mapped
-                .map_or(0, |(_, count)| count);
+            fragments += self.contexts[usize::from(at)].mapped.map_or(0, |(_, count)| count);
         }
         fragments
     }
 
     pub(super) fn signalled_since(&self) -> impl Iterator<Item = Time> {
-        self.contexts
-            .iter()
-            .filter_map(|context| context.signalled_since)
+        self.contexts.iter().filter_map(|context| context.signalled_since)
     }
 
     #[inline]
     fn after(&self, context: u16) -> u16 {
         let next = context + 1;
-        if usize::from(next) == self.contexts.len() {
-            0
-        } else {
-            next
-        }
+        if usize::from(next) == self.contexts.len() { 0 } else { next }
     }
 }

@@ -311,8 +311,7 @@ impl<T: Copy> PerOperation<T> {
 }
 
 fn times(keys: &[(&str, Time)]) -> Result<(), SpecError> {
-    keys.iter()
-        .try_for_each(|&(key, value)| within(key, value, 0, TIME_MAX))
+    keys.iter().try_for_each(|&(key, value)| within(key, value, 0, TIME_MAX))
 }
 
 /// 1 MB/s to 1 TB/s.

@@ -62,10 +62,7 @@ impl Task {
             rtt_ns: 0,
             slot: None,
             placement: Placement::PulledUp { copied_bytes: 0 },
-            halves: Halves {
-                reply_handled: false,
-                send_unmapped: true,
-            },
+            halves: Halves { reply_handled: false, send_unmapped: true },
         }
     }
 }

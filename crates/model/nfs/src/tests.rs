@@ -22,10 +22,7 @@ pub(super) fn machine() -> NfsSpec {
 /// Round numbers that do not vary.
 fn plain(kernel: TransportVariant) -> NfsSpec {
     let mut spec = machine();
-    spec.transport = TransportSpec {
-        kernel,
-        ..spec.transport
-    };
+    spec.transport = TransportSpec { kernel, ..spec.transport };
     spec.costs.rpciod_wakeup_ns = 1_000;
     spec.costs.encode_ns = both(2_000);
     spec.costs.transmit_ns = 3_000;
@@ -57,18 +54,11 @@ fn plain(kernel: TransportVariant) -> NfsSpec {
 }
 
 fn both(ns: Time) -> PerOperation<Time> {
-    PerOperation {
-        read: ns,
-        write: ns,
-    }
+    PerOperation { read: ns, write: ns }
 }
 
 fn call(tag: u64, operation: Operation, data_bytes: u32) -> Call {
-    Call {
-        tag,
-        operation,
-        data_bytes,
-    }
+    Call { tag, operation, data_bytes }
 }
 
 fn write(data_bytes: u32) -> Call {
@@ -100,14 +90,8 @@ fn an_impossible_value_is_told_with_its_key() {
         impossible(|spec| spec.transport.credits = Some(129)),
         "transport.credits: expected 1 to 128, found 129"
     );
-    assert_eq!(
-        impossible(|spec| spec.server.threads = 0),
-        "server.threads: expected 1 to 4096, found 0"
-    );
-    assert_eq!(
-        impossible(|spec| spec.costs.work_spread = f64::NAN),
-        "costs.work_spread: expected 0 to 1, found NaN"
-    );
+    assert_eq!(impossible(|spec| spec.server.threads = 0), "server.threads: expected 1 to 4096, found 0");
+    assert_eq!(impossible(|spec| spec.costs.work_spread = f64::NAN), "costs.work_spread: expected 0 to 1, found NaN");
     assert_eq!(
         impossible(|spec| spec.costs.copy_bytes_per_s = 0),
         "costs.copy_bytes_per_s: expected 1000000 to 1000000000000, found 0"
@@ -152,16 +136,10 @@ fn what_is_too_long_for_inline_goes_as_a_chunk() {
     // 4096 less a full call header of 436.
     assert_eq!(placed(3512, &rules), Placement::Mapped { fragments: 1 });
     assert_eq!(placed(3516, &rules), Placement::DataChunk { pages: 1 });
-    let private = TransportRules {
-        data_placement: false,
-        ..rules
-    };
+    let private = TransportRules { data_placement: false, ..rules };
     assert_eq!(placed(8192, &private), Placement::MessageChunk { pages: 3 });
     // Three elements beside the pages.
-    let few = TransportRules {
-        send_fragments_max: 3,
-        ..rules
-    };
+    let few = TransportRules { send_fragments_max: 3, ..rules };
     assert_eq!(placed(1024, &few), Placement::DataChunk { pages: 1 });
 }
 
@@ -171,11 +149,7 @@ fn a_pulled_up_write_takes_its_steps_one_after_the_other() {
     mount.submit(0, write(1000));
     let done = run_to_end(&mut mount);
     // Wake-up, encode, copy and transmit; network, service, wake-up, lookup; reply, wake-up, decode.
-    let (queue, rtt, rest) = (
-        1_000 + 2_000 + 1_000 + 3_000,
-        2_000 + 10_000 + 5_000 + 600,
-        2_200,
-    );
+    let (queue, rtt, rest) = (1_000 + 2_000 + 1_000 + 3_000, 2_000 + 10_000 + 5_000 + 600, 2_200);
     let write = mount.counters().of(Operation::Write);
     // Carrying a kilobyte takes a nanosecond.
     assert_eq!((write.queue_ns, write.rtt_ns), (queue, rtt + 1));
@@ -244,10 +218,7 @@ fn who_finds_no_slot_waits_in_the_backlog() {
     }
     mount.advance(1_500, &mut Vec::new());
     assert_eq!(mount.tasks.inside(Stage::Backlog), 3);
-    let order: Vec<u64> = run_to_end(&mut mount)
-        .iter()
-        .map(|done| done.call.tag)
-        .collect();
+    let order: Vec<u64> = run_to_end(&mut mount).iter().map(|done| done.call.tag).collect();
     assert_eq!(order, [0, 1, 2, 3, 4]);
     assert!(mount.counters().backlog_sum > 0);
 }
@@ -328,12 +299,7 @@ fn large_records_go_by_chunks_and_are_counted() {
 #[test]
 fn cpu_time_is_on_the_account_of_who_works() {
     let mut closed = ClosedSystem::new(&plain(TransportVariant::After), 1).unwrap();
-    closed.run(&Load {
-        operation: Operation::Read,
-        threads: 1,
-        record_bytes: 1000,
-        records_per_thread: 10,
-    });
+    closed.run(&Load { operation: Operation::Read, threads: 1, record_bytes: 1000, records_per_thread: 10 });
     let cpu = closed.cpu();
     let process = closed.mount().spec.process;
     // Encode, transmit, decode, and ending the direct I/O.
@@ -353,12 +319,7 @@ fn a_write_waits_for_one_more_work_item_than_a_read() {
     let took_ns = |operation| {
         let mut io = DirectIo::new(&spec, 1).unwrap();
         let (tag, thread, bytes) = (7, 0, 1024);
-        let request = Request {
-            tag,
-            thread,
-            operation,
-            bytes,
-        };
+        let request = Request { tag, thread, operation, bytes };
         io.start(0, request);
         let mut done = Vec::new();
         let mut now = 0;
@@ -378,17 +339,9 @@ fn a_write_waits_for_one_more_work_item_than_a_read() {
 fn mountstats_are_in_the_kernels_format() {
     let mut closed = ClosedSystem::new(&machine(), 1).unwrap();
     for operation in [Operation::Write, Operation::Read] {
-        closed.run(&Load {
-            operation,
-            threads: 12,
-            record_bytes: 1024,
-            records_per_thread: 1000,
-        });
+        closed.run(&Load { operation, threads: 12, record_bytes: 1024, records_per_thread: 1000 });
     }
-    let mounted = MountPoint {
-        device: "server:/export",
-        mount_point: "/mnt",
-    };
+    let mounted = MountPoint { device: "server:/export", mount_point: "/mnt" };
     let text = closed.mount().mountstats(closed.now(), &mounted);
     let golden = include_str!("../../../../tests/golden/mountstats/nfs-rdma.txt");
     assert_eq!(text, golden);

@@ -34,10 +34,7 @@ fn run(name: &str, kernel: &str, threads: u64) {
     let phase = serde_json::from_value(phase(threads)).expect("a good phase");
     let began = Instant::now();
     model
-        .begin(ObservedPhase {
-            phase: AnyPhase::Metadata(phase),
-            probes: Probes::default(),
-        })
+        .begin(ObservedPhase { phase: AnyPhase::Metadata(phase), probes: Probes::default() })
         .expect("a possible phase");
     model.run(|_| true);
     let simulated_s = model.end(0, "release").phase.elapsed_ns() as f64 / 1e9;
@@ -49,18 +46,13 @@ fn run(name: &str, kernel: &str, threads: u64) {
 
 fn machine(kernel: &str) -> Value {
     let read = |name: &str| -> Value {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../../machines")
-            .join(name);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../machines").join(name);
         let text = std::fs::read_to_string(path).expect("a file of the project");
         toml::from_str(&text).expect("TOML")
     };
     let mut machine = read("xfs-8p.toml");
     machine["kernel"] = kernel.into();
-    let device = machine["drives"][0]["device"]
-        .as_str()
-        .expect("a name")
-        .to_owned();
+    let device = machine["drives"][0]["device"].as_str().expect("a name").to_owned();
     machine["drives"][0]["device"] = read(&format!("devices/{device}.toml"));
     machine
 }

@@ -110,8 +110,7 @@ impl Load {
     }
 
     fn machine(&self) -> Value {
-        let mut machine: Value =
-            serde_json::from_str(include_str!("../tests/cpus_of_2008.json")).expect("JSON");
+        let mut machine: Value = serde_json::from_str(include_str!("../tests/cpus_of_2008.json")).expect("JSON");
         let cpus = &mut machine["cpus"];
         cpus["topology"] = json!({
             "numa_nodes": self.nodes, "sockets_per_node": 4, "cores_per_socket": 1, "threads_per_core": 1
@@ -158,12 +157,7 @@ impl Load {
         JobSpec {
             queue_depth: self.depth,
             seed: u64::from(file),
-            ..JobSpec::reads(
-                file,
-                self.bytes,
-                CAPACITY_BYTES,
-                JobBounds::of_time(self.simulated_ns),
-            )
+            ..JobSpec::reads(file, self.bytes, CAPACITY_BYTES, JobBounds::of_time(self.simulated_ns))
         }
     }
 
@@ -171,20 +165,12 @@ impl Load {
         let simulated_s = world.now() as f64 / SECOND as f64;
         let results = world.end_phase();
         let jobs = results.groups.iter().flat_map(|group| &group.jobs);
-        let reads: u64 = jobs
-            .map(|job| totals(&job.intervals, 0).read.latency.count())
-            .sum();
+        let reads: u64 = jobs.map(|job| totals(&job.intervals, 0).read.latency.count()).sum();
         if self.shows_each {
             let ns = wall_s * 1e9 / reads as f64;
-            println!(
-                "{}\t{ns:.0}\tns an I/O\t{reads} in {simulated_s:.3} s",
-                self.name
-            );
+            println!("{}\t{ns:.0}\tns an I/O\t{reads} in {simulated_s:.3} s", self.name);
         } else {
-            println!(
-                "{}\t{wall_s:.2}\ts\t{reads} in {simulated_s:.1} s",
-                self.name
-            );
+            println!("{}\t{wall_s:.2}\ts\t{reads} in {simulated_s:.1} s", self.name);
         }
     }
 }

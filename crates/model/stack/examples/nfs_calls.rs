@@ -20,10 +20,9 @@ const RECORD_BYTES: u32 = 1024;
 
 fn main() {
     let wanted = std::env::args().nth(1).unwrap_or_default();
-    for (name, kernel) in [
-        ("a million NFS/RDMA calls, mapped", "before"),
-        ("a million NFS/RDMA calls, pulled up", "after"),
-    ] {
+    for (name, kernel) in
+        [("a million NFS/RDMA calls, mapped", "before"), ("a million NFS/RDMA calls, pulled up", "after")]
+    {
         if name.contains(&wanted) {
             println!("{name}\t{:.2}\ts", wall_s(kernel));
         }
@@ -72,8 +71,7 @@ fn wall_s(kernel: &str) -> f64 {
 }
 
 fn machine(kernel: &str) -> Value {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../machines/mounts/nfs-rdma.toml");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../machines/mounts/nfs-rdma.toml");
     let text = std::fs::read_to_string(path).expect("a mount's file");
     let mut mount: Value = toml::from_str(&text).expect("TOML");
     mount["transport"]["kernel"] = kernel.into();
@@ -95,11 +93,6 @@ fn writes(file: u32, ops: u64) -> JobSpec {
     JobSpec {
         read_share: 0.0,
         seed: u64::from(file),
-        ..JobSpec::reads(
-            file,
-            RECORD_BYTES,
-            ops * u64::from(RECORD_BYTES),
-            JobBounds::of_ops(ops),
-        )
+        ..JobSpec::reads(file, RECORD_BYTES, ops * u64::from(RECORD_BYTES), JobBounds::of_ops(ops))
     }
 }

@@ -130,11 +130,7 @@ fn run(load: &Load) {
                 polls: false,
                 batch: None,
                 cpus: None,
-                path: if load.depth == 1 {
-                    Path::Direct
-                } else {
-                    Path::DirectAsync
-                },
+                path: if load.depth == 1 { Path::Direct } else { Path::DirectAsync },
                 cgroup: 0,
                 priority: block_layer::Priority::default(),
                 jobs: vec![job(load, drive, device_bytes, seed)],
@@ -164,10 +160,7 @@ fn run(load: &Load) {
         .map(|done| done.read.latency.count() + done.write.latency.count())
         .sum();
     if load.drives > 1 || load.writes {
-        println!(
-            "{}\t{wall_s:.2}\ts\t{requests} requests in {simulated_s:.0} s",
-            load.name
-        );
+        println!("{}\t{wall_s:.2}\ts\t{requests} requests in {simulated_s:.0} s", load.name);
     } else {
         println!(
             "{}\t{:.3}\tM requests/s\t{:.0} IOPS",

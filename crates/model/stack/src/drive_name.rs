@@ -100,10 +100,7 @@ mod tests {
     use super::*;
 
     fn shown(drivers: impl IntoIterator<Item = Driver>) -> Vec<String> {
-        DriveName::of(drivers)
-            .iter()
-            .map(|drive| format!("{} {}", drive.name, drive.device))
-            .collect()
+        DriveName::of(drivers).iter().map(|drive| format!("{} {}", drive.name, drive.device)).collect()
     }
 
     #[test]

@@ -133,35 +133,21 @@ impl KeyReader {
                 ],
                 "reads and writes of a load go to a drive",
             ),
-            KeyReader::ReapCalls => (
-                &["cpus.reap_call_ns"],
-                "a load reads or writes by libaio past the page cache",
-            ),
-            KeyReader::Batches => (
-                &["cpus.further_op_ns"],
-                "a load submits several reads or writes to a drive at once",
-            ),
-            KeyReader::LargeOperations => (
-                &["cpus.further_page_ns"],
-                "a load's direct reads or writes are longer than a page",
-            ),
+            KeyReader::ReapCalls => (&["cpus.reap_call_ns"], "a load reads or writes by libaio past the page cache"),
+            KeyReader::Batches => {
+                (&["cpus.further_op_ns"], "a load submits several reads or writes to a drive at once")
+            }
+            KeyReader::LargeOperations => {
+                (&["cpus.further_page_ns"], "a load's direct reads or writes are longer than a page")
+            }
             KeyReader::Copies => (
-                &[
-                    "cpus.copy_call_ns",
-                    "cpus.sync_call_ns",
-                    "cpus.page_copy_ns",
-                    "cpus.page_copy_cycles",
-                ],
+                &["cpus.copy_call_ns", "cpus.sync_call_ns", "cpus.page_copy_ns", "cpus.page_copy_cycles"],
                 "a load's reads and writes are buffered",
             ),
-            KeyReader::PageCache => (
-                &["kernel", "memory.bytes", "memory.lowmem_bytes"],
-                "a load's reads and writes are buffered",
-            ),
-            KeyReader::ReadAhead => (
-                &["drives.*.queue.read_ahead_kb"],
-                "a load's reads are buffered",
-            ),
+            KeyReader::PageCache => {
+                (&["kernel", "memory.bytes", "memory.lowmem_bytes"], "a load's reads and writes are buffered")
+            }
+            KeyReader::ReadAhead => (&["drives.*.queue.read_ahead_kb"], "a load's reads are buffered"),
             KeyReader::Writeback => (
                 &[
                     "cpus.write_call_ns",
@@ -175,50 +161,34 @@ impl KeyReader {
                 ],
                 "a load's writes are buffered",
             ),
-            KeyReader::Journal => (
-                &["memory.commit_interval_ns"],
-                "a load's writes are buffered on a filesystem with a journal",
-            ),
+            KeyReader::Journal => {
+                (&["memory.commit_interval_ns"], "a load's writes are buffered on a filesystem with a journal")
+            }
             KeyReader::Groups => (
                 &["cgroups.*.name", "cgroups.*.weight"],
                 "jobs in control groups do I/O on a drive whose scheduler is cfq or bfq",
             ),
-            KeyReader::Limits => (
-                &["cgroups.*.name", "cgroups.*.io_max", "hz"],
-                "jobs in control groups with limits do I/O on a drive",
-            ),
+            KeyReader::Limits => {
+                (&["cgroups.*.name", "cgroups.*.io_max", "hz"], "jobs in control groups with limits do I/O on a drive")
+            }
             KeyReader::Latencies => (
-                &[
-                    "kernel",
-                    "cgroups.*.name",
-                    "cgroups.*.io_latency_ns",
-                    "drives.*.queue.rotational",
-                ],
+                &["kernel", "cgroups.*.name", "cgroups.*.io_latency_ns", "drives.*.queue.rotational"],
                 "jobs in control groups do I/O on a drive, and one of them has a latency",
             ),
             KeyReader::Cost => (
-                &[
-                    "kernel",
-                    "io_cost",
-                    "cgroups.*.name",
-                    "cgroups.*.weight",
-                    "drives.*.queue.rotational",
-                    "hz",
-                ],
+                &["kernel", "io_cost", "cgroups.*.name", "cgroups.*.weight", "drives.*.queue.rotational", "hz"],
                 "jobs in control groups do I/O on a drive, and the machine has io_cost",
             ),
-            KeyReader::Priorities => (
-                &["io_priority"],
-                "I/O goes to a drive whose scheduler is cfq, bfq or mq-deadline",
-            ),
+            KeyReader::Priorities => {
+                (&["io_priority"], "I/O goes to a drive whose scheduler is cfq, bfq or mq-deadline")
+            }
             KeyReader::Policies => (
                 &["kernel", "cgroups.*.name", "cgroups.*.io_prio_class"],
                 "jobs in control groups do I/O on a drive whose scheduler is mq-deadline",
             ),
-            KeyReader::Ticks => (
-                &["hz"],
-                "I/O goes to a drive whose scheduler is cfq, anticipatory, bfq or mq-deadline",
-            ),
+            KeyReader::Ticks => {
+                (&["hz"], "I/O goes to a drive whose scheduler is cfq, anticipatory, bfq or mq-deadline")
+            }
             KeyReader::Drive(_) => (
                 &[
                     "kernel",
@@ -262,10 +232,7 @@ impl KeyReader {
                 &["kernel", "drives.#.queue.write_cache", "drives.#.queue.fua"],
                 "a load syncs what it writes to that drive, its buffered writes are throttled there, or files are made there",
             ),
-            KeyReader::Filesystem(_) => (
-                &["kernel", "drives.#.filesystem"],
-                "files lie on that drive",
-            ),
+            KeyReader::Filesystem(_) => (&["kernel", "drives.#.filesystem"], "files lie on that drive"),
             KeyReader::Metadata(_) => (
                 &[
                     "kernel",
@@ -284,26 +251,15 @@ impl KeyReader {
                 "files are made on that drive, whose filesystem is ext2, ext3 or ext4",
             ),
             KeyReader::MetadataJournal(_) => (
-                &[
-                    "drives.#.metadata.journal_blocks",
-                    "drives.#.metadata.barrier",
-                    "drives.#.metadata.data",
-                ],
+                &["drives.#.metadata.journal_blocks", "drives.#.metadata.barrier", "drives.#.metadata.data"],
                 "files are made on that drive, whose filesystem is ext3 or ext4, or a load syncs what it writes there, or writes there with data = journal",
             ),
             KeyReader::Allocation(_) => (
-                &[
-                    "drives.#.metadata.allocate_ns",
-                    "drives.#.metadata.commit_ns",
-                    "drives.#.metadata.fast_commit",
-                ],
+                &["drives.#.metadata.allocate_ns", "drives.#.metadata.commit_ns", "drives.#.metadata.fast_commit"],
                 "a load syncs what it writes to files on that drive, whose filesystem is ext3 or ext4",
             ),
             KeyReader::Mount(_) => (&["mounts.#"], "files lie on that mount"),
-            KeyReader::Swap => (
-                &["kernel", "swap", "memory.bytes"],
-                "processes need more than memory",
-            ),
+            KeyReader::Swap => (&["kernel", "swap", "memory.bytes"], "processes need more than memory"),
         };
         Reads { keys, when }
     }
@@ -329,9 +285,7 @@ impl KeyReader {
         let number = self.number();
         self.reads().keys.iter().any(|pattern| {
             pattern.split('.').zip(key.split('.')).all(|(own, given)| {
-                own == given
-                    || own == "*"
-                    || own == "#" && number.is_some_and(|number| given == number.to_string())
+                own == given || own == "*" || own == "#" && number.is_some_and(|number| given == number.to_string())
             })
         })
     }
@@ -376,10 +330,7 @@ mod tests {
 
     #[test]
     fn an_error_says_when_a_key_would_be_read() {
-        assert_eq!(
-            when_read("drives.7.scheduler").as_deref(),
-            Some("I/O goes to that drive")
-        );
+        assert_eq!(when_read("drives.7.scheduler").as_deref(), Some("I/O goes to that drive"));
         assert_eq!(when_read("title"), None);
         let seeks = when_read("drives.0.queue.rotational").unwrap();
         assert!(seeks.contains("under bfq or a scheduler before blk-mq"));

@@ -211,13 +211,7 @@ impl Completions {
     }
 
     /// A new request of a bio that came from that CPU.
-    pub fn begin<T: Copy>(
-        &mut self,
-        smp: &mut Processors<T>,
-        queue: u32,
-        cpu: u16,
-        token: u32,
-    ) -> RequestId {
+    pub fn begin<T: Copy>(&mut self, smp: &mut Processors<T>, queue: u32, cpu: u16, token: u32) -> RequestId {
         let of = &mut self.queues[queue as usize];
         let free = of.free[of.map.queue_of(cpu)].pop();
         let objects = free.unwrap_or_else(|| {
@@ -227,12 +221,7 @@ impl Completions {
                 smp.add_object(Kind::ControlBlock, self.spec.control_block_lines),
             ]
         });
-        self.requests.put(Request {
-            queue,
-            token,
-            submitted_on: cpu,
-            objects,
-        })
+        self.requests.put(Request { queue, token, submitted_on: cpu, objects })
     }
 
     /// What is in the caches of those who work on the request.
@@ -296,11 +285,7 @@ impl Completions {
                 let request = self.requests.take(request);
                 let of = &mut self.queues[request.queue as usize];
                 of.free[of.map.queue_of(request.submitted_on)].push(request.objects);
-                return Some(Outcome::Completed {
-                    queue: request.queue,
-                    token: request.token,
-                    cpu: here,
-                });
+                return Some(Outcome::Completed { queue: request.queue, token: request.token, cpu: here });
             }
             CompletionStep::Entered(token) => return Some(Outcome::Entered { token, cpu: here }),
         }
@@ -317,13 +302,7 @@ impl Completions {
         self.requests.len()
     }
 
-    fn route<T: Copy + From<CompletionStep>>(
-        &mut self,
-        smp: &mut Processors<T>,
-        now: Time,
-        here: u16,
-        id: RequestId,
-    ) {
+    fn route<T: Copy + From<CompletionStep>>(&mut self, smp: &mut Processors<T>, now: Time, here: u16, id: RequestId) {
         let request = self.requests[id];
         let queue = &mut self.queues[request.queue as usize];
         let affinity = queue.affinity;
@@ -384,9 +363,8 @@ impl Completions {
         let cycles = self.spec.hand_over_cycles;
         if self.spec.variant == CompletionVariant::RemoteSoftirq {
             smp.charge(now, here, Work::of(cycles).holding(self.calls, cycles));
-            let handler = Work::of(self.spec.splice_cycles)
-                .touching(self.calls)
-                .tagged(CompletionStep::Called(item).into());
+            let handler =
+                Work::of(self.spec.splice_cycles).touching(self.calls).tagged(CompletionStep::Called(item).into());
             smp.ipi(now, here, target, self.spec.call_ns, handler);
             return;
         }
@@ -402,12 +380,7 @@ impl Completions {
         match per_cpu.thread {
             Some(thread) => {
                 let work = splice.of_kernel_thread();
-                smp.wake(
-                    now,
-                    thread,
-                    Some(here),
-                    work.tagged(CompletionStep::Woken(target).into()),
-                );
+                smp.wake(now, thread, Some(here), work.tagged(CompletionStep::Woken(target).into()));
             }
             None => {
                 let work = splice.tagged(CompletionStep::ListCalled(target).into());
@@ -417,13 +390,7 @@ impl Completions {
     }
 
     /// `trigger_softirq`.
-    fn arrived<T: Copy + From<CompletionStep>>(
-        &mut self,
-        smp: &mut Processors<T>,
-        now: Time,
-        here: u16,
-        item: Item,
-    ) {
+    fn arrived<T: Copy + From<CompletionStep>>(&mut self, smp: &mut Processors<T>, now: Time, here: u16, item: Item) {
         match item {
             // The message's function itself (`__blk_mq_complete_request_remote`).
             Item::Complete(request) if self.spec.variant == CompletionVariant::MultiQueueDirect => {

@@ -28,13 +28,8 @@ pub(super) fn target(
             let first = |cpu| topology.around(cpu, spec.shares_cache).start;
             elsewhere(first(submitted_on)).filter(|&cpu| cpu != first(here))
         }
-        CompletionVariant::CacheAware
-        | CompletionVariant::MultiQueueDirect
-        | CompletionVariant::MultiQueue
-            if near =>
-        {
-            elsewhere(submitted_on)
-                .filter(|_| !shares(topology, spec.shares_cache, submitted_on, here))
+        CompletionVariant::CacheAware | CompletionVariant::MultiQueueDirect | CompletionVariant::MultiQueue if near => {
+            elsewhere(submitted_on).filter(|_| !shares(topology, spec.shares_cache, submitted_on, here))
         }
         CompletionVariant::Grouped
         | CompletionVariant::CacheAware
@@ -50,7 +45,5 @@ pub(super) fn compared_with(affinity: &Affinity, submitted_on: u16) -> u16 {
 }
 
 fn shares(topology: &Topology, within: Distance, one: u16, other: u16) -> bool {
-    topology
-        .distance(one, other)
-        .is_none_or(|distance| distance <= within)
+    topology.distance(one, other).is_none_or(|distance| distance <= within)
 }

@@ -123,17 +123,9 @@ impl Affinity {
     /// The same in the variant's own words, if it has no settings of these names and its rules are equivalent: bios are
     /// queued by the application itself, and requests completed where the interrupt lands, or by `rq_affinity` 2 where
     /// they were queued.
-    pub fn by_rules_of(
-        self,
-        variant: CompletionVariant,
-        application: Option<u16>,
-        interrupt: u16,
-    ) -> Affinity {
+    pub fn by_rules_of(self, variant: CompletionVariant, application: Option<u16>, interrupt: u16) -> Affinity {
         let mut found = self;
-        if matches!(
-            variant,
-            CompletionVariant::RemoteSoftirq | CompletionVariant::Thread
-        ) {
+        if matches!(variant, CompletionVariant::RemoteSoftirq | CompletionVariant::Thread) {
             return found;
         }
         if found.queue == application {
@@ -141,9 +133,7 @@ impl Affinity {
         }
         let requests = match found.completion {
             Some(cpu) if cpu == interrupt => RequestAffinity::Interrupted,
-            Some(_) if found.completion == application && variant.has_exact() => {
-                RequestAffinity::Exact
-            }
+            Some(_) if found.completion == application && variant.has_exact() => RequestAffinity::Exact,
             _ => return found,
         };
         found.completion = None;
@@ -152,41 +142,20 @@ impl Affinity {
 
     /// The variant has these settings; the error names the drive's key.
     pub fn check(&self, variant: CompletionVariant) -> Result<(), SpecError> {
-        let of_2008 = matches!(
-            variant,
-            CompletionVariant::RemoteSoftirq | CompletionVariant::Thread
-        );
+        let of_2008 = matches!(variant, CompletionVariant::RemoteSoftirq | CompletionVariant::Thread);
         for (is_set, is_there, key, setting) in [
-            (
-                self.queue.is_some(),
-                of_2008,
-                "affinity.queue",
-                "queue_affinity",
-            ),
-            (
-                self.completion.is_some(),
-                of_2008,
-                "affinity.completion",
-                "completion_affinity",
-            ),
+            (self.queue.is_some(), of_2008, "affinity.queue", "queue_affinity"),
+            (self.completion.is_some(), of_2008, "affinity.completion", "completion_affinity"),
             (
                 self.requests != RequestAffinity::Interrupted,
                 variant != CompletionVariant::Softirq,
                 "queue.rq_affinity",
                 "rq_affinity",
             ),
-            (
-                self.requests == RequestAffinity::Exact,
-                variant.has_exact(),
-                "queue.rq_affinity",
-                "rq_affinity = 2",
-            ),
+            (self.requests == RequestAffinity::Exact, variant.has_exact(), "queue.rq_affinity", "rq_affinity = 2"),
         ] {
             if is_set && !is_there {
-                let what = format!(
-                    "completions of the variant {} have no {setting}",
-                    variant.name()
-                );
+                let what = format!("completions of the variant {} have no {setting}", variant.name());
                 return Err(SpecError::of(key, what));
             }
         }

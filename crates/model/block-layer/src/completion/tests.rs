@@ -10,12 +10,7 @@ const CPUS: u16 = 8;
 
 fn smp_spec() -> SmpSpec {
     SmpSpec {
-        topology: Topology {
-            numa_nodes: 2,
-            sockets_per_node: 2,
-            cores_per_socket: 2,
-            threads_per_core: 1,
-        },
+        topology: Topology { numa_nodes: 2, sockets_per_node: 2, cores_per_socket: 2, threads_per_core: 1 },
         clock_hz: 1_600_000_000,
         transfer_cycles: [20, 100, 240, 700],
         computing_stall_per_mille: 400,
@@ -101,43 +96,29 @@ impl Bench {
     fn completed_on(&mut self, submitter: u16, interrupted: u16) -> (u16, Context) {
         let before: Vec<_> = (0..CPUS).map(|cpu| self.smp.usage(cpu)).collect();
         let request = self.completions.begin(&mut self.smp, 0, submitter, 7);
-        self.completions
-            .interrupt(&mut self.smp, 0, interrupted, request);
+        self.completions.interrupt(&mut self.smp, 0, interrupted, request);
         let outcomes = self.run(SECOND);
         let [Outcome::Completed { token: 7, cpu, .. }] = outcomes[..] else {
             panic!("{outcomes:?}");
         };
         let used = self.smp.usage(cpu);
         let before = before[usize::from(cpu)];
-        let context = [
-            Context::KernelThread,
-            Context::SoftInterrupt,
-            Context::HardInterrupt,
-        ]
-        .into_iter()
-        .find(|&context| used.ns(context) > before.ns(context));
+        let context = [Context::KernelThread, Context::SoftInterrupt, Context::HardInterrupt]
+            .into_iter()
+            .find(|&context| used.ns(context) > before.ns(context));
         (cpu, context.expect("it did something"))
     }
 }
 
 fn near() -> Affinity {
-    Affinity {
-        requests: RequestAffinity::Near,
-        ..Affinity::default()
-    }
+    Affinity { requests: RequestAffinity::Near, ..Affinity::default() }
 }
 
 #[test]
 fn each_form_completes_where_its_kernel_does() {
     use Context::{HardInterrupt as Hard, KernelThread as Thread, SoftInterrupt as Soft};
-    let exact = Affinity {
-        requests: RequestAffinity::Exact,
-        ..Affinity::default()
-    };
-    let to_five = Affinity {
-        completion: Some(5),
-        ..Affinity::default()
-    };
+    let exact = Affinity { requests: RequestAffinity::Exact, ..Affinity::default() };
+    let to_five = Affinity { completion: Some(5), ..Affinity::default() };
     let off = Affinity::default();
     // Sockets: 0 1, 2 3, 4 5, 6 7.
     for (variant, affinity, submitter, interrupted, expected) in [
@@ -159,10 +140,7 @@ fn each_form_completes_where_its_kernel_does() {
         (CompletionVariant::MultiQueue, near(), 3, 0, (3, Soft)),
     ] {
         let found = Bench::new(variant, affinity).completed_on(submitter, interrupted);
-        assert_eq!(
-            found, expected,
-            "{variant:?} {affinity:?} {submitter} {interrupted}"
-        );
+        assert_eq!(found, expected, "{variant:?} {affinity:?} {submitter} {interrupted}");
     }
 }
 
@@ -175,10 +153,7 @@ fn of_several_hardware_queues_requests_are_completed_in_the_interrupt() {
 
 #[test]
 fn a_target_that_is_offline_means_here() {
-    for variant in VARIANTS
-        .into_iter()
-        .filter(|&variant| variant != CompletionVariant::Softirq)
-    {
+    for variant in VARIANTS.into_iter().filter(|&variant| variant != CompletionVariant::Softirq) {
         let mut bench = Bench::new(variant, near());
         bench.smp.take_offline(0, 2);
         bench.smp.take_offline(0, 3);
@@ -202,43 +177,24 @@ fn a_burst_wakes_the_thread_once() {
 
 #[test]
 fn counters_say_whose_cpu_it_was() {
-    let affinity = Affinity {
-        queue: Some(2),
-        completion: Some(4),
-        ..Affinity::default()
-    };
+    let affinity = Affinity { queue: Some(2), completion: Some(4), ..Affinity::default() };
     let mut bench = Bench::new(CompletionVariant::Thread, affinity);
     assert!(!bench.completions.enter(&mut bench.smp, 0, 0, 1, 11));
     assert!(bench.completions.enter(&mut bench.smp, 0, 0, 2, 12));
-    assert_eq!(
-        bench.run(1_000_000),
-        [Outcome::Entered { token: 11, cpu: 2 }]
-    );
+    assert_eq!(bench.run(1_000_000), [Outcome::Entered { token: 11, cpu: 2 }]);
     for (number, cpu) in [(0, 4), (1, 5)] {
         let request = bench.completions.begin(&mut bench.smp, 0, 1, number);
-        bench
-            .completions
-            .interrupt(&mut bench.smp, 1_000_000, cpu, request);
+        bench.completions.interrupt(&mut bench.smp, 1_000_000, cpu, request);
     }
     bench.run(SECOND);
-    let expected = Counters {
-        queued_local: 1,
-        queued_remote: 1,
-        completed_local: 1,
-        completed_remote: 1,
-    };
+    let expected = Counters { queued_local: 1, queued_remote: 1, completed_local: 1, completed_remote: 1 };
     assert_eq!(bench.completions.counters(0), expected);
 }
 
 #[test]
 fn settings_that_a_kernel_does_not_have_are_refused() {
-    let error = near()
-        .check(CompletionVariant::Softirq)
-        .expect_err("2.6.24 has none");
-    assert_eq!(
-        error.to_string(),
-        "queue.rq_affinity: completions of the variant softirq have no rq_affinity"
-    );
+    let error = near().check(CompletionVariant::Softirq).expect_err("2.6.24 has none");
+    assert_eq!(error.to_string(), "queue.rq_affinity: completions of the variant softirq have no rq_affinity");
     assert!(near().check(CompletionVariant::Grouped).is_ok());
 }
 

@@ -17,38 +17,16 @@ const SERVICE_NS: Time = 3 * MILLISECOND;
 
 /// Few requests, so that tasks have to wait for them.
 fn rules(plug: PlugRules) -> QueueRules {
-    QueueRules {
-        pool: PoolRules {
-            requests: 3,
-            ..PoolRules::LINUX_2_6_35
-        },
-        plug,
-        ..invariants::rules()
-    }
+    QueueRules { pool: PoolRules { requests: 3, ..PoolRules::LINUX_2_6_35 }, plug, ..invariants::rules() }
 }
 
 fn cfq() -> Box<dyn Scheduler> {
-    let surroundings = Surroundings {
-        hz: 1000,
-        rotational: true,
-    };
-    Box::new(Cfq::new(
-        Version::GroupIdleV2,
-        CfqTunables::default(),
-        surroundings,
-        &[1000],
-    ))
+    let surroundings = Surroundings { hz: 1000, rotational: true };
+    Box::new(Cfq::new(Version::GroupIdleV2, CfqTunables::default(), surroundings, &[1000]))
 }
 
 fn read(after_ns: Time, block: u64, task: TaskId) -> Arrival {
-    Arrival {
-        after_ns,
-        direction: Direction::Read,
-        sync: true,
-        block,
-        blocks: 1,
-        task,
-    }
+    Arrival { after_ns, direction: Direction::Read, sync: true, block, blocks: 1, task }
 }
 
 fn kinds(events: &[QueueEvent]) -> Vec<EventKind> {
@@ -57,31 +35,16 @@ fn kinds(events: &[QueueEvent]) -> Vec<EventKind> {
 }
 
 fn emitted(rules: QueueRules, scheduler: Box<dyn Scheduler>, load: &[Arrival]) -> Vec<QueueEvent> {
-    serve_tapped(
-        &mut RequestQueue::new(rules, scheduler),
-        load,
-        1,
-        SERVICE_NS,
-    )
-    .events
+    serve_tapped(&mut RequestQueue::new(rules, scheduler), load, 1, SERVICE_NS).events
 }
 
 #[test]
 fn a_read_that_grows_while_the_queue_is_plugged() {
     let load = [read(0, 10, 0), read(0, 11, 0), read(0, 9, 0)];
-    let events = emitted(
-        rules(PlugRules::EXPLICIT),
-        Box::new(Deadline::new(DeadlineVariant::C, Default::default())),
-        &load,
-    );
-    let unplug = Unplug {
-        requests: 1,
-        by_timer: false,
-    };
-    let expected = [
-        Queue, GetRequest, Plug, Insert, Queue, BackMerge, Queue, FrontMerge, unplug, Issue,
-        Complete,
-    ];
+    let events =
+        emitted(rules(PlugRules::EXPLICIT), Box::new(Deadline::new(DeadlineVariant::C, Default::default())), &load);
+    let unplug = Unplug { requests: 1, by_timer: false };
+    let expected = [Queue, GetRequest, Plug, Insert, Queue, BackMerge, Queue, FrontMerge, unplug, Issue, Complete];
     assert_eq!(kinds(&events), expected);
     let [issue, complete] = [events[9], events[10]];
     assert_eq!((issue.start, issue.sectors, issue.task), (72, 24, Some(0)));
@@ -90,23 +53,10 @@ fn a_read_that_grows_while_the_queue_is_plugged() {
 
 #[test]
 fn the_timer_lets_a_plugged_queue_go() {
-    let events = emitted(
-        rules(PlugRules::SELF),
-        Box::new(Noop::default()),
-        &[read(0, 10, 0)],
-    );
-    let unplug = events
-        .iter()
-        .find(|event| matches!(event.kind, Unplug { .. }))
-        .unwrap();
+    let events = emitted(rules(PlugRules::SELF), Box::new(Noop::default()), &[read(0, 10, 0)]);
+    let unplug = events.iter().find(|event| matches!(event.kind, Unplug { .. })).unwrap();
     assert_eq!(unplug.at, 3 * MILLISECOND);
-    assert_eq!(
-        unplug.kind,
-        Unplug {
-            requests: 1,
-            by_timer: true
-        }
-    );
+    assert_eq!(unplug.kind, Unplug { requests: 1, by_timer: true });
 }
 
 #[test]

@@ -16,10 +16,7 @@ pub struct Bench<S> {
 impl<S: Scheduler> Bench<S> {
     /// Without requests.
     pub fn new(scheduler: S) -> Bench<S> {
-        Bench {
-            requests: Slab::new(),
-            scheduler,
-        }
+        Bench { requests: Slab::new(), scheduler }
     }
 
     /// Requests of 8 sectors at these starts.
@@ -34,10 +31,7 @@ impl<S: Scheduler> Bench<S> {
         for &start in starts {
             let bio = bio(now, direction, start);
             let merge = self.scheduler.own_merge(&self.requests, &bio);
-            assert!(
-                !matches!(merge, OwnMerge::Into(..)),
-                "starts must not touch"
-            );
+            assert!(!matches!(merge, OwnMerge::Into(..)), "starts must not touch");
             self.add_bio(now, &bio);
         }
     }

@@ -32,29 +32,16 @@ pub struct Arrival {
 #[cfg(test)]
 pub fn arrivals(tasks: u32) -> impl proptest::strategy::Strategy<Value = Vec<Arrival>> {
     use proptest::prelude::*;
-    let drawn = (
-        0..AFTER_NS_MAX,
-        any::<bool>(),
-        any::<bool>(),
-        0..200u64,
-        1..5u32,
-        0..tasks,
-    );
+    let drawn = (0..AFTER_NS_MAX, any::<bool>(), any::<bool>(), 0..200u64, 1..5u32, 0..tasks);
     prop::collection::vec(drawn.prop_map(Arrival::of), 1..120)
 }
 
 impl Arrival {
     /// The arrivals that were drawn; two of three come at once.
-    pub fn of(
-        (after_ns, read, sync, block, blocks, task): (Time, bool, bool, u64, u32, u32),
-    ) -> Arrival {
+    pub fn of((after_ns, read, sync, block, blocks, task): (Time, bool, bool, u64, u32, u32)) -> Arrival {
         Arrival {
             after_ns: if after_ns % 3 == 0 { after_ns } else { 0 },
-            direction: if read {
-                Direction::Read
-            } else {
-                Direction::Write
-            },
+            direction: if read { Direction::Read } else { Direction::Write },
             sync: read || sync,
             block,
             blocks,
@@ -69,10 +56,7 @@ pub fn rules() -> QueueRules {
         request_sectors_max: 64,
         request_segments_max: 128,
         merges: Merges::All,
-        pool: PoolRules {
-            requests: 1000,
-            ..PoolRules::LINUX_2_6_35
-        },
+        pool: PoolRules { requests: 1000, ..PoolRules::LINUX_2_6_35 },
         pool_by_sync: true,
         plug: PlugRules::NONE,
     }
@@ -91,27 +75,12 @@ pub struct ServedBio {
 
 /// Runs the load on a device that serves `depth` requests at once, each in `service_ns`. Panics if something is lost or
 /// done twice, and if the queue does not come to rest.
-pub fn serve(
-    scheduler: Box<dyn Scheduler>,
-    load: &[Arrival],
-    depth: u32,
-    service_ns: Time,
-) -> Vec<ServedBio> {
-    serve_through(
-        RequestQueue::new(rules(), scheduler),
-        load,
-        depth,
-        service_ns,
-    )
+pub fn serve(scheduler: Box<dyn Scheduler>, load: &[Arrival], depth: u32, service_ns: Time) -> Vec<ServedBio> {
+    serve_through(RequestQueue::new(rules(), scheduler), load, depth, service_ns)
 }
 
 /// The same behind any queue that never lets a task wait for a request.
-pub fn serve_through(
-    mut queue: RequestQueue,
-    load: &[Arrival],
-    depth: u32,
-    service_ns: Time,
-) -> Vec<ServedBio> {
+pub fn serve_through(mut queue: RequestQueue, load: &[Arrival], depth: u32, service_ns: Time) -> Vec<ServedBio> {
     let (mut now, mut next, mut due) = (0, 0, load.first().map_or(0, |first| first.after_ns));
     // In order of completion: all take the same time.
     let mut at_device: Vec<(Time, RequestId)> = Vec::new();
@@ -125,14 +94,8 @@ pub fn serve_through(
         }
         let arrives = (next < load.len()).then_some(due);
         let completes = at_device.first().map(|&(at, _)| at);
-        let Some(then) = [arrives, completes, queue.next_wakeup()]
-            .into_iter()
-            .flatten()
-            .min()
-        else {
-            queue
-                .check("queue", now)
-                .expect("conservation and Little's law");
+        let Some(then) = [arrives, completes, queue.next_wakeup()].into_iter().flatten().min() else {
+            queue.check("queue", now).expect("conservation and Little's law");
             assert_eq!((served.len(), queue.outstanding()), (load.len(), 0));
             return served;
         };
@@ -148,19 +111,12 @@ pub fn serve_through(
                 completed_at: now,
             }));
         } else {
-            assert_ne!(
-                queue.submit(now, bio_of(&load[next], next, now)),
-                SubmitOutcome::MustWait
-            );
+            assert_ne!(queue.submit(now, bio_of(&load[next], next, now)), SubmitOutcome::MustWait);
             next += 1;
             due = now + load.get(next).map_or(0, |arrival| arrival.after_ns);
         }
     }
-    panic!(
-        "the queue does not come to rest: {} of {} bios completed",
-        served.len(),
-        load.len()
-    );
+    panic!("the queue does not come to rest: {} of {} bios completed", served.len(), load.len());
 }
 
 fn bio_of(arrival: &Arrival, number: usize, now: Time) -> Bio {
@@ -194,14 +150,8 @@ fn bio_of(arrival: &Arrival, number: usize, now: Time) -> Bio {
 /// Tasks 0 and 1 are ordinary ones, 2 is of the real-time class, 3 of the idle class.
 pub fn priority_of(task: u32) -> Priority {
     match task {
-        2 => Priority {
-            class: IoClass::RealTime,
-            level: 4,
-        },
-        3 => Priority {
-            class: IoClass::Idle,
-            level: 7,
-        },
+        2 => Priority { class: IoClass::RealTime, level: 4 },
+        3 => Priority { class: IoClass::Idle, level: 7 },
         _ => Priority::default(),
     }
 }

@@ -19,23 +19,10 @@ pub struct LoadOutcome {
 
 /// Serves the load, `depth` requests at once, each in `service_ns`. A task that found no request submits nothing until it
 /// is woken. Tasks 0, 1, ... are on CPUs 0, 1, 0, 1, ...
-pub fn serve_tapped(
-    queue: &mut RequestQueue,
-    load: &[Arrival],
-    depth: usize,
-    service_ns: Time,
-) -> LoadOutcome {
+pub fn serve_tapped(queue: &mut RequestQueue, load: &[Arrival], depth: usize, service_ns: Time) -> LoadOutcome {
     queue.tap(0);
-    let mut bench = Bench {
-        queue,
-        came: vec![None; load.len()],
-        waiting: BTreeMap::new(),
-    };
-    let mut served = LoadOutcome {
-        events: Vec::new(),
-        total_ns: Vec::new(),
-        ended: 0,
-    };
+    let mut bench = Bench { queue, came: vec![None; load.len()], waiting: BTreeMap::new() };
+    let mut served = LoadOutcome { events: Vec::new(), total_ns: Vec::new(), ended: 0 };
     let mut at_device: VecDeque<(Time, RequestId)> = VecDeque::new();
     let (mut now, mut next, mut due) = (0, 0, load.first().map_or(0, |first| first.after_ns));
     loop {

@@ -211,11 +211,7 @@ impl Params {
     /// Virtual time of the bio for a group whose last one ended there (`calc_vtime_cost_builtin`). `joins`: a request.
     pub(super) fn cost_of(&self, bio: &Bio, cursor: Sector, joins: bool) -> u64 {
         let costs = &self.costs[way_of(bio.direction)];
-        let seek = if cursor > 0 {
-            bio.start.abs_diff(cursor)
-        } else {
-            0
-        };
+        let seek = if cursor > 0 { bio.start.abs_diff(cursor) } else { 0 };
         let pages = u64::from(bio.sectors >> PAGE_SHIFT).max(1);
         let base = match seek >> PAGE_SHIFT > RANDOM_PAGES {
             _ if joins => 0,
@@ -239,11 +235,7 @@ impl Costs {
     fn of(bytes: u64, sequential: u64, random: u64) -> Costs {
         let page = VTIME_PER_S.div_ceil(bytes.div_ceil(4096));
         let base = |rate: u64| VTIME_PER_S.div_ceil(rate).saturating_sub(page);
-        Costs {
-            page,
-            sequential: base(sequential),
-            random: base(random),
-        }
+        Costs { page, sequential: base(sequential), random: base(random) }
     }
 }
 

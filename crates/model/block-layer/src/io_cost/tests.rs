@@ -10,11 +10,7 @@ use proptest::prelude::*;
 fn rules(weights: &[u32], qos: CostQos) -> CostRules {
     CostRules {
         weights: [1000].iter().chain(weights).copied().collect(),
-        model: CostModel {
-            bytes: [Some(1 << 30); 2],
-            sequential: [Some(1000); 2],
-            random: [Some(1000); 2],
-        },
+        model: CostModel { bytes: [Some(1 << 30); 2], sequential: [Some(1000); 2], random: [Some(1000); 2] },
         qos,
         rotational: false,
         requests: 64,
@@ -23,10 +19,7 @@ fn rules(weights: &[u32], qos: CostQos) -> CostRules {
 }
 
 fn fixed_rate() -> CostQos {
-    CostQos {
-        vrate_ppm: [Some(MILLION); 2],
-        ..CostQos::default()
-    }
+    CostQos { vrate_ppm: [Some(MILLION); 2], ..CostQos::default() }
 }
 
 /// Closed loops: each group keeps so many operations, each of which takes `service_ns` once it is let go.
@@ -56,12 +49,7 @@ impl Bench {
 
     fn submit(&mut self, group: u16) {
         self.number += 1;
-        let one = Bio {
-            group,
-            tag: self.number,
-            task: u32::from(group),
-            ..bio(self.now, Direction::Read, 1 << 20)
-        };
+        let one = Bio { group, tag: self.number, task: u32::from(group), ..bio(self.now, Direction::Read, 1 << 20) };
         match self.cost.throttle(self.now, &one) {
             Some(cost) => self.serve(one, cost),
             None => self.sleeping.push(one),
@@ -70,12 +58,7 @@ impl Bench {
     }
 
     fn serve(&mut self, mut bio: Bio, cost: u64) {
-        bio.qos = QosTicket {
-            submitted_at: self.now,
-            passed_at: Some(self.now),
-            allocated_at: self.now,
-            cost,
-        };
+        bio.qos = QosTicket { submitted_at: self.now, passed_at: Some(self.now), allocated_at: self.now, cost };
         self.served.push_back((self.now + self.service_ns, bio));
     }
 
@@ -122,10 +105,7 @@ fn groups_share_by_weight_what_the_model_says_there_is() {
     bench.run(4 * SECOND);
     let (one, other) = (bench.done[1] as f64, bench.done[2] as f64);
     assert!((2.9..3.1).contains(&(other / one)), "{one} and {other}");
-    assert!(
-        (3900.0..4150.0).contains(&(one + other)),
-        "{one} and {other}"
-    );
+    assert!((3900.0..4150.0).contains(&(one + other)), "{one} and {other}");
 }
 
 /// A group that does an operation at a time uses a tenth of the device; the other has the rest, and not its half.
@@ -165,20 +145,13 @@ fn a_debt_is_paid_before_anything_goes_on() {
     (0..4).for_each(|_| bench.submit(2));
     bench.run(SECOND);
     for number in 0..100 {
-        let urgent = Bio {
-            group: 1,
-            metadata: true,
-            ..bio(bench.now, Direction::Write, number << 20)
-        };
+        let urgent = Bio { group: 1, metadata: true, ..bio(bench.now, Direction::Write, number << 20) };
         assert!(bench.cost.throttle(bench.now, &urgent).is_some());
     }
     let owed = bench.cost.groups[1].debt;
     assert!(owed > 50 * params::VTIME_PER_US * 1000, "{owed}");
     bench.submit(1);
-    assert_eq!(
-        bench.sleeping.iter().filter(|bio| bio.group == 1).count(),
-        1
-    );
+    assert_eq!(bench.sleeping.iter().filter(|bio| bio.group == 1).count(), 1);
     bench.run(SECOND + 20 * MILLISECOND);
     assert_eq!(bench.done[1], 0);
     bench.run(4 * SECOND);
@@ -188,9 +161,7 @@ fn a_debt_is_paid_before_anything_goes_on() {
 
 #[test]
 fn levels_of_being_busy_change_the_rate_as_in_the_kernels_table() {
-    let found: Vec<u64> = [0, 3, 4, 19, 20, 35, 36, 43, 44, 51, 52, 999]
-        .map(vrate::adjust_percent)
-        .into();
+    let found: Vec<u64> = [0, 3, 4, 19, 20, 35, 36, 43, 44, 51, 52, 999].map(vrate::adjust_percent).into();
     assert_eq!(found, [0, 0, 1, 1, 2, 2, 4, 4, 8, 8, 16, 16]);
 }
 

@@ -33,15 +33,7 @@ pub(super) struct Vrate {
 
 impl Vrate {
     pub(super) fn new() -> Vrate {
-        Vrate {
-            base: VTIME_PER_US,
-            current: VTIME_PER_US,
-            error: 0,
-            level: 0,
-            met: [0; 2],
-            missed: [0; 2],
-            wait_ns: 0,
-        }
+        Vrate { base: VTIME_PER_US, current: VTIME_PER_US, error: 0, level: 0, met: [0; 2], missed: [0; 2], wait_ns: 0 }
     }
 
     /// Virtual time per microsecond, as decided.

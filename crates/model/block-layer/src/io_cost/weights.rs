@@ -79,10 +79,7 @@ impl Weight {
             self.share_active = part(self.active, sums.active);
             self.share_in_use = part(self.in_use, sums.in_use);
         }
-        Share {
-            active: self.share_active,
-            in_use: self.share_in_use,
-        }
+        Share { active: self.share_active, in_use: self.share_in_use }
     }
 
     /// The share that it would have with all of its weight in use (`current_hweight_max`).
@@ -110,11 +107,7 @@ pub(super) struct Lender {
 pub(super) fn lent(lenders: &mut [Lender], sums: &Sums) -> Vec<(usize, u64)> {
     let kept: u64 = lenders.iter().map(|one| one.keeps).sum();
     let is_over = |one: &Lender| one.keeps > one.entitled;
-    let over: u64 = lenders
-        .iter()
-        .filter(|one| is_over(one))
-        .map(|one| one.keeps)
-        .sum();
+    let over: u64 = lenders.iter().filter(|one| is_over(one)).map(|one| one.keeps).sum();
     if kept >= ONE {
         let target = over.saturating_sub(kept - (ONE - 1));
         for one in lenders.iter_mut().filter(|one| is_over(one)) {

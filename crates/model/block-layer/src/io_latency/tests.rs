@@ -49,11 +49,7 @@ impl Bench {
     }
 
     fn submit(&mut self, group: u16) {
-        let mut one = Bio {
-            group,
-            tag: self.number,
-            ..bio(self.now, Direction::Read, 8)
-        };
+        let mut one = Bio { group, tag: self.number, ..bio(self.now, Direction::Read, 8) };
         self.number += 1;
         one.qos.submitted_at = self.now;
         match self.latency.throttle(self.now, &one) {
@@ -63,10 +59,7 @@ impl Bench {
     }
 
     fn enters(&mut self, mut bio: Bio) {
-        bio.qos = QosTicket {
-            passed_at: Some(self.now),
-            ..bio.qos
-        };
+        bio.qos = QosTicket { passed_at: Some(self.now), ..bio.qos };
         self.queued.push_back(bio);
         self.fill();
     }
@@ -118,13 +111,7 @@ fn a_target_that_is_met_holds_nobody_back() {
     (0..2).for_each(|_| bench.submit(1));
     (0..8).for_each(|_| bench.submit(2));
     bench.run(5 * SECOND);
-    assert!(
-        bench
-            .latency
-            .groups
-            .iter()
-            .all(|group| group.depth.is_none())
-    );
+    assert!(bench.latency.groups.iter().all(|group| group.depth.is_none()));
     assert_eq!(bench.latency.scale.cookie, COOKIE_DEFAULT);
 }
 
@@ -186,11 +173,7 @@ fn who_was_held_back_is_free_again_when_nobody_asks_for_it() {
 /// Means of windows decide on a drive that seeks.
 #[test]
 fn a_mean_decides_where_the_drive_seeks() {
-    let slow = Sample {
-        count: 10,
-        missed: 1,
-        sum_ns: 900,
-    };
+    let slow = Sample { count: 10, missed: 1, sum_ns: 900 };
     assert!(!slow.is_good(80, false));
     assert!(slow.is_good(90, true) && !slow.is_good(89, true));
 }

@@ -121,8 +121,7 @@ impl RequestQueue {
         }
         self.emit_request(now, EventKind::RequestMerge, merged);
         self.no_more_merges(merged);
-        self.scheduler
-            .merged_requests(now, &self.requests, survivor, merged);
+        self.scheduler.merged_requests(now, &self.requests, survivor, merged);
         self.ends.remove(&(self.requests[survivor].end(), survivor));
         let gone = self.requests.take(merged);
         let request = &mut self.requests[survivor];

@@ -21,9 +21,7 @@ use crate::queue_thread::QueueThread;
 use crate::scheduler::Scheduler;
 use crate::scheduler::hooks::Hooks;
 use crate::wbt::{Wbt, WbtRules};
-use crate::{
-    Bio, Direction, EventKind, Request, RequestId, RequestLimits, Requests, Sector, Side, TaskId,
-};
+use crate::{Bio, Direction, EventKind, Request, RequestId, RequestLimits, Requests, Sector, Side, TaskId};
 use events::slab::Slab;
 use events::station::{Station, Violation};
 use events::time::Time;
@@ -147,10 +145,7 @@ impl RequestQueue {
 
     /// What a request may hold.
     pub fn request_limits(&self) -> RequestLimits {
-        RequestLimits {
-            sectors: self.rules.request_sectors_max,
-            segments: self.rules.request_segments_max,
-        }
+        RequestLimits { sectors: self.rules.request_sectors_max, segments: self.rules.request_segments_max }
     }
 
     /// Whether it asks the scheduler for one more request than its device takes.
@@ -186,12 +181,7 @@ impl RequestQueue {
 
     /// The same into the plug of the bio's task (`blk_mq_submit_bio`): it joins a queued request, or gets one of its own,
     /// which the queue knows of when the plug is flushed. `has_waited`: its task was woken for it.
-    pub fn allocate_for_plug(
-        &mut self,
-        now: Time,
-        mut bio: Bio,
-        has_waited: bool,
-    ) -> AllocateOutcome {
+    pub fn allocate_for_plug(&mut self, now: Time, mut bio: Bio, has_waited: bool) -> AllocateOutcome {
         let found = self.find_merge_of(&bio, has_waited);
         if found.is_none() && self.is_let_in(now, &bio) && self.allocate(now, &bio) {
             let class = self.class_of(bio.direction, bio.sync, bio.cpu);
@@ -353,10 +343,8 @@ impl RequestQueue {
         if self.plug.is_plugged() {
             return None;
         }
-        let id = self
-            .dispatch_from_front()
-            .or_else(|| self.dispatch_held())
-            .or_else(|| self.dispatch_from_scheduler(now));
+        let id =
+            self.dispatch_from_front().or_else(|| self.dispatch_held()).or_else(|| self.dispatch_from_scheduler(now));
         self.emit_messages();
         let id = id?;
         self.emit_request(now, EventKind::Issue, id);
@@ -450,12 +438,7 @@ impl RequestQueue {
 
     /// When `wake` has something to do; None: not before something else happens.
     pub fn next_wakeup(&self) -> Option<Time> {
-        let times = [
-            self.plug.next_wakeup(),
-            self.scheduler.next_wakeup(),
-            self.runs_again_at,
-            self.thread_runs_at(),
-        ];
+        let times = [self.plug.next_wakeup(), self.scheduler.next_wakeup(), self.runs_again_at, self.thread_runs_at()];
         times.into_iter().flatten().min()
     }
 
@@ -480,10 +463,7 @@ impl RequestQueue {
             self.runs_again_at = None;
             self.runs = true;
         }
-        self.runs |= self
-            .thread
-            .as_mut()
-            .is_some_and(|thread| thread.take_due(now));
+        self.runs |= self.thread.as_mut().is_some_and(|thread| thread.take_due(now));
     }
 
     /// Informs the scheduler that the task submits no more I/O.
@@ -654,8 +634,7 @@ impl RequestQueue {
         self.last_merge = Some(id);
         self.scheduler.add(now, &self.requests, id);
         let was_plugged = self.plug.is_plugged();
-        self.plug
-            .inserted(now, was_empty, self.scheduler.queued() as u32);
+        self.plug.inserted(now, was_empty, self.scheduler.queued() as u32);
         if !was_plugged {
             self.emit_plug(now, false, Some(id));
         }

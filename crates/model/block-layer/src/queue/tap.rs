@@ -32,8 +32,7 @@ impl RequestQueue {
         if self.tap.is_on() {
             let requests = self.pools.iter().map(Pool::allocated).sum();
             let by = by.map(|id| &self.requests[id]);
-            self.tap
-                .plug(now, self.plug.is_plugged(), requests, by_timer, by);
+            self.tap.plug(now, self.plug.is_plugged(), requests, by_timer, by);
         }
     }
 

@@ -14,35 +14,19 @@ use kernels::queue::{PlugRules, PoolRules, QueueRules};
 use proptest::prelude::*;
 
 fn queue(scheduler: Box<dyn Scheduler>, tags: u32, hardware: HardwareRules) -> RequestQueue {
-    let rules = QueueRules {
-        pool: PoolRules::tags(tags, TagWakeRule::Batch, TagLimit::OfWord),
-        ..invariants::rules()
-    };
+    let rules = QueueRules { pool: PoolRules::tags(tags, TagWakeRule::Batch, TagLimit::OfWord), ..invariants::rules() };
     RequestQueue::new(rules, scheduler).with_hardware(hardware)
 }
 
 fn two_queues(shared_tags: bool) -> HardwareRules {
-    HardwareRules {
-        map: QueueMap::modulo(4, 2),
-        depth: 2,
-        shared_tags,
-        runs: KERNEL_6_1,
-        ..HardwareRules::SINGLE
-    }
+    HardwareRules { map: QueueMap::modulo(4, 2), depth: 2, shared_tags, runs: KERNEL_6_1, ..HardwareRules::SINGLE }
 }
 
-const KERNEL_6_1: Runs = Runs {
-    after_completions: false,
-    again_after_ns: Some(3_000_000),
-    by_thread: true,
-    pulls_ahead: true,
-};
+const KERNEL_6_1: Runs =
+    Runs { after_completions: false, again_after_ns: Some(3_000_000), by_thread: true, pulls_ahead: true };
 
 fn submit_on(queue: &mut RequestQueue, cpu: u16, start: Sector) {
-    let bio = Bio {
-        cpu,
-        ..bio(0, Read, start)
-    };
+    let bio = Bio { cpu, ..bio(0, Read, start) };
     assert_ne!(queue.submit(0, bio), SubmitOutcome::MustWait);
 }
 
@@ -53,11 +37,7 @@ fn dispatched(queue: &mut RequestQueue) -> Vec<Sector> {
 
 /// The device has the two tags' requests; the first of them.
 fn with_two_that_found_no_tag() -> (RequestQueue, RequestId) {
-    let mut queue = queue(
-        Box::new(MqDeadline::new(Default::default())),
-        64,
-        two_queues(false),
-    );
+    let mut queue = queue(Box::new(MqDeadline::new(Default::default())), 64, two_queues(false));
     for start in [100, 200, 300, 400] {
         submit_on(&mut queue, 0, start);
     }
@@ -70,10 +50,7 @@ fn with_two_that_found_no_tag() -> (RequestQueue, RequestId) {
 fn a_driver_that_leaves_its_request_in_the_queue_keeps_it_from_being_plugged() {
     for stays in [false, true] {
         let mut queue = RequestQueue::new(
-            QueueRules {
-                plug: PlugRules::EXPLICIT.with_head(stays),
-                ..invariants::rules()
-            },
+            QueueRules { plug: PlugRules::EXPLICIT.with_head(stays), ..invariants::rules() },
             Box::new(Noop::default()),
         );
         submit_on(&mut queue, 0, 100);
@@ -88,25 +65,15 @@ fn a_driver_that_leaves_its_request_in_the_queue_keeps_it_from_being_plugged() {
 
 #[test]
 fn who_has_its_share_of_the_pool_waits_until_something_of_it_is_done() {
-    let rules = QueueRules {
-        pool: PoolRules::LINUX_2_6_35,
-        ..invariants::rules()
-    };
+    let rules = QueueRules { pool: PoolRules::LINUX_2_6_35, ..invariants::rules() };
     let scheduler = CfqRoundRobin::new(Default::default(), 48);
     let mut queue = RequestQueue::new(rules, Box::new(scheduler));
-    let of = |task, start| Bio {
-        task,
-        ..bio(0, Read, start)
-    };
+    let of = |task, start| Bio { task, ..bio(0, Read, start) };
     assert_ne!(queue.submit(0, of(2, 0)), SubmitOutcome::MustWait);
     let mine = (1..).map(|n| of(1, n * 1000));
     let fits = mine.map(|bio| queue.submit(0, bio));
     // (48 - 8) / 2, and one more.
-    assert_eq!(
-        fits.take_while(|got| *got != SubmitOutcome::MustWait)
-            .count(),
-        21
-    );
+    assert_eq!(fits.take_while(|got| *got != SubmitOutcome::MustWait).count(), 21);
     assert_ne!(queue.submit(0, of(2, 900)), SubmitOutcome::MustWait);
     let first = queue.dispatch(0).unwrap();
     queue.completed(1, first, &mut Vec::new());
@@ -168,10 +135,7 @@ impl Scheduler for SingleRequestScheduler {
 
 /// The scheduler gives out one request at a time; of the two, the first is at the device.
 fn with_one_of_two_at_the_device(runs: Runs) -> (RequestQueue, RequestId) {
-    let hardware = HardwareRules {
-        runs,
-        ..HardwareRules::SINGLE
-    };
+    let hardware = HardwareRules { runs, ..HardwareRules::SINGLE };
     let mut queue = queue(Box::new(SingleRequestScheduler::default()), 64, hardware);
     submit_on(&mut queue, 0, 100);
     submit_on(&mut queue, 0, 200);
@@ -191,10 +155,7 @@ fn a_completion_runs_a_queue_only_where_the_driver_does_so() {
         (at_once, again_at, dispatched(&mut queue))
     };
     let scsi_until_5_9 = HardwareRules::SINGLE.runs;
-    let before_5_8 = Runs {
-        again_after_ns: None,
-        ..KERNEL_6_1
-    };
+    let before_5_8 = Runs { again_after_ns: None, ..KERNEL_6_1 };
     assert_eq!(asked_at(scsi_until_5_9), (vec![200], None, vec![]));
     assert_eq!(asked_at(before_5_8), (vec![], None, vec![]));
     assert_eq!(asked_at(KERNEL_6_1), (vec![], Some(8_000_000), vec![200]));
@@ -210,10 +171,7 @@ fn a_queue_runs_again_with_a_tick_unless_a_bio_has_its_thread_run_it_before() {
         }
         queue.next_wakeup()
     };
-    let by_task = Runs {
-        by_thread: false,
-        ..KERNEL_6_1
-    };
+    let by_task = Runs { by_thread: false, ..KERNEL_6_1 };
     assert_eq!(again_at(KERNEL_6_1, false), Some(8_000_000));
     assert_eq!(again_at(KERNEL_6_1, true), None);
     assert_eq!(again_at(by_task, true), Some(8_000_000));
@@ -231,10 +189,7 @@ fn a_request_that_found_no_tag_has_two_completions_run_the_queue() {
     queue.completed(1, first, &mut Vec::new());
     let held = queue.dispatch(1).unwrap();
     assert_eq!(queue.request(held).start, 900);
-    assert!(
-        dispatched(&mut queue).is_empty(),
-        "a higher class is at the device"
-    );
+    assert!(dispatched(&mut queue).is_empty(), "a higher class is at the device");
     queue.completed(2, held, &mut Vec::new());
     let idle_one = queue.dispatch(2).unwrap();
     assert_eq!(queue.request(idle_one).start, 5000);
@@ -300,8 +255,7 @@ fn a_queue_with_too_few_tags_takes_its_requests_one_at_a_time() {
 /// A completion alone lets a lower class wait on: for a task that waits for a tag, or for the thread's next time.
 #[test]
 fn a_lower_class_is_not_asked_for_when_the_last_request_of_a_higher_one_is_done() {
-    let runs: [fn(&mut RequestQueue); 2] =
-        [RequestQueue::runs_for_waiter, |queue| queue.wake(8_000_000)];
+    let runs: [fn(&mut RequestQueue); 2] = [RequestQueue::runs_for_waiter, |queue| queue.wake(8_000_000)];
     for run in runs {
         let mut queue = before_commands(8);
         queue.submit(0, bio(0, Read, 100));
@@ -317,22 +271,12 @@ fn a_lower_class_is_not_asked_for_when_the_last_request_of_a_higher_one_is_done(
 
 fn before_commands(depth: u32) -> RequestQueue {
     let scheduler = Box::new(MqDeadline::new(MqDeadlineTunables::default()));
-    let hardware = HardwareRules {
-        depth,
-        runs: KERNEL_6_1,
-        ..HardwareRules::SINGLE
-    };
+    let hardware = HardwareRules { depth, runs: KERNEL_6_1, ..HardwareRules::SINGLE };
     queue(scheduler, 64, hardware)
 }
 
 fn idle(start: Sector) -> Bio {
-    Bio {
-        priority: Priority {
-            class: IoClass::Idle,
-            level: 0,
-        },
-        ..bio(0, Read, start)
-    }
+    Bio { priority: Priority { class: IoClass::Idle, level: 0 }, ..bio(0, Read, start) }
 }
 
 #[test]
@@ -340,12 +284,8 @@ fn nr_requests_are_each_hardware_queues_own() {
     let submitted = |shared_tags| {
         let mut queue = queue(Box::new(NoScheduler::default()), 2, two_queues(shared_tags));
         let on = [0, 0, 0, 1, 1].into_iter().zip(1u64..);
-        let bios = on.map(|(cpu, n)| Bio {
-            cpu,
-            ..bio(cpu.into(), Read, n * 100)
-        });
-        bios.map(|bio| queue.submit(0, bio) != SubmitOutcome::MustWait)
-            .collect::<Vec<_>>()
+        let bios = on.map(|(cpu, n)| Bio { cpu, ..bio(cpu.into(), Read, n * 100) });
+        bios.map(|bio| queue.submit(0, bio) != SubmitOutcome::MustWait).collect::<Vec<_>>()
     };
     assert_eq!(submitted(false), [true, true, false, true, true]);
     assert_eq!(submitted(true), [true, true, false, false, false]);
@@ -353,17 +293,9 @@ fn nr_requests_are_each_hardware_queues_own() {
 
 #[test]
 fn writers_leave_tags_to_readers() {
-    let tunables = MqDeadlineTunables {
-        async_depth: Some(4),
-        ..Default::default()
-    };
-    let mut queue = queue(
-        Box::new(MqDeadline::new(tunables).without_reserve()),
-        8,
-        HardwareRules::SINGLE,
-    );
-    let writes =
-        (0..8u64).filter(|n| queue.submit(0, bio(0, Write, n * 100)) != SubmitOutcome::MustWait);
+    let tunables = MqDeadlineTunables { async_depth: Some(4), ..Default::default() };
+    let mut queue = queue(Box::new(MqDeadline::new(tunables).without_reserve()), 8, HardwareRules::SINGLE);
+    let writes = (0..8u64).filter(|n| queue.submit(0, bio(0, Write, n * 100)) != SubmitOutcome::MustWait);
     assert_eq!(writes.count(), 4);
     assert_ne!(queue.submit(0, bio(0, Read, 5000)), SubmitOutcome::MustWait);
 }
@@ -400,11 +332,7 @@ fn a_limit_holds_until_its_bio_has_a_tag() {
     let mut queue = queue(scheduler, 2, HardwareRules::SINGLE);
     submit_on(&mut queue, 0, 100);
     let limited = bio(1, Read, 5000);
-    assert_eq!(
-        queue.submit(0, limited.clone()),
-        SubmitOutcome::MustWait,
-        "only the first tag, which is taken"
-    );
+    assert_eq!(queue.submit(0, limited.clone()), SubmitOutcome::MustWait, "only the first tag, which is taken");
     let first = queue.dispatch(0).unwrap();
     // A bio that came now would have the second tag, and one that comes gets it.
     let again = queue.submit_again(1, limited.clone());
@@ -419,23 +347,16 @@ fn a_limit_holds_until_its_bio_has_a_tag() {
 #[test]
 fn who_has_waited_looks_for_a_merge_again_where_the_kernel_goes_back_to_that() {
     for merges_after_waiting in [true, false] {
-        let pool = PoolRules {
-            requests: 2,
-            merges_after_waiting,
-            ..PoolRules::tags(2, TagWakeRule::Batch, TagLimit::OfWord)
-        };
-        let rules = QueueRules {
-            pool,
-            ..invariants::rules()
-        };
+        let pool =
+            PoolRules { requests: 2, merges_after_waiting, ..PoolRules::tags(2, TagWakeRule::Batch, TagLimit::OfWord) };
+        let rules = QueueRules { pool, ..invariants::rules() };
         let mut queue = RequestQueue::new(rules, Box::new(Noop::default()));
         submit_on(&mut queue, 0, 100);
         submit_on(&mut queue, 0, 5000);
         let waits = bio(0, Read, 9000);
         assert_eq!(queue.submit(0, waits.clone()), SubmitOutcome::MustWait);
         let ids = [(); 2].map(|()| queue.dispatch(0).unwrap());
-        ids.iter()
-            .for_each(|&id| queue.completed(0, id, &mut Vec::new()));
+        ids.iter().for_each(|&id| queue.completed(0, id, &mut Vec::new()));
         // What it would have been merged with, had that been there before.
         submit_on(&mut queue, 0, 8992);
         let submitted = queue.submit_again(0, waits);
@@ -445,11 +366,7 @@ fn who_has_waited_looks_for_a_merge_again_where_the_kernel_goes_back_to_that() {
 }
 
 fn behind_flush(start: Sector) -> Bio {
-    Bio {
-        behind_flush: true,
-        sync: true,
-        ..bio(0, Write, start)
-    }
+    Bio { behind_flush: true, sync: true, ..bio(0, Write, start) }
 }
 
 #[test]
@@ -465,10 +382,7 @@ fn a_write_behind_a_flush_merges_with_nothing_and_goes_before_all_that_the_sched
         assert_ne!(queue.submit(0, bio(0, Write, 492)), SubmitOutcome::MustWait);
         for start in [500, 900] {
             let submitted = queue.submit(0, behind_flush(start));
-            assert!(
-                matches!(submitted, SubmitOutcome::Queued(_)),
-                "{submitted:?}"
-            );
+            assert!(matches!(submitted, SubmitOutcome::Queued(_)), "{submitted:?}");
         }
         assert_eq!(dispatched(&mut queue), [900, 500, 100, 492]);
     }
@@ -549,10 +463,7 @@ fn one_command(tags: u32, pulls_ahead: bool) -> RequestQueue {
         map: QueueMap::SINGLE,
         depth: 1,
         shared_tags: true,
-        runs: Runs {
-            pulls_ahead,
-            ..KERNEL_6_1
-        },
+        runs: Runs { pulls_ahead, ..KERNEL_6_1 },
         ..HardwareRules::SINGLE
     };
     let scheduler = MqDeadline::new(MqDeadlineTunables::default());
@@ -574,12 +485,8 @@ fn one_more_request_than_the_device_takes_leaves_the_scheduler_and_merges_no_mor
         submit_on(&mut queue, 0, 200);
         submit_on(&mut queue, 0, 300);
         assert_eq!(dispatched(&mut queue), [100]);
-        let merges = |queue: &mut RequestQueue, start| {
-            matches!(
-                queue.submit(0, bio(0, Read, start)),
-                SubmitOutcome::Merged(..)
-            )
-        };
+        let merges =
+            |queue: &mut RequestQueue, start| matches!(queue.submit(0, bio(0, Read, start)), SubmitOutcome::Merged(..));
         assert_eq!(merges(&mut queue, 208), !pulls);
         assert!(merges(&mut queue, 308));
     }
@@ -588,10 +495,7 @@ fn one_more_request_than_the_device_takes_leaves_the_scheduler_and_merges_no_mor
 #[test]
 fn what_is_plugged_has_its_request_and_others_wait_for_it() {
     let mut queue = one_command(2, true);
-    let of = |task, start| Bio {
-        task,
-        ..bio(0, Read, start)
-    };
+    let of = |task, start| Bio { task, ..bio(0, Read, start) };
     let first = plugged(&mut queue, of(1, 100));
     let second = plugged(&mut queue, of(1, 200));
     let third = queue.allocate_for_plug(0, of(2, 300), false);
@@ -613,10 +517,7 @@ fn what_is_plugged_and_joins_a_queued_request_gives_its_own_back() {
     let late = plugged(&mut queue, bio(0, Read, 108));
     submit_on(&mut queue, 0, 100);
     let mut sleeps = |task| {
-        let bio = Bio {
-            task,
-            ..bio(0, Read, 900)
-        };
+        let bio = Bio { task, ..bio(0, Read, 900) };
         queue.submit(0, bio) == SubmitOutcome::MustWait
     };
     assert!(sleeps(7));
@@ -684,19 +585,11 @@ proptest! {
 
 #[test]
 fn a_lone_tag_that_is_free_wakes_one_task() {
-    let hardware = HardwareRules {
-        map: QueueMap::SINGLE,
-        depth: 1,
-        shared_tags: true,
-        runs: KERNEL_6_1,
-        ..HardwareRules::SINGLE
-    };
+    let hardware =
+        HardwareRules { map: QueueMap::SINGLE, depth: 1, shared_tags: true, runs: KERNEL_6_1, ..HardwareRules::SINGLE };
     let mut queue = queue(Box::new(NoScheduler::default()), 1, hardware);
     let mut submit = |task| {
-        let bio = Bio {
-            task,
-            ..bio(0, Read, 1000 * u64::from(task))
-        };
+        let bio = Bio { task, ..bio(0, Read, 1000 * u64::from(task)) };
         queue.submit(0, bio) != SubmitOutcome::MustWait
     };
     assert_eq!([1, 2, 3].map(&mut submit), [true, false, false]);

@@ -41,11 +41,7 @@ impl BackwardSeekRule {
         let (Some(a), Some(b)) = (one, other) else {
             return one.or(other);
         };
-        if self.first_comes_first(from, requests[a].start, requests[b].start) {
-            one
-        } else {
-            other
-        }
+        if self.first_comes_first(from, requests[a].start, requests[b].start) { one } else { other }
     }
 
     /// Whether, from a position, the first of two sectors is to be gone to before the second: the nearer, the higher of

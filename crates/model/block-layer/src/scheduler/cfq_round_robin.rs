@@ -20,10 +20,7 @@ pub struct CfqRoundRobinTunables {
 
 impl Default for CfqRoundRobinTunables {
     fn default() -> CfqRoundRobinTunables {
-        CfqRoundRobinTunables {
-            quantum: 4,
-            queued: 8,
-        }
+        CfqRoundRobinTunables { quantum: 4, queued: 8 }
     }
 }
 
@@ -107,10 +104,7 @@ impl CfqRoundRobin {
             return len - 1;
         }
         let not_below = |other: RequestId| start <= requests[other].start;
-        self.dispatch_list
-            .iter()
-            .rposition(not_below)
-            .unwrap_or(len)
+        self.dispatch_list.iter().rposition(not_below).unwrap_or(len)
     }
 }
 
@@ -129,13 +123,7 @@ impl Scheduler for CfqRoundRobin {
     }
 
     /// `cfq_merged_requests`.
-    fn merged_requests(
-        &mut self,
-        _: Time,
-        requests: &Requests,
-        survivor: RequestId,
-        merged: RequestId,
-    ) {
+    fn merged_requests(&mut self, _: Time, requests: &Requests, survivor: RequestId, merged: RequestId) {
         let queue = self.fifos.fifo_of(merged);
         self.queued[queue][requests[merged].direction as usize] -= 1;
         self.fifos.merged_requests(requests, survivor, merged);
@@ -186,18 +174,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn bench() -> Bench<CfqRoundRobin> {
-        Bench::new(CfqRoundRobin::new(
-            CfqRoundRobinTunables::default(),
-            POOL_REQUESTS,
-        ))
+        Bench::new(CfqRoundRobin::new(CfqRoundRobinTunables::default(), POOL_REQUESTS))
     }
 
     fn add(bench: &mut Bench<CfqRoundRobin>, task: TaskId, starts: &[Sector]) {
         for &start in starts {
-            let bio = Bio {
-                task,
-                ..bio(0, Read, start)
-            };
+            let bio = Bio { task, ..bio(0, Read, start) };
             bench.add_bio(0, &bio);
         }
     }
@@ -205,19 +187,11 @@ mod tests {
     #[test]
     fn each_process_has_one_request_in_turn_however_many_it_has() {
         let mut bench = bench();
-        add(
-            &mut bench,
-            1,
-            &[100, 200, 300, 400, 500, 600, 700, 800, 900],
-        );
+        add(&mut bench, 1, &[100, 200, 300, 400, 500, 600, 700, 800, 900]);
         add(&mut bench, 2, &[90_000_000, 90_001_000]);
         let round = bench.dispatched(0, 4);
         assert_eq!(round.iter().filter(|&&start| start < 1000).count(), 2);
-        assert_eq!(
-            bench.dispatched(0, 3),
-            [300, 400, 500],
-            "2 has nothing left"
-        );
+        assert_eq!(bench.dispatched(0, 3), [300, 400, 500], "2 has nothing left");
     }
 
     #[test]
@@ -242,10 +216,7 @@ mod tests {
     #[test]
     fn a_process_has_its_share_of_the_pool_in_each_direction() {
         let mut bench = Bench::new(CfqRoundRobin::new(CfqRoundRobinTunables::default(), 48));
-        let of = |task| Bio {
-            task,
-            ..bio(0, Read, 0)
-        };
+        let of = |task| Bio { task, ..bio(0, Read, 0) };
         add(&mut bench, 1, &[100, 200, 300]);
         add(&mut bench, 2, &[10_000]);
         let lets = |bench: &Bench<CfqRoundRobin>, bio: &Bio| bench.scheduler.lets_queue(bio);
@@ -255,10 +226,7 @@ mod tests {
         add(&mut bench, 1, &[2100]);
         assert!(!lets(&bench, &of(1)));
         assert!(lets(&bench, &of(2)));
-        let write = Bio {
-            direction: Write,
-            ..of(1)
-        };
+        let write = Bio { direction: Write, ..of(1) };
         assert!(lets(&bench, &write));
     }
 

@@ -94,16 +94,13 @@ impl Deadline {
     fn choose_direction(&mut self) -> Option<Direction> {
         let waits = |direction| !self.fifos.is_empty(direction as usize);
         let (reads, writes) = (waits(Direction::Read), waits(Direction::Write));
-        self.read_preference
-            .next(reads, writes, self.tunables.writes_starved)
+        self.read_preference.next(reads, writes, self.tunables.writes_starved)
     }
 
     /// Where a batch of that direction begins (the end of `deadline_dispatch_requests`, and `deadline_check_fifo`).
     fn begin(&mut self, now: Time, requests: &Requests, direction: Direction) -> Option<RequestId> {
         let fifo = direction as usize;
-        let next = self
-            .next
-            .filter(|&next| requests[next].direction == direction);
+        let next = self.next.filter(|&next| requests[next].direction == direction);
         let expired = self.fifos.overdue(fifo, now);
         if expired.is_none() && next.is_some() && self.variant == DeadlineVariant::B {
             return next;
@@ -138,13 +135,7 @@ impl Scheduler for Deadline {
     }
 
     /// `deadline_merged_requests`.
-    fn merged_requests(
-        &mut self,
-        _: Time,
-        requests: &Requests,
-        survivor: RequestId,
-        merged: RequestId,
-    ) {
+    fn merged_requests(&mut self, _: Time, requests: &Requests, survivor: RequestId, merged: RequestId) {
         if self.next == Some(merged) {
             self.next = self.fifos.after(requests, merged);
         }
@@ -188,10 +179,7 @@ mod tests {
 
     #[test]
     fn b_starts_at_the_lowest_sector_and_c_at_the_oldest_request() {
-        for (variant, expected) in [
-            (DeadlineVariant::B, [100, 200, 300]),
-            (DeadlineVariant::C, [300, 100, 200]),
-        ] {
+        for (variant, expected) in [(DeadlineVariant::B, [100, 200, 300]), (DeadlineVariant::C, [300, 100, 200])] {
             let mut bench = bench_of(variant);
             bench.add(0, Direction::Read, &[300, 100, 200]);
             assert_eq!(bench.dispatched(1, 3), expected, "{variant:?}");

@@ -28,12 +28,7 @@ pub struct DeadlineATunables {
 
 impl Default for DeadlineATunables {
     fn default() -> DeadlineATunables {
-        DeadlineATunables {
-            read_expire_ns: 500 * MILLISECOND,
-            fifo_batch: 16,
-            seek_cost: 16,
-            writes_starved: 2,
-        }
+        DeadlineATunables { read_expire_ns: 500 * MILLISECOND, fifo_batch: 16, seek_cost: 16, writes_starved: 2 }
     }
 }
 
@@ -52,13 +47,7 @@ pub struct DeadlineA {
 impl DeadlineA {
     /// An empty scheduler.
     pub fn new(tunables: DeadlineATunables) -> DeadlineA {
-        DeadlineA {
-            tunables,
-            fifos: RequestFifos::default(),
-            dispatching: VecDeque::new(),
-            last_sector: 0,
-            starved: 0,
-        }
+        DeadlineA { tunables, fifos: RequestFifos::default(), dispatching: VecDeque::new(), last_sector: 0, starved: 0 }
     }
 
     /// Where the next batch begins (`deadline_next_request`).
@@ -77,9 +66,7 @@ impl DeadlineA {
                 return lowest_write;
             }
         }
-        self.fifos
-            .overdue(reads, now)
-            .or_else(|| self.fifos.lowest(reads))
+        self.fifos.overdue(reads, now).or_else(|| self.fifos.lowest(reads))
     }
 
     /// Moves a batch from there on, in sector order (`deadline_move_requests`).
@@ -92,11 +79,8 @@ impl DeadlineA {
             next = self.fifos.after(requests, id);
             self.fifos.remove(requests, id);
             self.dispatching.push_back(id);
-            budget -= i64::from(if request.start == end {
-                request.sectors.div_ceil(256)
-            } else {
-                self.tunables.seek_cost
-            });
+            budget -=
+                i64::from(if request.start == end { request.sectors.div_ceil(256) } else { self.tunables.seek_cost });
             end = request.end();
             if budget <= 0 {
                 return;

@@ -68,10 +68,7 @@ impl DeadlineTimed {
             Direction::Read => Direction::Write,
             Direction::Write => Direction::Read,
         };
-        let (here, there) = (
-            !self.fifos.is_empty(self.direction as usize),
-            !self.fifos.is_empty(other as usize),
-        );
+        let (here, there) = (!self.fifos.is_empty(self.direction as usize), !self.fifos.is_empty(other as usize));
         if here && now < self.batch_ends_at {
             return false;
         }
@@ -106,13 +103,7 @@ impl Scheduler for DeadlineTimed {
         Some(bio.direction as usize)
     }
 
-    fn merged_requests(
-        &mut self,
-        _: Time,
-        requests: &Requests,
-        survivor: RequestId,
-        merged: RequestId,
-    ) {
+    fn merged_requests(&mut self, _: Time, requests: &Requests, survivor: RequestId, merged: RequestId) {
         if self.next == Some(merged) {
             self.next = self.fifos.after(requests, merged);
         }
@@ -130,9 +121,7 @@ impl Scheduler for DeadlineTimed {
         let expired = self.expired(now);
         let fifo = self.direction as usize;
         let first_in_line = self.fifos.oldest(fifo);
-        let id = expired
-            .or(if turned { first_in_line } else { self.next })
-            .or(self.fifos.lowest(fifo))?;
+        let id = expired.or(if turned { first_in_line } else { self.next }).or(self.fifos.lowest(fifo))?;
         self.next = self.fifos.after(requests, id);
         self.fifos.remove(requests, id);
         Some(id)
@@ -156,21 +145,14 @@ mod tests {
         let mut bench = Bench::new(DeadlineTimed::new(DeadlineTimedTunables::default()));
         bench.add(0, Read, &[300, 100, 200, 400]);
         bench.add(0, Write, &[2000, 1000]);
-        assert_eq!(
-            bench.dispatched(1, 1),
-            [-2000],
-            "batches alternate; one begins with the oldest"
-        );
+        assert_eq!(bench.dispatched(1, 1), [-2000], "batches alternate; one begins with the oldest");
         assert_eq!(bench.dispatched(499 * MILLISECOND, 1), [-1000]);
         assert_eq!(bench.dispatched(499 * MILLISECOND, 4), [300, 400, 100, 200]);
     }
 
     #[test]
     fn one_expired_request_is_served_in_the_time_that_requests_have() {
-        let tunables = DeadlineTimedTunables {
-            read_expire_ns: 10 * MILLISECOND,
-            ..DeadlineTimedTunables::default()
-        };
+        let tunables = DeadlineTimedTunables { read_expire_ns: 10 * MILLISECOND, ..DeadlineTimedTunables::default() };
         let mut bench = Bench::new(DeadlineTimed::new(tunables));
         bench.add(0, Read, &[900, 800, 100]);
         assert_eq!(bench.dispatched(20 * MILLISECOND, 3), [900, 100, 800]);

@@ -52,13 +52,7 @@ impl DispatchList {
 
     /// Where the request belongs in two ascending sweeps from that position (`elv_dispatch_sort`): behind the last that comes
     /// before it. `by_direction`: nothing passes a request of the other direction, as from 2.6.19 on.
-    pub fn place_in_sweeps(
-        &self,
-        requests: &Requests,
-        id: RequestId,
-        from: Sector,
-        by_direction: bool,
-    ) -> usize {
+    pub fn place_in_sweeps(&self, requests: &Requests, id: RequestId, from: Sector, by_direction: bool) -> usize {
         let request = &requests[id];
         let sweep = |start: Sector| start < from;
         let comes_before = |other: RequestId| {

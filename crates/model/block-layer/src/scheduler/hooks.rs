@@ -76,12 +76,7 @@ impl Hooks {
 
     /// The cost of a request's whole way, for CPUs that count no cycles: at 2.4 GHz unless they have a clock.
     pub fn request_ns(&self, clock_hz: Option<u64>) -> Time {
-        let parts = [
-            self.merge_cycles,
-            self.insert_cycles,
-            self.dispatch_cycles,
-            self.complete_cycles,
-        ];
+        let parts = [self.merge_cycles, self.insert_cycles, self.dispatch_cycles, self.complete_cycles];
         let cycles: u64 = parts.into_iter().map(u64::from).sum();
         cycles * SECOND / clock_hz.unwrap_or(MEASURED_AT_HZ)
     }
@@ -101,10 +96,7 @@ mod tests {
     #[test]
     fn hooks_take_what_was_measured() {
         let hooks_ns = |hooks: Hooks| {
-            let without = Hooks {
-                merge_cycles: 0,
-                ..hooks
-            };
+            let without = Hooks { merge_cycles: 0, ..hooks };
             without.request_ns(None)
         };
         assert_eq!(hooks_ns(Hooks::MQ_DEADLINE), 700);

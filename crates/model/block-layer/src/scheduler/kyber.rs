@@ -29,10 +29,7 @@ pub struct KyberTunables {
 
 impl Default for KyberTunables {
     fn default() -> KyberTunables {
-        KyberTunables {
-            read_lat_nsec: 2 * MILLISECOND,
-            write_lat_nsec: 10 * MILLISECOND,
-        }
+        KyberTunables { read_lat_nsec: 2 * MILLISECOND, write_lat_nsec: 10 * MILLISECOND }
     }
 }
 
@@ -68,10 +65,7 @@ enum LatencyJudge {
     /// By mean latencies: until 4.19.
     Means(Means),
     /// By percentiles, for which it looks at that time.
-    Percentiles {
-        latencies: [Latencies; OTHERS],
-        looks_at: Option<Time>,
-    },
+    Percentiles { latencies: [Latencies; OTHERS], looks_at: Option<Time> },
 }
 
 #[derive(Clone, Debug, Default)]
@@ -93,10 +87,7 @@ impl Kyber {
             map,
             turn: 0,
             queued: 0,
-            judges: LatencyJudge::Percentiles {
-                latencies: Default::default(),
-                looks_at: None,
-            },
+            judges: LatencyJudge::Percentiles { latencies: Default::default(), looks_at: None },
         }
     }
 
@@ -122,9 +113,7 @@ impl Kyber {
 
     /// `kyber_dispatch_request`.
     fn dispatch_to(&mut self, queue: usize) -> Option<RequestId> {
-        let HardwareQueue {
-            domain, batching, ..
-        } = self.queues[queue];
+        let HardwareQueue { domain, batching, .. } = self.queues[queue];
         if batching < BATCH[domain]
             && let Some(id) = self.take(queue, domain)
         {
@@ -214,11 +203,7 @@ impl Scheduler for Kyber {
 
     /// `kyber_limit_depth`.
     fn tags_allowed(&self, bio: &Bio, tags: TagCounts) -> u32 {
-        if bio.sync {
-            tags.most()
-        } else {
-            self.fewest_tags(tags)
-        }
+        if bio.sync { tags.most() } else { self.fewest_tags(tags) }
     }
 
     /// `kyber_depth_updated`; a limit of 0 is none (`__blk_mq_get_tag`).
@@ -259,10 +244,7 @@ impl Scheduler for Kyber {
         let target_ns = self.targets_ns.get(domain).copied();
         match &mut self.judges {
             LatencyJudge::Means(means) => means.record(now, domain, device, target_ns),
-            LatencyJudge::Percentiles {
-                latencies,
-                looks_at,
-            } => {
+            LatencyJudge::Percentiles { latencies, looks_at } => {
                 let target_ns = target_ns.expect("reads and writes are all there is");
                 latencies[domain].record(total, device, target_ns);
                 looks_at.get_or_insert(now + LOOK_AFTER_NS);

@@ -22,10 +22,7 @@ pub struct LinusTunables {
 
 impl Default for LinusTunables {
     fn default() -> LinusTunables {
-        LinusTunables {
-            read_latency: 2048,
-            write_latency: 8192,
-        }
+        LinusTunables { read_latency: 2048, write_latency: 8192 }
     }
 }
 
@@ -81,11 +78,7 @@ impl Linus {
             return false;
         };
         let (here, next) = (requests[self.list[position]].start, requests[next].start);
-        if here < next {
-            here < bio.start && bio.start < next
-        } else {
-            here < bio.start || bio.start < next
-        }
+        if here < next { here < bio.start && bio.start < next } else { here < bio.start || bio.start < next }
     }
 
     fn position(&self, id: RequestId) -> Option<usize> {
@@ -197,10 +190,7 @@ mod tests {
 
     #[test]
     fn later_2_4_still_joins_a_request_that_may_be_passed_no_more_at_its_back() {
-        let impatient = LinusTunables {
-            read_latency: 0,
-            ..LinusTunables::default()
-        };
+        let impatient = LinusTunables { read_latency: 0, ..LinusTunables::default() };
         for joins in [false, true] {
             let mut linus = Linus::new(impatient, 255);
             linus.joins_impatient = joins;

@@ -79,13 +79,7 @@ pub trait Scheduler: Send {
 
     /// `merged` has become part of `survivor` and is about to be freed. The survivor takes the earlier place by
     /// arrival.
-    fn merged_requests(
-        &mut self,
-        _now: Time,
-        requests: &Requests,
-        survivor: RequestId,
-        merged: RequestId,
-    ) {
+    fn merged_requests(&mut self, _now: Time, requests: &Requests, survivor: RequestId, merged: RequestId) {
         let fifos = self.fifos();
         let fifos = fifos.expect("one that is not sorted by sector has its own rules for merging");
         fifos.merged_requests(requests, survivor, merged);

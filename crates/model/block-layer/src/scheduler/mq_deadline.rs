@@ -10,10 +10,7 @@ use serde::Deserialize;
 use crate::scheduler::Scheduler;
 use crate::scheduler::read_preference::ReadPreference;
 use crate::scheduler::request_fifo::{FifoId, RequestFifos};
-use crate::{
-    Bio, Direction, IoClass, Priority, PriorityPolicy, Request, RequestId, Requests, Sector,
-    TagCounts,
-};
+use crate::{Bio, Direction, IoClass, Priority, PriorityPolicy, Request, RequestId, Requests, Sector, TagCounts};
 use events::time::{MILLISECOND, SECOND, Time};
 
 /// The attributes of mq-deadline in sysfs; times in nanoseconds.
@@ -110,9 +107,7 @@ impl MqDeadline {
     /// By the clock of a kernel with so many ticks a second.
     pub fn with_hz(mut self, hz: u32) -> MqDeadline {
         self.tick_ns = SECOND / u64::from(hz);
-        self.expire_ns = self
-            .expire_ns
-            .map(|time_ns| time_ns.next_multiple_of(self.tick_ns));
+        self.expire_ns = self.expire_ns.map(|time_ns| time_ns.next_multiple_of(self.tick_ns));
         self
     }
 
@@ -193,8 +188,7 @@ impl MqDeadline {
     fn choose_direction(&mut self, class: IoClass) -> Option<Direction> {
         let waits = |direction| !self.fifos.is_empty(fifo_of(class, direction));
         let (reads, writes) = (waits(Direction::Read), waits(Direction::Write));
-        self.read_preference
-            .next(reads, writes, self.tunables.writes_starved)
+        self.read_preference.next(reads, writes, self.tunables.writes_starved)
     }
 
     /// Where a batch begins (`deadline_check_fifo`, `deadline_fifo_request`): at the oldest request if it has expired
@@ -240,13 +234,7 @@ impl Scheduler for MqDeadline {
     }
 
     /// `dd_merged_requests`.
-    fn merged_requests(
-        &mut self,
-        _: Time,
-        requests: &Requests,
-        survivor: RequestId,
-        merged: RequestId,
-    ) {
+    fn merged_requests(&mut self, _: Time, requests: &Requests, survivor: RequestId, merged: RequestId) {
         self.outstanding[self.class_of(&requests[merged]) as usize] -= 1;
         let next = &mut self.next[self.fifos.fifo_of(merged)];
         if *next == Some(merged) {
@@ -294,9 +282,7 @@ impl Scheduler for MqDeadline {
         if let Some(aged) = self.dispatch_aged(now, requests) {
             return Some(aged);
         }
-        let class = CLASSES
-            .into_iter()
-            .find(|&class| self.outstanding[class as usize] > 0)?;
+        let class = CLASSES.into_iter().find(|&class| self.outstanding[class as usize] > 0)?;
         self.dispatch_class(now, requests, class, now)
     }
 
@@ -328,10 +314,7 @@ mod tests {
     }
 
     fn of_class(class: IoClass, now: Time, start: Sector) -> Bio {
-        Bio {
-            priority: Priority { class, level: 4 },
-            ..bio(now, Read, start)
-        }
+        Bio { priority: Priority { class, level: 4 }, ..bio(now, Read, start) }
     }
 
     #[test]
@@ -355,10 +338,7 @@ mod tests {
         bench.scheduler = bench.scheduler.with_policies(&policies);
         for (group, start) in [(1, 100), (0, 500), (2, 900)] {
             let class = IoClass::BestEffort;
-            let bio = Bio {
-                group,
-                ..of_class(class, 0, start)
-            };
+            let bio = Bio { group, ..of_class(class, 0, start) };
             bench.add_bio(0, &bio);
         }
         let real_time = bench.scheduler.dispatch(1, &bench.requests).unwrap();
@@ -366,32 +346,11 @@ mod tests {
         assert!(bench.dispatched(1, 1).is_empty(), "900 is at the device");
         bench.scheduler.completed(2, &bench.requests, real_time);
         assert_eq!(bench.dispatched(2, 1), [500]);
-        let urgent = Priority {
-            class: IoClass::RealTime,
-            level: 2,
-        };
-        assert_eq!(
-            RestrictToBe.of(urgent),
-            Priority {
-                class: IoClass::BestEffort,
-                level: 0
-            }
-        );
-        assert_eq!(
-            Idle.of(urgent),
-            Priority {
-                class: IoClass::Idle,
-                level: 0
-            }
-        );
+        let urgent = Priority { class: IoClass::RealTime, level: 2 };
+        assert_eq!(RestrictToBe.of(urgent), Priority { class: IoClass::BestEffort, level: 0 });
+        assert_eq!(Idle.of(urgent), Priority { class: IoClass::Idle, level: 0 });
         assert_eq!(PromoteToRt.of(urgent), urgent);
-        assert_eq!(
-            PromoteToRt.of(Priority::default()),
-            Priority {
-                class: IoClass::RealTime,
-                level: 4
-            }
-        );
+        assert_eq!(PromoteToRt.of(Priority::default()), Priority { class: IoClass::RealTime, level: 4 });
         assert_eq!(RestrictToBe.of(Priority::default()), Priority::default());
     }
 
@@ -408,10 +367,7 @@ mod tests {
     #[test]
     fn a_request_has_expired_when_its_deadline_comes_not_after() {
         for (now, expected) in [(500 * MILLISECOND - 1, 200), (500 * MILLISECOND, 50)] {
-            let tunables = MqDeadlineTunables {
-                fifo_batch: 1,
-                ..MqDeadlineTunables::default()
-            };
+            let tunables = MqDeadlineTunables { fifo_batch: 1, ..MqDeadlineTunables::default() };
             let mut bench = Bench::new(MqDeadline::new(tunables));
             bench.add(0, Read, &[100, 50, 200]);
             assert_eq!(bench.dispatched(0, 1), [100]);
@@ -422,10 +378,7 @@ mod tests {
     #[test]
     fn deadlines_are_ticks() {
         for (now, expected) in [(499, 200), (500, 50)] {
-            let tunables = MqDeadlineTunables {
-                fifo_batch: 1,
-                ..MqDeadlineTunables::default()
-            };
+            let tunables = MqDeadlineTunables { fifo_batch: 1, ..MqDeadlineTunables::default() };
             let mut bench = Bench::new(MqDeadline::new(tunables).with_hz(250));
             bench.add(3 * MILLISECOND, Read, &[100, 50, 200]);
             assert_eq!(bench.dispatched(3 * MILLISECOND, 1), [100]);
@@ -450,11 +403,7 @@ mod tests {
 
     #[test]
     fn each_direction_goes_on_where_it_stopped() {
-        let tunables = MqDeadlineTunables {
-            fifo_batch: 1,
-            writes_starved: 0,
-            ..MqDeadlineTunables::default()
-        };
+        let tunables = MqDeadlineTunables { fifo_batch: 1, writes_starved: 0, ..MqDeadlineTunables::default() };
         let mut bench = Bench::new(MqDeadline::new(tunables));
         bench.add(0, Write, &[1000, 500, 2000]);
         assert_eq!(bench.dispatched(0, 1), [-1000]);
@@ -471,10 +420,7 @@ mod tests {
     #[test]
     fn the_first_limit_of_async_requests_is_taken_for_one_of_each_word() {
         let scheduler = MqDeadline::new(MqDeadlineTunables::default());
-        let sync = Bio {
-            sync: true,
-            ..bio(0, Write, 0)
-        };
+        let sync = Bio { sync: true, ..bio(0, Write, 0) };
         assert_eq!(scheduler.tags_allowed(&bio(0, Read, 0), tags()), 64);
         assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), tags()), 192);
         assert_eq!(scheduler.tags_allowed(&sync, tags()), 192);
@@ -484,10 +430,7 @@ mod tests {
     #[test]
     fn from_6_10_on_the_limit_is_scaled_and_there_is_none_by_default() {
         let of = |async_depth| {
-            let tunables = MqDeadlineTunables {
-                async_depth,
-                ..MqDeadlineTunables::default()
-            };
+            let tunables = MqDeadlineTunables { async_depth, ..MqDeadlineTunables::default() };
             MqDeadline::new(tunables).without_reserve()
         };
         assert_eq!(of(None).tags_allowed(&bio(0, Write, 0), tags()), 64);
@@ -496,11 +439,7 @@ mod tests {
         assert_eq!(of(Some(8)).tags_allowed(&bio(0, Write, 0), of_all), 8);
         let all = of(Some(u32::MAX)).tags_allowed(&bio(0, Write, 0), tags());
         assert!(all >= tags().word, "{all}");
-        assert_eq!(
-            of(None).fewest_tags(tags()),
-            1,
-            "those that wait are woken one by one"
-        );
+        assert_eq!(of(None).fewest_tags(tags()), 1, "those that wait are woken one by one");
     }
 
     #[test]

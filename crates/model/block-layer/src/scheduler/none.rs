@@ -49,10 +49,7 @@ impl Scheduler for NoScheduler {
 }
 
 /// The FIFO of the CPU that submitted the request.
-pub(super) fn fifo_of<'a>(
-    fifos: &'a mut Vec<VecDeque<RequestId>>,
-    request: &Request,
-) -> &'a mut VecDeque<RequestId> {
+pub(super) fn fifo_of<'a>(fifos: &'a mut Vec<VecDeque<RequestId>>, request: &Request) -> &'a mut VecDeque<RequestId> {
     let cpu = usize::from(request.cpu);
     if fifos.len() <= cpu {
         fifos.resize_with(cpu + 1, VecDeque::new);
@@ -64,11 +61,7 @@ pub(super) fn fifo_of<'a>(
 const LOOKS_BACK: usize = 8;
 
 /// A request among the last few queued that the bio continues or precedes (`blk_bio_list_merge`).
-pub(super) fn merge_near_end(
-    fifo: &VecDeque<RequestId>,
-    requests: &Requests,
-    bio: &Bio,
-) -> OwnMerge {
+pub(super) fn merge_near_end(fifo: &VecDeque<RequestId>, requests: &Requests, bio: &Bio) -> OwnMerge {
     fifo.iter()
         .rev()
         .take(LOOKS_BACK)
@@ -96,10 +89,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn on_cpu(cpu: u16, start: u64) -> Bio {
-        Bio {
-            cpu,
-            ..bio(0, Read, start)
-        }
+        Bio { cpu, ..bio(0, Read, start) }
     }
 
     #[test]

@@ -17,10 +17,7 @@ pub struct Noop {
 impl Noop {
     /// That of 2.4, which goes through the queue from the last request back (`elevator_noop_merge` of 2.4.20).
     pub fn of_2_4(request_sectors_max: u32) -> Noop {
-        Noop {
-            walks_for: Some(request_sectors_max),
-            ..Noop::default()
-        }
+        Noop { walks_for: Some(request_sectors_max), ..Noop::default() }
     }
 }
 

@@ -47,12 +47,7 @@ impl RequestFifos {
         self.len += 1;
         let older = into.newest.replace(id);
         into.oldest.get_or_insert(id);
-        self.places[number] = Position {
-            fifo,
-            deadline,
-            older,
-            newer: None,
-        };
+        self.places[number] = Position { fifo, deadline, older, newer: None };
         if let Some(older) = older {
             self.place_mut(older).newer = Some(id);
         }
@@ -109,11 +104,7 @@ impl RequestFifos {
 
     /// Between which the request lies: the one before it, and the one behind it or else the first of all.
     #[inline]
-    pub fn around_cyclically(
-        &self,
-        requests: &Requests,
-        id: RequestId,
-    ) -> (Option<RequestId>, Option<RequestId>) {
+    pub fn around_cyclically(&self, requests: &Requests, id: RequestId) -> (Option<RequestId>, Option<RequestId>) {
         let (before, after) = self.around(requests, id);
         let first = || self.lowest(self.fifo_of(id)).filter(|&first| first != id);
         (before, after.or_else(first))
@@ -183,9 +174,7 @@ impl RequestFifos {
     }
 
     fn leave_line(&mut self, id: RequestId) {
-        let Position {
-            fifo, older, newer, ..
-        } = *self.place(id);
+        let Position { fifo, older, newer, .. } = *self.place(id);
         self.link(fifo, older, newer);
     }
 

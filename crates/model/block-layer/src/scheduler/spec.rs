@@ -75,20 +75,12 @@ impl SchedulerSpec {
     /// `given`: `name`, tunables under the kernel's names in the kernel's units, and perhaps a `version` if the
     /// kernel's own is not the one that is meant. `kernel`: the machine's, such as 2.6.35, 2.5.59-mm2 or 6.x; `hz`: its
     /// clock ticks a second.
-    pub fn new(
-        given: &BTreeMap<String, String>,
-        kernel: &str,
-        hz: u32,
-    ) -> Result<SchedulerSpec, BadScheduler> {
+    pub fn new(given: &BTreeMap<String, String>, kernel: &str, hz: u32) -> Result<SchedulerSpec, BadScheduler> {
         let variant = variants::find(given, kernel)?;
         let mut reader = TunableReader::new(variant, given);
         let tunables = tunables_of(variant, hz, &mut reader);
         reader.finish()?;
-        Ok(SchedulerSpec {
-            variant,
-            hz,
-            tunables,
-        })
+        Ok(SchedulerSpec { variant, hz, tunables })
     }
 
     /// The name as in queue/scheduler.
@@ -140,10 +132,7 @@ impl SchedulerSpec {
 
     /// Whether it looks at the control groups of tasks.
     pub fn reads_groups(&self) -> bool {
-        matches!(
-            self.tunables,
-            SchedulerTunables::Cfq(..) | SchedulerTunables::Bfq(_)
-        )
+        matches!(self.tunables, SchedulerTunables::Cfq(..) | SchedulerTunables::Bfq(_))
     }
 
     /// Whether it looks at what becomes of priorities in control groups: CFQ and BFQ take the task's own
@@ -180,9 +169,7 @@ impl SchedulerSpec {
     pub fn build(&self, around: &Surroundings) -> Box<dyn Scheduler> {
         match &self.tunables {
             SchedulerTunables::Nothing if self.is_multi_queue() => Box::new(NoScheduler::default()),
-            SchedulerTunables::Nothing if self.version() == "2.4" => {
-                Box::new(Noop::of_2_4(around.request_sectors_max))
-            }
+            SchedulerTunables::Nothing if self.version() == "2.4" => Box::new(Noop::of_2_4(around.request_sectors_max)),
             SchedulerTunables::Nothing => Box::new(Noop::default()),
             SchedulerTunables::Linus(tunables) => {
                 let linus = Linus::new(*tunables, around.request_sectors_max);
@@ -192,14 +179,10 @@ impl SchedulerSpec {
                 })
             }
             SchedulerTunables::DeadlineA(tunables) => Box::new(DeadlineA::new(*tunables)),
-            SchedulerTunables::Deadline(variant, tunables) => {
-                Box::new(Deadline::new(*variant, *tunables))
-            }
+            SchedulerTunables::Deadline(variant, tunables) => Box::new(Deadline::new(*variant, *tunables)),
             SchedulerTunables::DeadlineTimed(tunables) => Box::new(DeadlineTimed::new(*tunables)),
             SchedulerTunables::MqDeadline(tunables) => {
-                let scheduler = MqDeadline::new(*tunables)
-                    .with_hz(self.hz)
-                    .with_policies(around.group_policies);
+                let scheduler = MqDeadline::new(*tunables).with_hz(self.hz).with_policies(around.group_policies);
                 Box::new(match self.version() {
                     "5.14" => scheduler,
                     "6.1.105" => scheduler.without_reserve(),
@@ -211,26 +194,14 @@ impl SchedulerSpec {
                 Box::new(Anticipatory::new(*version, *tunables, self.hz))
             }
             SchedulerTunables::Cfq(version, tunables) => {
-                let surroundings = cfq::Surroundings {
-                    hz: self.hz,
-                    rotational: around.rotational,
-                };
-                Box::new(Cfq::new(
-                    *version,
-                    *tunables,
-                    surroundings,
-                    around.group_weights,
-                ))
+                let surroundings = cfq::Surroundings { hz: self.hz, rotational: around.rotational };
+                Box::new(Cfq::new(*version, *tunables, surroundings, around.group_weights))
             }
-            SchedulerTunables::CfqRoundRobin(tunables) => {
-                Box::new(CfqRoundRobin::new(*tunables, around.pool_requests))
-            }
+            SchedulerTunables::CfqRoundRobin(tunables) => Box::new(CfqRoundRobin::new(*tunables, around.pool_requests)),
             SchedulerTunables::CfqByService(tunables) => {
                 Box::new(CfqByService::new(*tunables, self.hz, around.pool_requests))
             }
-            SchedulerTunables::CfqLists(version, tunables) => {
-                Box::new(CfqLists::new(*version, *tunables, self.hz))
-            }
+            SchedulerTunables::CfqLists(version, tunables) => Box::new(CfqLists::new(*version, *tunables, self.hz)),
             SchedulerTunables::CfqSlices(tunables) => {
                 let surroundings = cfq::Surroundings {
                     hz: self.hz,
@@ -270,18 +241,12 @@ pub fn time_tunables_ns() -> BTreeMap<&'static str, events::time::Time> {
     units_ns
 }
 
-fn tunables_of(
-    variant: SchedulerVariant,
-    hz: u32,
-    reader: &mut TunableReader,
-) -> SchedulerTunables {
+fn tunables_of(variant: SchedulerVariant, hz: u32, reader: &mut TunableReader) -> SchedulerTunables {
     match (variant.name, variant.version) {
         ("linus", _) => SchedulerTunables::Linus(tunables::linus(reader)),
         ("deadline", "A") => SchedulerTunables::DeadlineA(tunables::deadline_a(reader)),
         ("deadline", "mm") => SchedulerTunables::DeadlineTimed(tunables::deadline_timed(reader)),
-        ("deadline", "B") => {
-            SchedulerTunables::Deadline(deadline::DeadlineVariant::B, tunables::deadline(reader))
-        }
+        ("deadline", "B") => SchedulerTunables::Deadline(deadline::DeadlineVariant::B, tunables::deadline(reader)),
         ("deadline", _) | ("mq-deadline", "C") => {
             SchedulerTunables::Deadline(deadline::DeadlineVariant::C, tunables::deadline(reader))
         }

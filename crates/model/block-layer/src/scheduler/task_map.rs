@@ -16,20 +16,12 @@ const LOW: TaskId = 1 << 16;
 impl<T> TaskMap<T> {
     #[inline]
     pub fn get(&self, task: TaskId) -> Option<&T> {
-        if task < LOW {
-            self.low.get(task as usize)?.as_ref()
-        } else {
-            self.high.get(&task)
-        }
+        if task < LOW { self.low.get(task as usize)?.as_ref() } else { self.high.get(&task) }
     }
 
     #[inline]
     pub fn get_mut(&mut self, task: TaskId) -> Option<&mut T> {
-        if task < LOW {
-            self.low.get_mut(task as usize)?.as_mut()
-        } else {
-            self.high.get_mut(&task)
-        }
+        if task < LOW { self.low.get_mut(task as usize)?.as_mut() } else { self.high.get_mut(&task) }
     }
 
     /// What was known; nothing is from now on.
@@ -55,9 +47,6 @@ impl<T> TaskMap<T> {
 
 impl<T> Default for TaskMap<T> {
     fn default() -> Self {
-        TaskMap {
-            low: Vec::new(),
-            high: BTreeMap::new(),
-        }
+        TaskMap { low: Vec::new(), high: BTreeMap::new() }
     }
 }

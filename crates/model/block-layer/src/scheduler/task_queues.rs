@@ -38,12 +38,10 @@ impl<Q> TaskQueues<Q> {
 
     /// The task is gone: another one may get its number. Forgets its queues, which it returns.
     pub(super) fn exited(&mut self, task: TaskId) -> [Option<QueueId>; 2] {
-        self.io_contexts
-            .get_mut(task)
-            .map_or([None; 2], |io_context| {
-                io_context.exited = true;
-                std::mem::take(&mut io_context.queues)
-            })
+        self.io_contexts.get_mut(task).map_or([None; 2], |io_context| {
+            io_context.exited = true;
+            std::mem::take(&mut io_context.queues)
+        })
     }
 
     /// Another task has the number of one that is gone.
@@ -65,9 +63,7 @@ impl<Q> TaskQueues<Q> {
         jiffies: u64,
         new: impl FnOnce() -> Q,
     ) -> QueueId {
-        let io_context = self
-            .io_contexts
-            .get_or_insert_with(task, || IoContext::new(jiffies));
+        let io_context = self.io_contexts.get_or_insert_with(task, || IoContext::new(jiffies));
         if let Some(known) = io_context.queues[slot] {
             return known;
         }
@@ -103,12 +99,7 @@ impl<Q> TaskQueues<Q> {
 
 impl<Q> Default for TaskQueues<Q> {
     fn default() -> Self {
-        TaskQueues {
-            queues: Vec::new(),
-            free: Vec::new(),
-            shared: BTreeMap::new(),
-            io_contexts: TaskMap::default(),
-        }
+        TaskQueues { queues: Vec::new(), free: Vec::new(), shared: BTreeMap::new(), io_contexts: TaskMap::default() }
     }
 }
 
@@ -175,14 +166,11 @@ impl IoContext {
 
     /// Its mean step in sectors; None: too little has been seen.
     pub(super) fn usual_seek(&self) -> Option<u64> {
-        self.mean_seek()
-            .filter(|_| self.seek.samples() > SAMPLES_MIN)
+        self.mean_seek().filter(|_| self.seek.samples() > SAMPLES_MIN)
     }
 
     /// Its mean time before a request, in ticks; None: too little has been seen.
     pub(super) fn usual_think(&self) -> Option<u64> {
-        self.think
-            .get()
-            .filter(|_| self.think.samples() > SAMPLES_MIN)
+        self.think.get().filter(|_| self.think.samples() > SAMPLES_MIN)
     }
 }

@@ -11,26 +11,15 @@ const TICK_NS: Time = 4 * MILLISECOND;
 fn throttle(limits: &[ThrottleLimits]) -> Throttle {
     let mut groups = vec![ThrottleLimits::default()];
     groups.extend(limits);
-    Throttle::new(ThrottleRules {
-        hz: 250,
-        slice_ticks: 25,
-        groups,
-    })
+    Throttle::new(ThrottleRules { hz: 250, slice_ticks: 25, groups })
 }
 
 fn reads(bytes: Option<u64>, bios: Option<u64>) -> ThrottleLimits {
-    ThrottleLimits {
-        bytes: [bytes, None],
-        bios: [bios, None],
-    }
+    ThrottleLimits { bytes: [bytes, None], bios: [bios, None] }
 }
 
 fn of_group(group: u16, direction: Direction, number: u64) -> Bio {
-    Bio {
-        group,
-        tag: number as u32,
-        ..bio(0, direction, 8 * number)
-    }
+    Bio { group, tag: number as u32, ..bio(0, direction, 8 * number) }
 }
 
 /// Everything that leaves until nothing waits, with its time.
@@ -48,16 +37,8 @@ fn drain(throttle: &mut Throttle) -> Vec<(Time, u32)> {
 fn who_has_no_limit_never_waits() {
     let mut throttle = throttle(&[reads(Some(MIB), None)]);
     for number in 0..1000 {
-        assert!(
-            throttle
-                .admit(0, of_group(0, Direction::Read, number))
-                .is_some()
-        );
-        assert!(
-            throttle
-                .admit(0, of_group(1, Direction::Write, number))
-                .is_some()
-        );
+        assert!(throttle.admit(0, of_group(0, Direction::Read, number)).is_some());
+        assert!(throttle.admit(0, of_group(1, Direction::Write, number)).is_some());
     }
     assert_eq!(throttle.next_event(), None);
 }
@@ -67,9 +48,7 @@ fn who_has_no_limit_never_waits() {
 #[test]
 fn a_slice_of_blocks_goes_at_once_and_the_next_a_tick_after_its_end() {
     let mut throttle = throttle(&[reads(Some(MIB), None)]);
-    let at_once = (0..60)
-        .filter_map(|number| throttle.admit(0, of_group(1, Direction::Read, number)))
-        .count();
+    let at_once = (0..60).filter_map(|number| throttle.admit(0, of_group(1, Direction::Read, number))).count();
     assert_eq!(at_once, 25);
     let gone = drain(&mut throttle);
     assert_eq!(gone[0], (26 * TICK_NS, 25));
@@ -80,33 +59,21 @@ fn a_slice_of_blocks_goes_at_once_and_the_next_a_tick_after_its_end() {
 #[test]
 fn operations_are_limited_by_slices_too() {
     let mut throttle = throttle(&[reads(None, Some(50))]);
-    let at_once = (0..20)
-        .filter_map(|number| throttle.admit(0, of_group(1, Direction::Read, number)))
-        .count();
+    let at_once = (0..20).filter_map(|number| throttle.admit(0, of_group(1, Direction::Read, number))).count();
     assert_eq!(at_once, 5);
-    let times: Vec<Time> = drain(&mut throttle)
-        .iter()
-        .map(|(at, _)| at / TICK_NS)
-        .collect();
+    let times: Vec<Time> = drain(&mut throttle).iter().map(|(at, _)| at / TICK_NS).collect();
     assert_eq!(times, [[25; 5], [50; 5], [75; 5]].concat());
 }
 
 /// Six reads and two writes of a group, then the next group; reads are issued before writes, one of each group in turn.
 #[test]
 fn groups_take_turns() {
-    let both = ThrottleLimits {
-        bytes: [Some(MIB); 2],
-        bios: [None; 2],
-    };
+    let both = ThrottleLimits { bytes: [Some(MIB); 2], bios: [None; 2] };
     let mut throttle = throttle(&[both, both]);
     for number in 0..25 {
         for group in [1, 2] {
             for direction in [Direction::Read, Direction::Write] {
-                assert!(
-                    throttle
-                        .admit(0, of_group(group, direction, number))
-                        .is_some()
-                );
+                assert!(throttle.admit(0, of_group(group, direction, number)).is_some());
             }
         }
     }

@@ -7,12 +7,7 @@ use events::slab::Slab;
 const TARGET_NS: Time = 2 * MILLISECOND;
 
 fn wbt(write_cache: bool) -> Wbt {
-    Wbt::new(WbtRules {
-        target_ns: TARGET_NS,
-        queue_depth: 64,
-        write_cache,
-        hands_over: false,
-    })
+    Wbt::new(WbtRules { target_ns: TARGET_NS, queue_depth: 64, write_cache, hands_over: false })
 }
 
 fn request(direction: Direction, issued_at: Time) -> (RequestId, Request) {
@@ -86,11 +81,8 @@ fn a_read_that_does_not_come_back_counts_as_slow() {
 #[test]
 fn background_writeback_has_a_quarter_and_all_of_it_once_a_writer_is_held() {
     let mut wbt = wbt(false);
-    let take = |wbt: &mut Wbt, sync| {
-        (0..99)
-            .take_while(|_| wbt.allows(0, 1, sync).then(|| wbt.took(0, 1)).is_some())
-            .count()
-    };
+    let take =
+        |wbt: &mut Wbt, sync| (0..99).take_while(|_| wbt.allows(0, 1, sync).then(|| wbt.took(0, 1)).is_some()).count();
     assert_eq!(take(&mut wbt, false), 4);
     wbt.waiting.clear();
     assert_eq!(take(&mut wbt, true), 12, "of fsync: up to 16");

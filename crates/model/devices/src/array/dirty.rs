@@ -100,13 +100,7 @@ impl DirtyStripes {
     }
 
     fn begin(&mut self, now: Time, stripe: u64) -> Id<Dirty> {
-        let id = self.stripes.put(Dirty {
-            stripe,
-            order: self.next_order,
-            since: now,
-            sectors: 0,
-            ranges: Vec::new(),
-        });
+        let id = self.stripes.put(Dirty { stripe, order: self.next_order, since: now, sectors: 0, ranges: Vec::new() });
         self.next_order += 1;
         self.index.put(stripe, id.number());
         self.order.put(id.number());
@@ -127,9 +121,7 @@ impl Dirty {
     /// Returns how many sectors were not dirty before.
     fn add(&mut self, range: Range) -> u64 {
         let first = self.ranges.partition_point(|other| other.end < range.start);
-        let last = self
-            .ranges
-            .partition_point(|other| other.start <= range.end);
+        let last = self.ranges.partition_point(|other| other.start <= range.end);
         let mut joined = range;
         let mut before = 0;
         for other in &self.ranges[first..last] {
@@ -157,10 +149,7 @@ mod tests {
         assert_eq!(dirty.take(true).unwrap().0, 6);
         assert_eq!(dirty.take(true), None);
         let (stripe, ranges) = dirty.take(false).unwrap();
-        assert_eq!(
-            (stripe, ranges.as_slice()),
-            (5, std::slice::from_ref(&(0..3)))
-        );
+        assert_eq!((stripe, ranges.as_slice()), (5, std::slice::from_ref(&(0..3))));
         assert_eq!(dirty.sectors(), 13);
     }
 

@@ -86,8 +86,7 @@ impl Layout {
         };
         let extents_of_disk = disk_sectors / (layout.chunk * layout.extent_stripes);
         let extents_of_group = extents_of_disk * layout.group_disks / width;
-        layout.sectors =
-            extents_of_group * layout.groups * layout.extent_stripes * layout.stripe_sectors();
+        layout.sectors = extents_of_group * layout.groups * layout.extent_stripes * layout.stripe_sectors();
         layout
     }
 
@@ -122,10 +121,7 @@ impl Layout {
                     piece = copy;
                 }
             }
-            let before = pieces
-                .iter_mut()
-                .rev()
-                .find(|before| before.disk == piece.disk);
+            let before = pieces.iter_mut().rev().find(|before| before.disk == piece.disk);
             match before {
                 Some(before) if before.leads_to(&piece, self.chunk) => {
                     before.sectors = (piece.start + u64::from(piece.sectors) - before.start) as u32;
@@ -138,13 +134,7 @@ impl Layout {
 
     /// What to read before these ranges of a stripe can be written, and what to write then. With RAID 5, the less is
     /// read: the old data and parity, or what the stripe holds besides. A full stripe needs nothing.
-    pub(super) fn write(
-        &self,
-        stripe: u64,
-        ranges: &[Range],
-        reads: &mut Vec<Piece>,
-        writes: &mut Vec<Piece>,
-    ) {
+    pub(super) fn write(&self, stripe: u64, ranges: &[Range], reads: &mut Vec<Piece>, writes: &mut Vec<Piece>) {
         for chunk in 0..self.data {
             for range in self.within_chunk(chunk, ranges) {
                 writes.push(self.data_piece(stripe, range.clone(), 0));
@@ -159,18 +149,14 @@ impl Layout {
         let offsets = || {
             (0..self.data).flat_map(|chunk| {
                 let first = chunk * self.chunk;
-                self.within_chunk(chunk, ranges)
-                    .map(move |range| range.start - first..range.end - first)
+                self.within_chunk(chunk, ranges).map(move |range| range.start - first..range.end - first)
             })
         };
         let from = offsets().map(|range| range.start).min().unwrap_or(0);
         let to = offsets().map(|range| range.end).max().unwrap_or(0);
         let parity = self.piece(stripe, self.parity_slot(stripe), from..to);
-        let besides = || {
-            (0..self.data).filter(|&chunk| {
-                !self.covers(ranges, chunk * self.chunk + from..chunk * self.chunk + to)
-            })
-        };
+        let besides =
+            || (0..self.data).filter(|&chunk| !self.covers(ranges, chunk * self.chunk + from..chunk * self.chunk + to));
         if besides().count() <= writes.len() + 1 {
             reads.extend(besides().map(|chunk| {
                 let first = chunk * self.chunk;
@@ -183,11 +169,7 @@ impl Layout {
         writes.push(parity);
     }
 
-    fn within_chunk<'a>(
-        &self,
-        chunk: u64,
-        ranges: &'a [Range],
-    ) -> impl Iterator<Item = Range> + 'a {
+    fn within_chunk<'a>(&self, chunk: u64, ranges: &'a [Range]) -> impl Iterator<Item = Range> + 'a {
         let (first, end) = (chunk * self.chunk, (chunk + 1) * self.chunk);
         ranges
             .iter()
@@ -196,9 +178,7 @@ impl Layout {
     }
 
     fn covers(&self, ranges: &[Range], wanted: Range) -> bool {
-        ranges
-            .iter()
-            .any(|range| range.start <= wanted.start && wanted.end <= range.end)
+        ranges.iter().any(|range| range.start <= wanted.start && wanted.end <= range.end)
     }
 
     /// A range within one chunk of a stripe's data.
@@ -246,10 +226,7 @@ impl LayoutSpec {
         within("disks", u64::from(self.disks), 1, 4096)?;
         within("groups", u64::from(self.groups), 1, u64::from(self.disks))?;
         if !self.disks.is_multiple_of(self.groups) {
-            let what = format!(
-                "expected a divisor of disks, {}, found {}",
-                self.disks, self.groups
-            );
+            let what = format!("expected a divisor of disks, {}, found {}", self.disks, self.groups);
             return Err(SpecError::of("groups", what));
         }
         let (least, most) = match self.level {
@@ -257,12 +234,7 @@ impl LayoutSpec {
             Level::Raid1 => (2, 2),
             Level::Raid5 => (3, self.disks / self.groups),
         };
-        within(
-            "stripe_disks",
-            u64::from(self.stripe_disks),
-            least,
-            u64::from(most),
-        )?;
+        within("stripe_disks", u64::from(self.stripe_disks), least, u64::from(most))?;
         if self.stripe_disks > self.disks / self.groups {
             let what = "a stripe needs as many disks in each group";
             return Err(SpecError::of("stripe_disks", what));
@@ -279,21 +251,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn layout(
-        level: Level,
-        disks: u32,
-        groups: u32,
-        stripe_disks: u32,
-        extent_stripes: u32,
-    ) -> Layout {
-        let spec = LayoutSpec {
-            level,
-            disks,
-            groups,
-            stripe_disks,
-            chunk_bytes: 4 * 512,
-            extent_stripes,
-        };
+    fn layout(level: Level, disks: u32, groups: u32, stripe_disks: u32, extent_stripes: u32) -> Layout {
+        let spec = LayoutSpec { level, disks, groups, stripe_disks, chunk_bytes: 4 * 512, extent_stripes };
         Layout::new(&spec, 240)
     }
 

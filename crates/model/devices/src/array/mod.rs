@@ -83,10 +83,7 @@ impl Array {
             controllers: Servers::new(spec.controller.controllers),
             port_in: Link::new(spec.controller.port_bytes_per_s),
             port_out: Link::new(spec.controller.port_bytes_per_s),
-            mirror: spec
-                .cache
-                .mirror
-                .map(|mirror| Link::new(mirror.bytes_per_s)),
+            mirror: spec.cache.mirror.map(|mirror| Link::new(mirror.bytes_per_s)),
             line_sectors: spec.cache.line_bytes / SECTOR_BYTES,
             lines: LineCache::new(spec.cache.read_bytes / spec.cache.line_bytes),
             streams: Streams::new(&spec.cache),
@@ -140,11 +137,7 @@ impl Device for Array {
 
     fn submit(&mut self, now: Time, command: Command) {
         let id = self.inside.enter(now, command);
-        let ControllerSpec {
-            latency_ns,
-            command_ns,
-            ..
-        } = self.spec.controller;
+        let ControllerSpec { latency_ns, command_ns, .. } = self.spec.controller;
         let served_at = self.controllers.serve(now + latency_ns, command_ns);
         let at = match command.direction {
             Direction::Read => served_at,

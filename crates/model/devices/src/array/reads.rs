@@ -39,10 +39,7 @@ impl Array {
     fn is_dirty(&self, line: u64) -> bool {
         let (start, stripe_sectors) = (line * self.line_sectors, self.layout.stripe_sectors());
         let inside = start % stripe_sectors;
-        self.dirty.holds(
-            start / stripe_sectors,
-            &(inside..inside + self.line_sectors),
-        )
+        self.dirty.holds(start / stripe_sectors, &(inside..inside + self.line_sectors))
     }
 
     /// Fetches what is not here of a stream's next sectors.
@@ -59,13 +56,7 @@ impl Array {
     }
 
     /// Adds a line to a run that is to be fetched, or fetches that and begins another.
-    fn fetch_later(
-        &mut self,
-        now: Time,
-        line: u64,
-        run: &mut Option<Range>,
-        whose: Option<CommandId>,
-    ) {
+    fn fetch_later(&mut self, now: Time, line: u64, run: &mut Option<Range>, whose: Option<CommandId>) {
         match run {
             Some(run) if run.end == line => run.end += 1,
             _ => {
@@ -77,13 +68,8 @@ impl Array {
     }
 
     fn fetch(&mut self, now: Time, lines: Range, whose: Option<CommandId>) {
-        let (start, sectors) = (
-            lines.start * self.line_sectors,
-            (lines.end - lines.start) * self.line_sectors,
-        );
-        let job = self.jobs.begin(Step::Fetch {
-            lines: lines.clone(),
-        });
+        let (start, sectors) = (lines.start * self.line_sectors, (lines.end - lines.start) * self.line_sectors);
+        let job = self.jobs.begin(Step::Fetch { lines: lines.clone() });
         if let Some(id) = whose {
             self.jobs.wait_for(job, id);
             self.inside.await_part(id);

@@ -98,21 +98,14 @@ impl ArraySpec {
     /// Checks every value by itself and against the others. The error names the first key that is wrong.
     pub fn check(&self) -> Result<(), SpecError> {
         queue_depth("queue_depth", self.queue_depth)?;
-        self.layout
-            .check()
-            .map_err(|error| error.within("layout"))?;
-        self.controller
-            .check()
-            .map_err(|error| error.within("controller"))?;
+        self.layout.check().map_err(|error| error.within("layout"))?;
+        self.controller.check().map_err(|error| error.within("controller"))?;
         self.cache.check().map_err(|error| error.within("cache"))?;
         let line_bytes = self.cache.line_bytes;
         if !self.layout.chunk_bytes.is_multiple_of(line_bytes) {
             return Err(SpecError::of(
                 "cache.line_bytes",
-                format!(
-                    "expected a divisor of layout.chunk_bytes, {}, found {line_bytes}",
-                    self.layout.chunk_bytes
-                ),
+                format!("expected a divisor of layout.chunk_bytes, {}, found {line_bytes}", self.layout.chunk_bytes),
             ));
         }
         self.disk.check().map_err(|error| error.within("disk"))?;
@@ -144,14 +137,8 @@ impl ArrayCache {
         within("read_bytes", self.read_bytes, 0, 1 << 44)?;
         within("write_bytes", self.write_bytes, 0, 1 << 44)?;
         within("streams", u64::from(self.streams), 0, 4096)?;
-        within(
-            "stream_after_commands",
-            u64::from(self.stream_after_commands),
-            1,
-            1024,
-        )?;
-        if u128::from(self.prefetch_bytes) * u128::from(self.streams) > u128::from(self.read_bytes)
-        {
+        within("stream_after_commands", u64::from(self.stream_after_commands), 1, 1024)?;
+        if u128::from(self.prefetch_bytes) * u128::from(self.streams) > u128::from(self.read_bytes) {
             let what = "read_bytes can't hold so much for each of the streams: it would be lost before it is read";
             return Err(SpecError::of("prefetch_bytes", what));
         }

@@ -28,11 +28,7 @@ const DISORDER_COMMANDS: u64 = 2;
 impl Streams {
     pub(super) fn new(spec: &ArrayCache) -> Streams {
         Streams {
-            streams_max: if spec.read_bytes == 0 {
-                0
-            } else {
-                spec.streams as usize
-            },
+            streams_max: if spec.read_bytes == 0 { 0 } else { spec.streams as usize },
             after_commands: spec.stream_after_commands,
             prefetch_sectors: spec.prefetch_bytes / block_layer::SECTOR_BYTES,
             nexts: Vec::new(),
@@ -48,11 +44,7 @@ impl Streams {
         }
         self.clock += 1;
         let near = (end - start) * DISORDER_COMMANDS;
-        let Some(found) = self
-            .nexts
-            .iter()
-            .position(|next| next.abs_diff(start) <= near)
-        else {
+        let Some(found) = self.nexts.iter().position(|next| next.abs_diff(start) <= near) else {
             self.begin(end);
             return None;
         };
@@ -72,19 +64,13 @@ impl Streams {
 
     /// Forgets the stream that was followed longest ago.
     fn begin(&mut self, end: Sector) {
-        let stream = Stream {
-            commands: 1,
-            fetched_to: 0,
-            used: self.clock,
-        };
+        let stream = Stream { commands: 1, fetched_to: 0, used: self.clock };
         if self.streams.len() < self.streams_max {
             self.nexts.push(end);
             self.streams.push(stream);
             return;
         }
-        let oldest = (0..self.streams.len())
-            .min_by_key(|&number| self.streams[number].used)
-            .expect("there is one");
+        let oldest = (0..self.streams.len()).min_by_key(|&number| self.streams[number].used).expect("there is one");
         self.nexts[oldest] = end;
         self.streams[oldest] = stream;
     }

@@ -1,8 +1,6 @@
 use super::*;
 use crate::disk::test_disk;
-use crate::trial::{
-    command, mixture, random, run, run_from, run_streams, run_until_idle, sequential,
-};
+use crate::trial::{command, mixture, random, run, run_from, run_streams, run_until_idle, sequential};
 use events::time::{MILLISECOND, SECOND};
 use proptest::prelude::*;
 
@@ -58,10 +56,7 @@ fn uncached() -> Array {
 #[test]
 fn a_hit_takes_latency_and_controller_and_port() {
     let mut array = with(|_| ());
-    let reads = [
-        command(Direction::Read, 0, 8),
-        command(Direction::Read, 0, 8),
-    ];
+    let reads = [command(Direction::Read, 0, 8), command(Direction::Read, 0, 8)];
     let run = run(&mut array, &reads, 1);
     assert_eq!(run.latency_of(1), 100_000 + 50_000 + 40_960);
 }
@@ -89,18 +84,8 @@ fn a_small_write_costs_raid_5_four_accesses_and_a_full_stripe_five_for_four_chun
 
 #[test]
 fn small_writes_to_raid_5_are_a_quarter_as_fast_as_reads() {
-    let reads = run(
-        &mut uncached(),
-        &random(Direction::Read, 3000, 200_000),
-        128,
-    )
-    .iops();
-    let writes = run(
-        &mut uncached(),
-        &random(Direction::Write, 3000, 200_000),
-        128,
-    )
-    .iops();
+    let reads = run(&mut uncached(), &random(Direction::Read, 3000, 200_000), 128).iops();
+    let writes = run(&mut uncached(), &random(Direction::Write, 3000, 200_000), 128).iops();
     assert!((3.0..5.5).contains(&(reads / writes)), "{reads} {writes}");
 }
 
@@ -118,10 +103,7 @@ fn the_cache_makes_full_stripes_of_small_sequential_writes() {
 fn writes_are_acknowledged_from_the_cache_until_it_is_full() {
     let mut array = with(|_| ());
     let run = run(&mut array, &random(Direction::Write, 1000, 200_000), 4);
-    let quick = run
-        .latencies()
-        .filter(|&latency| latency < MILLISECOND)
-        .count();
+    let quick = run.latencies().filter(|&latency| latency < MILLISECOND).count();
     assert!((200..999).contains(&quick), "{quick}");
     assert!(run.latencies().max().unwrap() > 5 * MILLISECOND);
     run_until_idle(&mut array);
@@ -132,23 +114,14 @@ fn destaging_waits_for_the_high_mark_and_ends_at_the_low_one() {
     let mut array = with(|spec| spec.cache.dirty_ns_max = 100 * SECOND / 10);
     let filled = run(&mut array, &random(Direction::Write, 180, 200_000), 4);
     assert_eq!(array.disk_accesses(), 0);
-    let more = run_from(
-        &mut array,
-        filled.took,
-        &[&random(Direction::Write, 60, 100_000)],
-        4,
-    );
+    let more = run_from(&mut array, filled.took, &[&random(Direction::Write, 60, 100_000)], 4);
     assert!(array.disk_accesses() > 0);
     let mut now = filled.took + more.took;
     while array.dirty_sectors() > 500 && now < 9 * SECOND {
         now = array.next_event().unwrap();
         array.advance(now, &mut Vec::new());
     }
-    assert!(
-        (350..=500).contains(&array.dirty_sectors()),
-        "{}",
-        array.dirty_sectors()
-    );
+    assert!((350..=500).contains(&array.dirty_sectors()), "{}", array.dirty_sectors());
     run_until_idle(&mut array);
 }
 
@@ -200,10 +173,7 @@ fn two_streams_on_raid_1_have_a_disk_each() {
 
 #[test]
 fn mirroring_costs_its_link() {
-    let mirror = Some(MirrorSpec {
-        latency_ns: 30_000,
-        bytes_per_s: 50_000_000,
-    });
+    let mirror = Some(MirrorSpec { latency_ns: 30_000, bytes_per_s: 50_000_000 });
     let write = [command(Direction::Write, 0, 8)];
     let alone = run(&mut with(|_| ()), &write, 1).took;
     let mirrored = run(&mut with(|spec| spec.cache.mirror = mirror), &write, 1).took;
@@ -219,30 +189,12 @@ fn what_is_impossible_names_its_key() {
     };
     assert_eq!(key(|spec| spec.layout.disks = 0), "layout.disks");
     assert_eq!(key(|spec| spec.layout.groups = 2), "layout.groups");
-    assert_eq!(
-        key(|spec| spec.layout.stripe_disks = 6),
-        "layout.stripe_disks"
-    );
-    assert_eq!(
-        key(|spec| spec.layout.chunk_bytes = 0),
-        "layout.chunk_bytes"
-    );
-    assert_eq!(
-        key(|spec| spec.layout.extent_stripes = 1 << 20),
-        "layout.extent_stripes"
-    );
-    assert_eq!(
-        key(|spec| spec.controller.controllers = 0),
-        "controller.controllers"
-    );
-    assert_eq!(
-        key(|spec| spec.cache.line_bytes = 16_384),
-        "cache.line_bytes"
-    );
-    assert_eq!(
-        key(|spec| spec.cache.prefetch_bytes = 1 << 40),
-        "cache.prefetch_bytes"
-    );
+    assert_eq!(key(|spec| spec.layout.stripe_disks = 6), "layout.stripe_disks");
+    assert_eq!(key(|spec| spec.layout.chunk_bytes = 0), "layout.chunk_bytes");
+    assert_eq!(key(|spec| spec.layout.extent_stripes = 1 << 20), "layout.extent_stripes");
+    assert_eq!(key(|spec| spec.controller.controllers = 0), "controller.controllers");
+    assert_eq!(key(|spec| spec.cache.line_bytes = 16_384), "cache.line_bytes");
+    assert_eq!(key(|spec| spec.cache.prefetch_bytes = 1 << 40), "cache.prefetch_bytes");
     assert_eq!(key(|spec| spec.disk.surfaces = 0), "disk.surfaces");
 }
 
@@ -279,9 +231,7 @@ proptest! {
 fn memory_is_bounded_by_what_is_in_flight() {
     let mut array = with(|spec| spec.cache.write_bytes = 64 << 10);
     let mut stream = base::rng::stream(3, 0);
-    let kinds: Vec<(u8, u64, u32)> = (0..2000)
-        .map(|_| (stream.below(4) as u8, stream.below(190_000), 8))
-        .collect();
+    let kinds: Vec<(u8, u64, u32)> = (0..2000).map(|_| (stream.below(4) as u8, stream.below(190_000), 8)).collect();
     let commands = mixture(&kinds, 200_000);
     let mut from = 0;
     let mut jobs = Vec::new();

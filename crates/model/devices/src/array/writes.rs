@@ -31,9 +31,7 @@ impl Array {
             self.dirty.put(now, stripe, range);
         }
         let at = match (&mut self.mirror, &self.spec.cache.mirror) {
-            (Some(link), Some(mirror)) => {
-                link.carry(now, u64::from(command.sectors)) + mirror.latency_ns
-            }
+            (Some(link), Some(mirror)) => link.carry(now, u64::from(command.sectors)) + mirror.latency_ns,
             _ => now,
         };
         self.events.put(at, Event::Complete(id));
@@ -54,18 +52,14 @@ impl Array {
 
     /// Lines that are written whole are here from now on.
     fn put_lines(&mut self, command: &Command) {
-        let (first, end) = (
-            command.start.div_ceil(self.line_sectors),
-            command.end() / self.line_sectors,
-        );
+        let (first, end) = (command.start.div_ceil(self.line_sectors), command.end() / self.line_sectors);
         for line in first..end {
             self.lines.put(line);
         }
     }
 
     fn has_room(&self, command: &Command) -> bool {
-        self.watermarks
-            .fits(self.dirty.sectors(), u64::from(command.sectors))
+        self.watermarks.fits(self.dirty.sectors(), u64::from(command.sectors))
     }
 
     /// Full stripes go to the disks at once, as waiting can't make them cheaper; others above the high mark and from
@@ -74,11 +68,7 @@ impl Array {
         let somebody_waits = !self.for_room.is_empty();
         let draining = self.watermarks.drains(self.dirty.sectors(), somebody_waits);
         while self.destages < self.spec.cache.destages_max {
-            let old = || {
-                self.dirty
-                    .oldest()
-                    .is_some_and(|since| since + self.spec.cache.dirty_ns_max <= now)
-            };
+            let old = || self.dirty.oldest().is_some_and(|since| since + self.spec.cache.dirty_ns_max <= now);
             let any = draining || old();
             let Some((stripe, ranges)) = self.dirty.take(!any) else {
                 break;
@@ -96,28 +86,14 @@ impl Array {
         }
     }
 
-    fn write_stripe(
-        &mut self,
-        now: Time,
-        stripe: u64,
-        ranges: Vec<Range>,
-        whose: Option<CommandId>,
-    ) {
-        self.layout
-            .write(stripe, &ranges, &mut self.reads, &mut self.writes);
+    fn write_stripe(&mut self, now: Time, stripe: u64, ranges: Vec<Range>, whose: Option<CommandId>) {
+        self.layout.write(stripe, &ranges, &mut self.reads, &mut self.writes);
         let gather = !self.reads.is_empty();
-        let job = self.jobs.begin(if gather {
-            Step::Gather { stripe, ranges }
-        } else {
-            Step::Write { stripe }
-        });
+        let job = self.jobs.begin(if gather { Step::Gather { stripe, ranges } } else { Step::Write { stripe } });
         if let Some(id) = whose {
             self.jobs.wait_for(job, id);
         }
-        let (mut reads, mut writes) = (
-            std::mem::take(&mut self.reads),
-            std::mem::take(&mut self.writes),
-        );
+        let (mut reads, mut writes) = (std::mem::take(&mut self.reads), std::mem::take(&mut self.writes));
         if gather {
             self.send(now, Direction::Read, &reads, job);
         } else {
@@ -130,8 +106,7 @@ impl Array {
 
     /// All that the parity is made of has been read.
     pub(super) fn write_gathered(&mut self, now: Time, stripe: u64, ranges: &[Range], job: u32) {
-        self.layout
-            .write(stripe, ranges, &mut self.reads, &mut self.writes);
+        self.layout.write(stripe, ranges, &mut self.reads, &mut self.writes);
         self.reads.clear();
         let mut writes = std::mem::take(&mut self.writes);
         self.send(now, Direction::Write, &writes, job);
@@ -158,9 +133,6 @@ fn by_stripe(stripe_sectors: u64, command: &Command) -> impl Iterator<Item = (u6
     let (start, end) = (command.start, command.end());
     (start / stripe_sectors..end.div_ceil(stripe_sectors)).map(move |stripe| {
         let first = stripe * stripe_sectors;
-        (
-            stripe,
-            start.max(first) - first..end.min(first + stripe_sectors) - first,
-        )
+        (stripe, start.max(first) - first..end.min(first + stripe_sectors) - first)
     })
 }

@@ -14,9 +14,7 @@ pub(super) struct Aging {
 
 impl Aging {
     pub(super) fn new(way_ns_max: Time, age_limit_ns: Time) -> Aging {
-        Aging {
-            weight: (way_ns_max << 20) / age_limit_ns.max(1),
-        }
+        Aging { weight: (way_ns_max << 20) / age_limit_ns.max(1) }
     }
 
     /// What having waited so long takes off the way.
@@ -40,15 +38,7 @@ pub(super) struct Choice<'a, T> {
 
 impl<'a, T> Choice<'a, T> {
     pub(super) fn new(mechanics: &'a Mechanics, now: Time, arm: Arm, aging: Aging) -> Self {
-        Choice {
-            mechanics,
-            now,
-            since: mechanics.since(now),
-            arm,
-            aging,
-            best: None,
-            cost: i64::MAX,
-        }
+        Choice { mechanics, now, since: mechanics.since(now), arm, aging, best: None, cost: i64::MAX }
     }
 
     /// Whether something that waits since then, or less long, could still be the best.
@@ -59,22 +49,14 @@ impl<'a, T> Choice<'a, T> {
 
     /// A place to go to, no earlier than `ready_at`.
     #[inline]
-    pub(super) fn offer(
-        &mut self,
-        what: T,
-        since: Time,
-        ready_at: Time,
-        to: &PhysicalSector,
-        write: bool,
-    ) {
+    pub(super) fn offer(&mut self, what: T, since: Time, ready_at: Time, to: &PhysicalSector, write: bool) {
         let worth_ns = self.worth_ns(since);
         let way_ns_min = self.mechanics.positioning_ns_min(&self.since, self.arm, to);
         if way_ns_min - worth_ns >= self.cost {
             return;
         }
         let ready_at = ready_at.max(self.now);
-        let way_ns =
-            ready_at - self.now + self.mechanics.positioning_ns(ready_at, self.arm, to, write);
+        let way_ns = ready_at - self.now + self.mechanics.positioning_ns(ready_at, self.arm, to, write);
         self.keep(what, way_ns as i64 - worth_ns);
     }
 

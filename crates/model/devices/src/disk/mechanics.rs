@@ -75,10 +75,7 @@ pub struct ReferenceTime {
 impl PhysicalSector {
     /// The arm when it is on the sector's track.
     pub fn arm(&self) -> Arm {
-        Arm {
-            cylinder: self.cylinder,
-            surface: self.surface,
-        }
+        Arm { cylinder: self.cylinder, surface: self.surface }
     }
 }
 
@@ -125,9 +122,8 @@ impl Mechanics {
     }
 
     fn hint_zones(&mut self) {
-        self.hint_shift = (0..)
-            .find(|shift| self.sectors >> shift < ZONE_HINTS_MAX)
-            .expect("every number ends by shifting");
+        self.hint_shift =
+            (0..).find(|shift| self.sectors >> shift < ZONE_HINTS_MAX).expect("every number ends by shifting");
         self.zone_hints = (0..=self.sectors >> self.hint_shift)
             .map(|hint| {
                 let sector = hint << self.hint_shift;
@@ -183,11 +179,7 @@ impl Mechanics {
         } else {
             return self.rotation_ns(now, to);
         };
-        let settled = if write {
-            moved + self.write_settle_ns
-        } else {
-            moved
-        };
+        let settled = if write { moved + self.write_settle_ns } else { moved };
         settled + self.rotation_ns(now + settled, to)
     }
 
@@ -211,10 +203,7 @@ impl Mechanics {
     /// For `positioning_ns_min`.
     pub fn since(&self, now: Time) -> ReferenceTime {
         let early = now.saturating_sub(2 * ROUNDING_NS);
-        ReferenceTime {
-            angle: self.angle(early),
-            early_ns: (now - early) as i64,
-        }
+        ReferenceTime { angle: self.angle(early), early_ns: (now - early) as i64 }
     }
 
     /// The longest that `positioning_ns` can be.
@@ -238,10 +227,7 @@ impl Mechanics {
             turned += if arm.surface < self.surfaces {
                 f64::from(zone.track_skew)
             } else {
-                arm = Arm {
-                    cylinder: arm.cylinder + 1,
-                    surface: 0,
-                };
+                arm = Arm { cylinder: arm.cylinder + 1, surface: 0 };
                 f64::from(zone.cylinder_skew)
             };
             if let Some(next) = self.zones.get(number + 1)
@@ -261,9 +247,7 @@ impl Mechanics {
     pub fn streaming_ns_per_sector(&self, at: Sector) -> f64 {
         let zone = &self.zones[self.zone_of(at)];
         let surfaces = f64::from(self.surfaces);
-        let turned = TURN
-            + (f64::from(zone.track_skew) * (surfaces - 1.0) + f64::from(zone.cylinder_skew))
-                / surfaces;
+        let turned = TURN + (f64::from(zone.track_skew) * (surfaces - 1.0) + f64::from(zone.cylinder_skew)) / surfaces;
         turned / TURN * self.revolution_ns as f64 / f64::from(zone.sectors_per_track)
     }
 
@@ -318,13 +302,7 @@ mod tests {
         // Two tracks of 100 sectors, 10 ms a turn, with a head switch of 1 ms and 0.5 ms to settle between them.
         let (time, arm) = mechanics.transfer(&mechanics.place(0), 200);
         assert!(time.abs_diff(20 * MILLISECOND + 1_500_000) < 10, "{time}");
-        assert_eq!(
-            arm,
-            Arm {
-                cylinder: 0,
-                surface: 1
-            }
-        );
+        assert_eq!(arm, Arm { cylinder: 0, surface: 1 });
     }
 
     #[test]

@@ -140,21 +140,16 @@ impl Disk {
 
     /// The disk is reading ahead, and continues until it has what the command wants: when it has that.
     fn follow_read_ahead(&mut self, now: Time, command: &Command) -> Option<Time> {
-        let read_at =
-            self.read_cache
-                .follow(&self.mechanics, now, command.start, command.sectors)?;
-        self.work = Some(Work {
-            ends_at: self.work.map_or(read_at, |work| work.ends_at.max(read_at)),
-            of: ArmWork::ReadAhead,
-        });
+        let read_at = self.read_cache.follow(&self.mechanics, now, command.start, command.sectors)?;
+        self.work =
+            Some(Work { ends_at: self.work.map_or(read_at, |work| work.ends_at.max(read_at)), of: ArmWork::ReadAhead });
         Some(read_at)
     }
 
     fn submit_write(&mut self, now: Time, command: Command) {
         self.read_cache.forget(command.start, command.sectors);
         if !self.spec.cache.write_back || command.force_unit_access {
-            self.write_cache
-                .forget(&self.mechanics, command.start, command.sectors);
+            self.write_cache.forget(&self.mechanics, command.start, command.sectors);
             // That may have made room.
             self.admit(now);
             self.wait_for_mechanism(now, command);
@@ -166,8 +161,7 @@ impl Disk {
     }
 
     fn take_into_cache(&mut self, now: Time, command: Command) {
-        self.write_cache
-            .put(&self.mechanics, now, command.start, command.sectors);
+        self.write_cache.put(&self.mechanics, now, command.start, command.sectors);
         let ready_at = self.controller.serve(now, self.spec.hit_write_ns);
         self.over_interface(ready_at, &command);
     }
@@ -195,14 +189,7 @@ impl Disk {
     fn start_work(&mut self, now: Time) {
         while self.work.is_none() {
             let ahead = self.read_cache.ahead(now);
-            let command = self.waiting.next(
-                &self.mechanics,
-                now,
-                self.arm,
-                self.aging,
-                self.turnaround,
-                ahead,
-            );
+            let command = self.waiting.next(&self.mechanics, now, self.arm, self.aging, self.turnaround, ahead);
             // Commands first, because a task waits for them; but a task waits for room in the cache too.
             // A cache that is being emptied comes first: FLUSH CACHE is not queued beside commands (ATA).
             let flushes = self.flush.is_some();
@@ -212,9 +199,7 @@ impl Disk {
                 None => None,
             };
             match (command, extent) {
-                (Some((at, cost)), Some((_, other))) if cost <= other && !flushes => {
-                    self.start_command(now, at)
-                }
+                (Some((at, cost)), Some((_, other))) if cost <= other && !flushes => self.start_command(now, at),
                 (_, Some((order, _))) => self.start_destage(now, order),
                 (Some((at, _)), None) => self.start_command(now, at),
                 (None, None) => return,
@@ -223,8 +208,7 @@ impl Disk {
     }
 
     fn nearest_extent(&self, now: Time) -> Option<(u64, i64)> {
-        self.write_cache
-            .nearest(&self.mechanics, now, self.arm, self.aging, self.turnaround)
+        self.write_cache.nearest(&self.mechanics, now, self.arm, self.aging, self.turnaround)
     }
 
     /// What makes room for a write that has waited since then, at a cost as of the commands in the queue: what lies in the
@@ -242,18 +226,10 @@ impl Disk {
     }
 
     fn start_command(&mut self, now: Time, at: usize) {
-        let QueuedCommand {
-            command,
-            place,
-            ready_at,
-            ..
-        } = self.waiting.take(at);
+        let QueuedCommand { command, place, ready_at, .. } = self.waiting.take(at);
         let ready_at = ready_at.max(now);
         if command.direction == Direction::Read {
-            if self
-                .read_cache
-                .holds(&self.mechanics, now, command.start, command.sectors)
-            {
+            if self.read_cache.holds(&self.mechanics, now, command.start, command.sectors) {
                 return self.over_interface(ready_at, &command);
             }
             if let Some(read_at) = self.follow_read_ahead(now, &command) {
@@ -261,31 +237,18 @@ impl Disk {
             }
         }
         let ready_at = self.turnaround.ready_at(command.start, ready_at);
-        let (ends_at, arm) =
-            self.move_data(ready_at, now, &place, command.sectors, command.direction);
+        let (ends_at, arm) = self.move_data(ready_at, now, &place, command.sectors, command.direction);
         self.turn_around(command.start, command.sectors, ends_at);
-        self.work = Some(Work {
-            ends_at,
-            of: ArmWork::Command(command, arm),
-        });
+        self.work = Some(Work { ends_at, of: ArmWork::Command(command, arm) });
     }
 
     fn start_destage(&mut self, now: Time, order: u64) {
         let extent = self.write_cache.take(order);
         // The disk has these data already: no command to parse.
         let ready_at = self.turnaround.ready_at(extent.start, now);
-        let (ends_at, arm) = self.move_data(
-            ready_at,
-            now,
-            &extent.place,
-            extent.sectors,
-            Direction::Write,
-        );
+        let (ends_at, arm) = self.move_data(ready_at, now, &extent.place, extent.sectors, Direction::Write);
         self.turn_around(extent.start, extent.sectors, ends_at);
-        self.work = Some(Work {
-            ends_at,
-            of: ArmWork::Destage(extent, arm),
-        });
+        self.work = Some(Work { ends_at, of: ArmWork::Destage(extent, arm) });
     }
 
     fn turn_around(&mut self, start: Sector, sectors: u32, ends_at: Time) {
@@ -303,16 +266,11 @@ impl Disk {
         sectors: u32,
         direction: Direction,
     ) -> (Time, Arm) {
-        let (arm, left_off_at) = self
-            .read_cache
-            .stop_reading_ahead(&self.mechanics, now, self.arm);
+        let (arm, left_off_at) = self.read_cache.stop_reading_ahead(&self.mechanics, now, self.arm);
         self.arm = arm;
         let ready_at = ready_at.max(left_off_at);
         let write = direction == Direction::Write;
-        let positioned_at = ready_at
-            + self
-                .mechanics
-                .positioning_ns(ready_at, self.arm, place, write);
+        let positioned_at = ready_at + self.mechanics.positioning_ns(ready_at, self.arm, place, write);
         let (transfer_ns, arm) = self.mechanics.transfer(place, sectors);
         (positioned_at + transfer_ns, arm)
     }
@@ -321,12 +279,10 @@ impl Disk {
         match work.of {
             ArmWork::Command(command, arm) if command.direction == Direction::Read => {
                 self.arm = arm;
-                self.read_cache
-                    .fill(&self.mechanics, now, command.start, command.sectors);
+                self.read_cache.fill(&self.mechanics, now, command.start, command.sectors);
                 // Data cross the interface while they come off the medium; the last sector's part is left.
                 let sectors = u64::from(command.sectors);
-                let (all_ns, rest_ns) =
-                    (self.interface.carry_ns(sectors), self.interface.carry_ns(1));
+                let (all_ns, rest_ns) = (self.interface.carry_ns(sectors), self.interface.carry_ns(1));
                 let at = (self.interface.free_at() + all_ns).max(now + rest_ns);
                 self.interface.keep_until(at);
                 self.completing.put(at, command.tag);

@@ -29,10 +29,7 @@ pub(super) struct QueuedCommand {
 
 impl CommandQueue {
     pub(super) fn new(order: Order, depth: u32) -> CommandQueue {
-        CommandQueue {
-            order,
-            waiting: VecDeque::with_capacity(depth as usize),
-        }
+        CommandQueue { order, waiting: VecDeque::with_capacity(depth as usize) }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -65,9 +62,7 @@ impl CommandQueue {
         }
         let mut choice = Choice::new(mechanics, now, arm, aging);
         for (at, waiting) in self.waiting.iter().enumerate() {
-            let Command {
-                direction, start, ..
-            } = waiting.command;
+            let Command { direction, start, .. } = waiting.command;
             let since = waiting.arrived_at;
             if !choice.is_open_to(since) {
                 // The rest came later still.

@@ -61,18 +61,9 @@ impl ReadCache {
     }
 
     /// Whether the sectors have been read. If they were read ahead, the disk continues reading.
-    pub(super) fn holds(
-        &mut self,
-        mechanics: &Mechanics,
-        now: Time,
-        start: Sector,
-        sectors: u32,
-    ) -> bool {
+    pub(super) fn holds(&mut self, mechanics: &Mechanics, now: Time, start: Sector, sectors: u32) -> bool {
         let end = start + u64::from(sectors);
-        let growing = self
-            .ahead
-            .as_ref()
-            .map(|ahead| (ahead.segment, ahead.reached(now)));
+        let growing = self.ahead.as_ref().map(|ahead| (ahead.segment, ahead.reached(now)));
         let Some(found) = (0..self.segments.len()).find(|&number| {
             let segment = &self.segments[number];
             let reached = match growing {
@@ -90,13 +81,7 @@ impl ReadCache {
 
     /// When the sectors will have been read, if going on with reading ahead leads to them: the wait is then for the
     /// medium, not for the arm.
-    pub(super) fn follow(
-        &mut self,
-        mechanics: &Mechanics,
-        now: Time,
-        start: Sector,
-        sectors: u32,
-    ) -> Option<Time> {
+    pub(super) fn follow(&mut self, mechanics: &Mechanics, now: Time, start: Sector, sectors: u32) -> Option<Time> {
         let end = start + u64::from(sectors);
         let ahead = self.ahead.as_ref()?;
         let found = ahead.segment;
@@ -107,21 +92,12 @@ impl ReadCache {
         self.ahead.as_ref().map(|ahead| ahead.reaches(end))
     }
 
-    fn read_on(
-        &mut self,
-        mechanics: &Mechanics,
-        now: Time,
-        segment: usize,
-        start: Sector,
-        end: Sector,
-    ) {
+    fn read_on(&mut self, mechanics: &Mechanics, now: Time, segment: usize, start: Sector, end: Sector) {
         self.clock += 1;
         self.segments[segment].used = self.clock;
         if let Some(ahead) = self.ahead.as_mut().filter(|ahead| ahead.segment == segment) {
             ahead.extend(mechanics, now, end, self.read_ahead_sectors);
-            ahead.at_least = ahead
-                .at_least
-                .max((end + self.read_ahead_min_sectors).min(ahead.to));
+            ahead.at_least = ahead.at_least.max((end + self.read_ahead_min_sectors).min(ahead.to));
             self.keep_within_segment(segment, start);
         }
     }
@@ -145,11 +121,7 @@ impl ReadCache {
         self.clock += 1;
         let end = start + u64::from(sectors);
         let used = self.clock;
-        let segment = match self
-            .segments
-            .iter()
-            .position(|s| (s.start <= start) & (start <= s.end))
-        {
+        let segment = match self.segments.iter().position(|s| (s.start <= start) & (start <= s.end)) {
             Some(extended) => {
                 self.segments[extended].end = self.segments[extended].end.max(end);
                 extended
@@ -171,12 +143,7 @@ impl ReadCache {
 
     /// Something else is wanted of the mechanism: what has been read stays, and what the disk reads ahead in any case is read
     /// first. Returns where and when that left the arm.
-    pub(super) fn stop_reading_ahead(
-        &mut self,
-        mechanics: &Mechanics,
-        now: Time,
-        arm: Arm,
-    ) -> (Arm, Time) {
+    pub(super) fn stop_reading_ahead(&mut self, mechanics: &Mechanics, now: Time, arm: Arm) -> (Arm, Time) {
         let Some(ahead) = self.ahead.take() else {
             return (arm, now);
         };
@@ -213,27 +180,20 @@ impl ReadCache {
     /// Where the segment ends, or will when the disk has read ahead.
     fn end_of(&self, segment: &Segment) -> Sector {
         match self.ahead {
-            Some(ahead) if std::ptr::eq(&self.segments[ahead.segment], segment) => {
-                ahead.to.max(segment.end)
-            }
+            Some(ahead) if std::ptr::eq(&self.segments[ahead.segment], segment) => ahead.to.max(segment.end),
             _ => segment.end,
         }
     }
 
     /// The segment that was used longest ago, or a new one, now holding `start..end`.
     fn emptied(&mut self, start: Sector, end: Sector) -> usize {
-        let segment = Segment {
-            start,
-            end,
-            used: 0,
-        };
+        let segment = Segment { start, end, used: 0 };
         if self.segments.len() < self.segments_max {
             self.segments.push(segment);
             return self.segments.len() - 1;
         }
-        let oldest = (0..self.segments.len())
-            .min_by_key(|&number| self.segments[number].used)
-            .expect("there is a segment");
+        let oldest =
+            (0..self.segments.len()).min_by_key(|&number| self.segments[number].used).expect("there is a segment");
         self.segments[oldest] = segment;
         oldest
     }
@@ -242,9 +202,7 @@ impl ReadCache {
     fn keep_within_segment(&mut self, number: usize, in_use: Sector) {
         let reach = self.end_of(&self.segments[number]);
         let segment = &mut self.segments[number];
-        segment.start = segment
-            .start
-            .max(reach.saturating_sub(self.segment_sectors).min(in_use));
+        segment.start = segment.start.max(reach.saturating_sub(self.segment_sectors).min(in_use));
     }
 }
 
@@ -269,8 +227,7 @@ impl GrowingSegment {
         let stopped_at = self.reaches(self.to);
         if now > stopped_at {
             let next = mechanics.place(self.to);
-            self.since =
-                now + mechanics.positioning_ns(now, self.arm_at_end(mechanics), &next, false);
+            self.since = now + mechanics.positioning_ns(now, self.arm_at_end(mechanics), &next, false);
             self.from = self.to;
             self.ns_per_sector = mechanics.streaming_ns_per_sector(self.from);
         }

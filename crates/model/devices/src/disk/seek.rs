@@ -19,18 +19,9 @@ impl SeekCurve {
     /// point's takes as long as that: what is left is settling. Beyond the last point it stays level.
     pub(super) fn new(points: &[Seek], cylinders: u32) -> SeekCurve {
         let ns = times(points, cylinders.max(1));
-        let floor_shift = (0..)
-            .find(|shift| ns.len() >> shift < FLOORS_MAX)
-            .expect("every number ends by shifting");
-        let floor_ns = ns
-            .chunks(1 << floor_shift)
-            .map(|times| times.iter().copied().min().unwrap_or(0))
-            .collect();
-        SeekCurve {
-            ns,
-            floor_ns,
-            floor_shift,
-        }
+        let floor_shift = (0..).find(|shift| ns.len() >> shift < FLOORS_MAX).expect("every number ends by shifting");
+        let floor_ns = ns.chunks(1 << floor_shift).map(|times| times.iter().copied().min().unwrap_or(0)).collect();
+        SeekCurve { ns, floor_ns, floor_shift }
     }
 
     #[inline]
@@ -61,10 +52,7 @@ fn times(points: &[Seek], cylinders: u32) -> Vec<u32> {
         times.resize(cylinders as usize, 0);
         return times;
     };
-    times.resize(
-        first.cylinders.min(cylinders) as usize,
-        first.time_ns as u32,
-    );
+    times.resize(first.cylinders.min(cylinders) as usize, first.time_ns as u32);
     for pair in points.windows(2) {
         let (low, high) = (pair[0], pair[1]);
         let way = libm::log(f64::from(high.cylinders) / f64::from(low.cylinders));

@@ -128,12 +128,7 @@ pub enum Order {
 impl DiskSpec {
     /// Checks that every value lies in its range. The error names the first key whose value does not.
     pub fn check(&self) -> Result<(), SpecError> {
-        within(
-            "revolutions_per_minute",
-            u64::from(self.revolutions_per_minute),
-            60,
-            100_000,
-        )?;
+        within("revolutions_per_minute", u64::from(self.revolutions_per_minute), 60, 100_000)?;
         within("surfaces", u64::from(self.surfaces), 1, 64)?;
         self.check_zones()?;
         self.check_seeks()?;
@@ -157,18 +152,8 @@ impl DiskSpec {
         within("zones", self.zones.len() as u64, 1, 256)?;
         for (number, zone) in self.zones.iter().enumerate() {
             let key = |name: &str| format!("zones.{number}.{name}");
-            within(
-                &key("cylinders"),
-                u64::from(zone.cylinders),
-                1,
-                CYLINDERS_MAX,
-            )?;
-            within(
-                &key("sectors_per_track"),
-                u64::from(zone.sectors_per_track),
-                1,
-                100_000,
-            )?;
+            within(&key("cylinders"), u64::from(zone.cylinders), 1, CYLINDERS_MAX)?;
+            within(&key("sectors_per_track"), u64::from(zone.sectors_per_track), 1, 100_000)?;
         }
         if self.cylinders() > CYLINDERS_MAX {
             let what = format!("expected at most {CYLINDERS_MAX} cylinders together");
@@ -201,17 +186,11 @@ impl DiskSpec {
 
     /// The disk's size.
     pub(crate) fn sectors(&self) -> Sector {
-        self.zones
-            .iter()
-            .map(|zone| zone.sectors(self.surfaces))
-            .sum()
+        self.zones.iter().map(|zone| zone.sectors(self.surfaces)).sum()
     }
 
     fn cylinders(&self) -> u64 {
-        self.zones
-            .iter()
-            .map(|zone| u64::from(zone.cylinders))
-            .sum()
+        self.zones.iter().map(|zone| u64::from(zone.cylinders)).sum()
     }
 }
 
@@ -230,20 +209,10 @@ impl Cache {
     fn check(&self) -> Result<(), SpecError> {
         within("segments", u64::from(self.segments), 0, 65_536)?;
         if self.segments > 0 {
-            within(
-                "segment_sectors",
-                u64::from(self.segment_sectors),
-                1,
-                1 << 24,
-            )?;
+            within("segment_sectors", u64::from(self.segment_sectors), 1, 1 << 24)?;
         }
         let segment = u64::from(self.segment_sectors);
-        within(
-            "read_ahead_sectors",
-            u64::from(self.read_ahead_sectors),
-            0,
-            segment,
-        )?;
+        within("read_ahead_sectors", u64::from(self.read_ahead_sectors), 0, segment)?;
         within(
             "read_ahead_min_sectors",
             u64::from(self.read_ahead_min_sectors),
@@ -263,12 +232,7 @@ impl Queue {
         queue_depth("depth", self.depth)?;
         if self.order == Order::ShortestPositioning {
             // With no age a far command starves; with a tiny one, the order is of arrival.
-            within(
-                "age_limit_ns",
-                self.age_limit_ns,
-                1_000_000,
-                1_000_000_000_000,
-            )?;
+            within("age_limit_ns", self.age_limit_ns, 1_000_000, 1_000_000_000_000)?;
         }
         Ok(())
     }

@@ -7,26 +7,8 @@ pub fn test_disk() -> DiskSpec {
     DiskSpec {
         revolutions_per_minute: 6000,
         surfaces: 2,
-        zones: vec![
-            Zone {
-                cylinders: 100,
-                sectors_per_track: 100,
-            },
-            Zone {
-                cylinders: 200,
-                sectors_per_track: 80,
-            },
-        ],
-        seeks: vec![
-            Seek {
-                cylinders: 1,
-                time_ns: 1_000_000,
-            },
-            Seek {
-                cylinders: 100,
-                time_ns: 5_000_000,
-            },
-        ],
+        zones: vec![Zone { cylinders: 100, sectors_per_track: 100 }, Zone { cylinders: 200, sectors_per_track: 80 }],
+        seeks: vec![Seek { cylinders: 1, time_ns: 1_000_000 }, Seek { cylinders: 100, time_ns: 5_000_000 }],
         head_switch_ns: 1_000_000,
         write_settle_ns: 500_000,
         command_read_ns: 100_000,
@@ -43,10 +25,6 @@ pub fn test_disk() -> DiskSpec {
             write_back: false,
             dirty_sectors_max: 400,
         },
-        queue: Queue {
-            depth: 32,
-            order: Order::ShortestPositioning,
-            age_limit_ns: 1_000_000_000,
-        },
+        queue: Queue { depth: 32, order: Order::ShortestPositioning, age_limit_ns: 1_000_000_000 },
     }
 }

@@ -1,7 +1,5 @@
 use super::*;
-use crate::trial::{
-    command, mixture, random, run, run_from, run_streams, run_until_idle, sequential,
-};
+use crate::trial::{command, mixture, random, run, run_from, run_streams, run_until_idle, sequential};
 use events::time::{MICROSECOND, MILLISECOND, SECOND};
 use proptest::prelude::*;
 
@@ -22,9 +20,7 @@ fn a_random_read_takes_overhead_seek_half_a_turn_and_its_transfer() {
 #[test]
 fn with_a_turnaround_a_revolution_serves_as_many_small_gaps_as_the_queue_has_commands() {
     // Every other piece of ten sectors, 1 ms of a revolution of 10 ms; 50 of them take 100 ms if none is missed.
-    let writes: Vec<_> = (0..50)
-        .map(|n| command(Direction::Write, n * 20, 10))
-        .collect();
+    let writes: Vec<_> = (0..50).map(|n| command(Direction::Write, n * 20, 10)).collect();
     let took = |turnaround_ns, depth| {
         let mut disk = with(|spec| {
             spec.turnaround_ns = turnaround_ns;
@@ -36,10 +32,7 @@ fn with_a_turnaround_a_revolution_serves_as_many_small_gaps_as_the_queue_has_com
     // The next piece passes 1 ms after the last: 1.5 ms miss it, so that of two only one is reached a time.
     assert!(took(1_500_000, 2) > 200, "{}", took(1_500_000, 2));
     assert!(took(1_500_000, 8) < took(1_500_000, 2));
-    let whole = vec![
-        command(Direction::Write, 0, 50),
-        command(Direction::Write, 50, 50),
-    ];
+    let whole = vec![command(Direction::Write, 0, 50), command(Direction::Write, 50, 50)];
     let streams = run(&mut with(|spec| spec.turnaround_ns = 1_500_000), &whole, 2).took;
     assert_eq!(streams, run(&mut with(|_| ()), &whole, 2).took);
 }
@@ -49,12 +42,7 @@ fn a_deeper_queue_shortens_the_way() {
     let reads = random(Direction::Read, 2000, 52_000);
     let one = run(&mut with(|_| ()), &reads, 1).took;
     let deep = run(&mut with(|_| ()), &reads, 32).took;
-    let in_order = run(
-        &mut with(|spec| spec.queue.order = Order::FirstCome),
-        &reads,
-        32,
-    )
-    .took;
+    let in_order = run(&mut with(|spec| spec.queue.order = Order::FirstCome), &reads, 32).took;
     assert!(deep * 3 < one * 2, "{deep} {one}");
     assert!(in_order * 10 > one * 9, "{in_order} {one}");
 }
@@ -75,20 +63,14 @@ fn sequential_reads_stream_at_the_rate_of_their_zone() {
 fn small_writes_through_to_the_medium_cost_a_revolution_each() {
     let mut disk = with(|_| ());
     let mean = run(&mut disk, &sequential(Direction::Write, 0, 200, 8), 1).mean_ns();
-    assert!(
-        (10 * MILLISECOND..12 * MILLISECOND).contains(&mean),
-        "{mean}"
-    );
+    assert!((10 * MILLISECOND..12 * MILLISECOND).contains(&mean), "{mean}");
 }
 
 #[test]
 fn a_write_cache_acknowledges_at_once_until_it_is_full() {
     let mut disk = with(|spec| spec.cache.write_back = true);
     let written = run(&mut disk, &random(Direction::Write, 500, 52_000), 1);
-    let quick = written
-        .latencies()
-        .filter(|&latency| latency < MILLISECOND)
-        .count();
+    let quick = written.latencies().filter(|&latency| latency < MILLISECOND).count();
     assert!((50..500).contains(&quick), "{quick}");
     assert!(disk.dirty_sectors() > 0);
     run_until_idle(&mut disk);
@@ -111,11 +93,7 @@ fn hits_take_turns_however_many_commands_the_disk_has() {
 #[test]
 fn a_written_sector_is_not_read_from_an_old_segment() {
     let mut disk = with(|_| ());
-    let commands = [
-        command(Direction::Read, 0, 8),
-        command(Direction::Write, 0, 8),
-        command(Direction::Read, 0, 8),
-    ];
+    let commands = [command(Direction::Read, 0, 8), command(Direction::Write, 0, 8), command(Direction::Read, 0, 8)];
     let run = run(&mut disk, &commands, 1);
     assert!(run.latency_of(2) > MILLISECOND, "{run:?}");
 }
@@ -123,9 +101,7 @@ fn a_written_sector_is_not_read_from_an_old_segment() {
 #[test]
 fn the_nearest_first_does_not_starve_what_is_far_away() {
     let mut stream = base::rng::stream(2, 0);
-    let mut reads: Vec<Command> = (0..3000)
-        .map(|_| command(Direction::Read, stream.below(50) * 8, 8))
-        .collect();
+    let mut reads: Vec<Command> = (0..3000).map(|_| command(Direction::Read, stream.below(50) * 8, 8)).collect();
     // Not the first: that finds the disk idle.
     reads[5].start = 51_000;
     let of_far = |age_limit_ns: u64| {
@@ -141,18 +117,11 @@ fn the_nearest_first_does_not_starve_what_is_far_away() {
 
 #[test]
 fn commands_in_the_queue_stream_without_losing_a_revolution() {
-    for (direction, read_ahead_sectors) in [
-        (Direction::Read, 200),
-        (Direction::Read, 0),
-        (Direction::Write, 0),
-    ] {
+    for (direction, read_ahead_sectors) in [(Direction::Read, 200), (Direction::Read, 0), (Direction::Write, 0)] {
         let mut disk = with(|spec| spec.cache.read_ahead_sectors = read_ahead_sectors);
         let took = run(&mut disk, &sequential(direction, 0, 200, 20), 4).took;
         // 40 tracks of 10 ms, switches of 1.5 ms between them.
-        assert!(
-            (400 * MILLISECOND..470 * MILLISECOND).contains(&took),
-            "{direction:?} {read_ahead_sectors} {took}"
-        );
+        assert!((400 * MILLISECOND..470 * MILLISECOND).contains(&took), "{direction:?} {read_ahead_sectors} {took}");
     }
 }
 
@@ -182,10 +151,7 @@ fn nothing_is_read_ahead_for_free_after_a_pause() {
 
 #[test]
 fn two_interleaved_streams_are_slower_than_one() {
-    let (first, second) = (
-        sequential(Direction::Read, 0, 300, 8),
-        sequential(Direction::Read, 30_000, 300, 8),
-    );
+    let (first, second) = (sequential(Direction::Read, 0, 300, 8), sequential(Direction::Read, 30_000, 300, 8));
     let one = run(&mut with(|_| ()), &first, 1).rate_bytes_per_s();
     let two = run_streams(&mut with(|_| ()), &[&first, &second], 1).rate_bytes_per_s();
     assert!(two * 3.0 < one, "{two} {one}");
@@ -207,20 +173,8 @@ fn a_promise_from_the_read_ahead_keeps_the_arm() {
     let mut disk = with(|_| ());
     run(&mut disk, &[command(Direction::Read, 0, 8)], 1);
     let now = 10 * MILLISECOND;
-    disk.submit(
-        now,
-        Command {
-            tag: 1,
-            ..command(Direction::Read, 180, 8)
-        },
-    );
-    disk.submit(
-        now,
-        Command {
-            tag: 2,
-            ..command(Direction::Read, 40_000, 8)
-        },
-    );
+    disk.submit(now, Command { tag: 1, ..command(Direction::Read, 180, 8) });
+    disk.submit(now, Command { tag: 2, ..command(Direction::Read, 40_000, 8) });
     let mut ended = Vec::new();
     while ended.is_empty() {
         let at = disk.next_event().unwrap();
@@ -232,16 +186,9 @@ fn a_promise_from_the_read_ahead_keeps_the_arm() {
 #[test]
 fn reads_are_served_while_writes_wait_for_room() {
     let mut disk = with(|spec| spec.cache.write_back = true);
-    let (reads, writes) = (
-        random(Direction::Read, 50, 52_000),
-        random(Direction::Write, 2000, 52_000),
-    );
+    let (reads, writes) = (random(Direction::Read, 50, 52_000), random(Direction::Write, 2000, 52_000));
     let both = run_streams(&mut disk, &[&reads, &writes], 16);
-    let last_read = both
-        .completed
-        .iter()
-        .position(|&(number, _)| number == 49)
-        .unwrap();
+    let last_read = both.completed.iter().position(|&(number, _)| number == 49).unwrap();
     assert!(last_read < 1500, "{last_read}");
 }
 
@@ -258,16 +205,9 @@ fn a_full_write_cache_starves_no_reads_whatever_the_order() {
         // A thousand extents, of which the last have lain there for seconds.
         let fill = random(Direction::Write, 1500, 52_000);
         let filled = run(&mut disk, &fill, 4).took;
-        let (reads, writes) = (
-            random(Direction::Read, 100, 52_000),
-            random(Direction::Write, 400, 52_000),
-        );
+        let (reads, writes) = (random(Direction::Read, 100, 52_000), random(Direction::Write, 400, 52_000));
         let both = run_from(&mut disk, filled, &[&reads, &writes], 5);
-        let last_read = both
-            .completed
-            .iter()
-            .position(|&(number, _)| number == 99)
-            .unwrap();
+        let last_read = both.completed.iter().position(|&(number, _)| number == 99).unwrap();
         assert!(last_read < 350, "{order:?}: {last_read}");
     }
 }
@@ -285,9 +225,7 @@ fn every_second_block_written_through_at_7200_rpm_is_half_a_megabyte_a_second() 
         spec.cache.dirty_sectors_max = 16_384;
         spec
     };
-    let writes: Vec<Command> = (0..500)
-        .map(|n| command(Direction::Write, n * 16, 8))
-        .collect();
+    let writes: Vec<Command> = (0..500).map(|n| command(Direction::Write, n * 16, 8)).collect();
     let through = run(&mut Disk::new(&spec(false)).unwrap(), &writes, 1).rate_bytes_per_s();
     let cached = run(&mut Disk::new(&spec(true)).unwrap(), &writes, 1).rate_bytes_per_s();
     assert!((0.45e6..0.55e6).contains(&through), "{through}");
@@ -303,26 +241,14 @@ fn what_is_impossible_names_its_key() {
     };
     assert_eq!(key(|spec| spec.surfaces = 0), "surfaces");
     assert_eq!(key(|spec| spec.zones.clear()), "zones");
-    assert_eq!(
-        key(|spec| spec.zones[1].sectors_per_track = 0),
-        "zones.1.sectors_per_track"
-    );
-    assert_eq!(
-        key(|spec| spec.zones[1].cylinders = u32::MAX),
-        "zones.1.cylinders"
-    );
+    assert_eq!(key(|spec| spec.zones[1].sectors_per_track = 0), "zones.1.sectors_per_track");
+    assert_eq!(key(|spec| spec.zones[1].cylinders = u32::MAX), "zones.1.cylinders");
     assert_eq!(key(|spec| spec.seeks.clear()), "seeks");
     assert_eq!(key(|spec| spec.seeks[1].time_ns = 0), "seeks.1");
     assert_eq!(key(|spec| spec.head_switch_ns = u64::MAX), "head_switch_ns");
-    assert_eq!(
-        key(|spec| spec.cache.read_ahead_sectors = 201),
-        "cache.read_ahead_sectors"
-    );
+    assert_eq!(key(|spec| spec.cache.read_ahead_sectors = 201), "cache.read_ahead_sectors");
     assert_eq!(key(|spec| spec.queue.depth = 0), "queue.depth");
-    assert_eq!(
-        key(|spec| spec.queue.age_limit_ns = 0),
-        "queue.age_limit_ns"
-    );
+    assert_eq!(key(|spec| spec.queue.age_limit_ns = 0), "queue.age_limit_ns");
 }
 
 proptest! {

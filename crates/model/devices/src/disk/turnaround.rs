@@ -20,10 +20,6 @@ impl Turnaround {
     /// When a transfer from that sector on can be prepared that would otherwise be at `ready_at`.
     #[inline]
     pub(super) fn ready_at(&self, start: Sector, ready_at: Time) -> Time {
-        if start == self.next {
-            ready_at
-        } else {
-            ready_at.max(self.elsewhere_at)
-        }
+        if start == self.next { ready_at } else { ready_at.max(self.elsewhere_at) }
     }
 }

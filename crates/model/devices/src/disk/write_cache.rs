@@ -73,13 +73,7 @@ impl WriteCache {
     pub(super) fn put(&mut self, mechanics: &Mechanics, now: Time, start: Sector, sectors: u32) {
         self.forget(mechanics, start, sectors);
         self.sectors += u64::from(sectors);
-        let mut extent = Extent {
-            start,
-            sectors,
-            place: mechanics.place(start),
-            since: now,
-            order: self.next_order,
-        };
+        let mut extent = Extent { start, sectors, place: mechanics.place(start), since: now, order: self.next_order };
         self.next_order += 1;
         let before = self.extents.range(..start).next_back();
         if let Some(before) = before.map(|(_, &before)| before)
@@ -87,10 +81,7 @@ impl WriteCache {
             && before.sectors + sectors <= EXTENT_SECTORS_MAX
         {
             self.extents.remove(&before.start);
-            extent = Extent {
-                sectors: before.sectors + sectors,
-                ..before
-            };
+            extent = Extent { sectors: before.sectors + sectors, ..before };
         }
         // The two now touch, or the new one lies before one that waits: one extent, which has waited as long as the older.
         if let Some(&behind) = self.extents.get(&extent.end())
@@ -144,12 +135,7 @@ impl WriteCache {
     /// These sectors are written anew: what waits of them need not be.
     pub(super) fn forget(&mut self, mechanics: &Mechanics, start: Sector, sectors: u32) {
         let end = start + u64::from(sectors);
-        while let Some((&first, _)) = self
-            .extents
-            .range(..end)
-            .next_back()
-            .filter(|(_, extent)| extent.end() > start)
-        {
+        while let Some((&first, _)) = self.extents.range(..end).next_back().filter(|(_, extent)| extent.end() > start) {
             let extent = self.remove(first);
             let back = extent.end().saturating_sub(end) as u32;
             if back > 0 {
@@ -168,10 +154,7 @@ impl WriteCache {
             let front = start.saturating_sub(extent.start) as u32;
             if front > 0 {
                 self.sectors += u64::from(front);
-                self.insert(Extent {
-                    sectors: front,
-                    ..extent
-                });
+                self.insert(Extent { sectors: front, ..extent });
             }
         }
     }

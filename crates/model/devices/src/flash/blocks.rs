@@ -199,10 +199,7 @@ struct Divisor {
 
 impl Divisor {
     fn new(by: u32) -> Divisor {
-        Divisor {
-            by,
-            inverse: (u64::MAX / u64::from(by)).wrapping_add(1),
-        }
+        Divisor { by, inverse: (u64::MAX / u64::from(by)).wrapping_add(1) }
     }
 
     #[inline]

@@ -106,9 +106,7 @@ impl Buffer {
 
     fn next_with(&self, units: usize) -> Option<Handle> {
         let handles = self.waiting.len() as Handle;
-        (self.next..handles)
-            .chain(0..self.next)
-            .find(|&handle| self.waiting[usize::from(handle)].len() >= units)
+        (self.next..handles).chain(0..self.next).find(|&handle| self.waiting[usize::from(handle)].len() >= units)
     }
 
     pub(super) fn unit(&self, slot: u32) -> u32 {

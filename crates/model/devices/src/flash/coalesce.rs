@@ -55,11 +55,7 @@ pub(super) enum Interrupt {
 impl<T> HeldCompletions<T> {
     /// Without rules, each completion brings its interrupt.
     pub(super) fn new(rules: Option<Coalesce>) -> HeldCompletions<T> {
-        HeldCompletions {
-            rules,
-            waiting: Vec::new(),
-            number: 0,
-        }
+        HeldCompletions { rules, waiting: Vec::new(), number: 0 }
     }
 
     /// Whether a completion may have to wait.

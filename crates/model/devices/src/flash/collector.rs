@@ -44,9 +44,9 @@ impl Collector {
                 .min_by_key(|candidate| (candidate.valid, candidate.block))
                 .filter(gains)
                 .or_else(|| fewest().filter(gains)),
-            Collector::CostBenefit => closed.filter(gains).max_by(|one, other| {
-                benefit(one, block_units).total_cmp(&benefit(other, block_units))
-            }),
+            Collector::CostBenefit => closed
+                .filter(gains)
+                .max_by(|one, other| benefit(one, block_units).total_cmp(&benefit(other, block_units))),
         };
         chosen.map(|candidate| candidate.block)
     }

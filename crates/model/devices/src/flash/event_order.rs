@@ -23,11 +23,7 @@ pub(super) struct FlashEvents<E> {
 
 impl<E: Copy + From<DieWork>> FlashEvents<E> {
     pub(super) fn new() -> FlashEvents<E> {
-        FlashEvents {
-            seen: EventQueue::new(),
-            inner: EventQueue::new(),
-            number: 0,
-        }
+        FlashEvents { seen: EventQueue::new(), inner: EventQueue::new(), number: 0 }
     }
 
     #[inline]

@@ -122,10 +122,7 @@ impl Mapping {
     #[inline]
     fn turned(&self, unit: u32) -> u32 {
         let piece = &self.places[unit as usize / PIECE];
-        piece
-            .get(unit as usize % PIECE)
-            .copied()
-            .unwrap_or(AS_AT_START)
+        piece.get(unit as usize % PIECE).copied().unwrap_or(AS_AT_START)
     }
 
     /// The unit is in the buffer now: where it was is no longer wanted.
@@ -209,12 +206,7 @@ impl Mapping {
     }
 
     /// The next page of all planes of the die: the place of its first unit. `units` is what it is programmed with.
-    pub(super) fn take_page(
-        &mut self,
-        die: u32,
-        kind: Kind,
-        units: impl Iterator<Item = u32>,
-    ) -> u32 {
+    pub(super) fn take_page(&mut self, die: u32, kind: Kind, units: impl Iterator<Item = u32>) -> u32 {
         let sizes = self.sizes;
         let open = sizes.number_of(kind);
         let space = &mut self.dies[die as usize];
@@ -254,38 +246,25 @@ impl Mapping {
         let candidate = |block: u32| Candidate {
             block,
             valid: self.blocks.wanted(first + block),
-            age: space
-                .closings
-                .wrapping_sub(self.blocks.closed_at(first + block)),
+            age: space.closings.wrapping_sub(self.blocks.closed_at(first + block)),
         };
         let closed = space.closed.iter().map(|&block| candidate(block));
         let fewest = || {
             let found = self.blocks.fewest_wanted(first..first + sizes.blocks);
             found.map(|block| candidate(block - first))
         };
-        let gains =
-            |candidate: &Candidate| candidate.valid + sizes.program_units <= sizes.block_units;
+        let gains = |candidate: &Candidate| candidate.valid + sizes.program_units <= sizes.block_units;
         let window = sizes.window_blocks as usize;
-        sizes
-            .collector
-            .choose(window, sizes.block_units, closed, fewest, gains)
+        sizes.collector.choose(window, sizes.block_units, closed, fewest, gains)
     }
 
     /// Wanted units of a block from `offset` on, with their places, at most a page of all planes; and where to
     /// continue.
-    pub(super) fn wanted(
-        &self,
-        die: u32,
-        block: u32,
-        offset: u32,
-        found: &mut Vec<(u32, u32)>,
-    ) -> u32 {
+    pub(super) fn wanted(&self, die: u32, block: u32, offset: u32, found: &mut Vec<(u32, u32)>) -> u32 {
         let most = self.sizes.program_units as usize;
         let at_start = |at| self.start.unit_from(&self.sizes, die, block, at);
         let block = die * self.sizes.blocks + block;
-        let next = self
-            .blocks
-            .wanted_units((block, offset), at_start, most, found);
+        let next = self.blocks.wanted_units((block, offset), at_start, most, found);
         if offset == 0 || offset / AHEAD != next / AHEAD {
             self.touch(self.blocks.units(block, next, AHEAD - next % AHEAD));
         }
@@ -365,8 +344,7 @@ impl Mapping {
 
     /// Whether a full block of the cache can be moved: its data take a new block at most.
     pub(super) fn can_fold(&self, die: u32) -> bool {
-        !self.dies[die as usize].slc_full.is_empty()
-            && self.free_blocks(die) > self.sizes.collect_blocks
+        !self.dies[die as usize].slc_full.is_empty() && self.free_blocks(die) > self.sizes.collect_blocks
     }
 
     /// The block of the cache that was filled first.
@@ -408,10 +386,7 @@ impl Mapping {
             } else {
                 continue;
             };
-            return Err(Violation {
-                station: format!("flash, die {number}"),
-                what: what.to_owned(),
-            });
+            return Err(Violation { station: format!("flash, die {number}"), what: what.to_owned() });
         }
         Ok(())
     }
@@ -428,14 +403,10 @@ impl DieSpace {
             is_closed[block as usize] = true;
         }
         DieSpace {
-            wanted: (first..first + sizes.blocks)
-                .map(|block| u64::from(blocks.wanted(block)))
-                .sum(),
+            wanted: (first..first + sizes.blocks).map(|block| u64::from(blocks.wanted(block))).sum(),
             slc_free: (sizes.main_blocks..sizes.blocks).collect(),
             slc_full: VecDeque::new(),
-            free: (0..sizes.main_blocks)
-                .filter(|&block| !is_closed[block as usize])
-                .collect(),
+            free: (0..sizes.main_blocks).filter(|&block| !is_closed[block as usize]).collect(),
             closings,
             closed: closed.into_iter().map(|(block, _)| block).collect(),
             open: vec![None; sizes.number_of(Kind::Slc) + 1],

@@ -50,9 +50,7 @@ pub use skew::SkewSpec;
 use small_die::Order;
 pub use space::FlashSpace;
 use spec::Sizes;
-pub use spec::{
-    Firmware, FlashSpec, Geometry, Interface, SlcCache, SteadyPattern, Suspend, Timing, WriteStall,
-};
+pub use spec::{Firmware, FlashSpec, Geometry, Interface, SlcCache, SteadyPattern, Suspend, Timing, WriteStall};
 use start::{Start, Strides};
 use thermal::Heat;
 pub use thermal::Thermal;
@@ -138,30 +136,22 @@ impl From<DieWork> for Event {
 fn start_of(sizes: &Sizes, spec: &FlashSpec) -> Start {
     let firmware = &spec.firmware;
     let block_units = firmware.steady_block_bytes.unwrap_or(0) / firmware.unit_bytes;
-    let even = Skew::Ranks {
-        block_units: block_units.max(1),
-    };
+    let even = Skew::Ranks { block_units: block_units.max(1) };
     match firmware.steady {
         None if !firmware.filled => Start::New,
         None => Start::InSequence { overwritten: false },
         Some(SteadyPattern::Sequential) => match firmware.steady_stride_bytes {
             None => Start::InSequence { overwritten: true },
-            Some(bytes) => Start::Strided(Strides::new(
-                sizes.units,
-                block_units,
-                bytes / u64::from(firmware.unit_bytes),
-            )),
+            Some(bytes) => {
+                Start::Strided(Strides::new(sizes.units, block_units, bytes / u64::from(firmware.unit_bytes)))
+            }
         },
         Some(SteadyPattern::Random) if block_units <= 1 => Start::random(sizes),
         Some(SteadyPattern::Random) => small_die::start(sizes, even, Order::Drawn),
         Some(SteadyPattern::Permutation) => small_die::start(sizes, even, Order::Permuted),
         Some(SteadyPattern::Skewed) => {
             let skew = spec.skew.as_ref().expect("`check` has seen it");
-            small_die::start(
-                sizes,
-                skew.on(sizes.units, firmware.unit_bytes),
-                Order::Drawn,
-            )
+            small_die::start(sizes, skew.on(sizes.units, firmware.unit_bytes), Order::Drawn)
         }
     }
 }
@@ -173,8 +163,7 @@ impl Flash {
         let sizes = spec.sizes();
         let start = start_of(&sizes, spec);
         let interface = spec.interface;
-        let link = Link::new(interface.bytes_per_s)
-            .with_pieces_of(interface.command_ns.unwrap_or_default());
+        let link = Link::new(interface.bytes_per_s).with_pieces_of(interface.command_ns.unwrap_or_default());
         Ok(Flash {
             sizes,
             unit_sectors: u64::from(spec.firmware.unit_bytes) / SECTOR_BYTES,
@@ -184,10 +173,7 @@ impl Flash {
             writes: 0,
             link_out: (!spec.interface.half_duplex).then(|| link.clone()),
             link_in: link,
-            buffer: Buffer::new(
-                spec.firmware.buffer_bytes / u64::from(spec.firmware.unit_bytes),
-                sizes.handles,
-            ),
+            buffer: Buffer::new(spec.firmware.buffer_bytes / u64::from(spec.firmware.unit_bytes), sizes.handles),
             for_room: VecDeque::new(),
             written_at: 0,
             flush_planned: false,
@@ -197,10 +183,7 @@ impl Flash {
             dies: vec![Die::default(); sizes.dies as usize],
             dies_taken: 0,
             reads_waiting: 0,
-            channels: vec![
-                Link::new(spec.timing.channel_bytes_per_s);
-                spec.geometry.channels as usize
-            ],
+            channels: vec![Link::new(spec.timing.channel_bytes_per_s); spec.geometry.channels as usize],
             heat: spec.thermal.map(Heat::new),
             next_die: 0,
             written: ProgrammedUnits::default(),
@@ -235,11 +218,7 @@ impl Flash {
         };
         self.inside.await_part(id);
         let die = self.mapping.die_of(page * self.sizes.page_units);
-        self.dies[die as usize].reads.push_back(Read {
-            command: id,
-            units,
-            since: now,
-        });
+        self.dies[die as usize].reads.push_back(Read { command: id, units, since: now });
         self.reads_waiting += 1;
         self.suspend(now, die);
         self.start(now, die);
@@ -314,9 +293,7 @@ impl Flash {
         let units = self.sizes.program_units as usize;
         let dies = self.sizes.dies;
         while self.dies_taken < dies && self.buffer.has_page(units) {
-            let Some(die) = (0..dies)
-                .map(|number| (self.next_die + number) % dies)
-                .find(|&die| self.takes_page(die))
+            let Some(die) = (0..dies).map(|number| (self.next_die + number) % dies).find(|&die| self.takes_page(die))
             else {
                 break;
             };
@@ -326,11 +303,7 @@ impl Flash {
                 let sectors = slots.len() as u64 * self.unit_sectors;
                 self.dies[die as usize].loaded_at = self.channel(die).carry(now, sectors);
             }
-            self.dies[die as usize].program = Some(Page {
-                since: now,
-                handle,
-                slots,
-            });
+            self.dies[die as usize].program = Some(Page { since: now, handle, slots });
             self.dies_taken += 1;
             self.start(now, die);
         }
@@ -342,8 +315,7 @@ impl Flash {
     }
 
     fn takes_page(&self, die: u32) -> bool {
-        self.dies[die as usize].program.is_none()
-            && self.mapping.has_space(die, 2 * self.sizes.program_units)
+        self.dies[die as usize].program.is_none() && self.mapping.has_space(die, 2 * self.sizes.program_units)
     }
 
     /// Nothing was written for a while: parts of pages are programmed too. What finds no die goes when one is done.
@@ -442,9 +414,7 @@ impl Device for Flash {
         let firmware = self.spec.firmware;
         let work_ns = match command.direction {
             Direction::Read => firmware.command_ns,
-            Direction::Write => {
-                firmware.command_ns + firmware.write_ns.unwrap_or_default() + self.stall_ns()
-            }
+            Direction::Write => firmware.command_ns + firmware.write_ns.unwrap_or_default() + self.stall_ns(),
         };
         let served_at = self.cores.serve(now, work_ns);
         let at = match command.direction {
@@ -493,14 +463,8 @@ impl Device for Flash {
             self.events.put(at, Event::Ended(tag));
             return true;
         }
-        let processed_at = firmware
-            .flush_ns
-            .map_or(now, |work_ns| self.cores.serve(now, work_ns));
-        self.host_flush = Some(HostFlush {
-            tag,
-            units_left,
-            processed_at,
-        });
+        let processed_at = firmware.flush_ns.map_or(now, |work_ns| self.cores.serve(now, work_ns));
+        self.host_flush = Some(HostFlush { tag, units_left, processed_at });
         self.buffer.flush();
         self.drain(now);
         true
@@ -527,10 +491,7 @@ impl Device for Flash {
     fn flash_space(&mut self, now: Time) -> FlashSpace {
         self.catch_up(now);
         let celsius = self.heat.as_ref().map(|heat| heat.celsius(now));
-        FlashSpace {
-            millicelsius: celsius.map(|celsius| (celsius * 1000.0).round() as u32),
-            ..self.mapping.space()
-        }
+        FlashSpace { millicelsius: celsius.map(|celsius| (celsius * 1000.0).round() as u32), ..self.mapping.space() }
     }
 
     fn dirty_sectors(&self) -> u64 {

@@ -14,8 +14,7 @@ pub struct ProgrammedUnits {
 impl ProgrammedUnits {
     /// Units programmed for each that the host's writes needed; None before the first.
     pub fn amplification(&self) -> Option<f64> {
-        (self.host_units > 0)
-            .then(|| (self.host_units + self.moved_units) as f64 / self.host_units as f64)
+        (self.host_units > 0).then(|| (self.host_units + self.moved_units) as f64 / self.host_units as f64)
     }
 }
 

@@ -51,9 +51,7 @@ impl Rehearsal {
         while !self.mapping.has_page(DIE, handle) {
             self.collect();
         }
-        let at = self
-            .mapping
-            .take_page(DIE, Kind::Host(handle), units.iter().copied());
+        let at = self.mapping.take_page(DIE, Kind::Host(handle), units.iter().copied());
         // A unit that is written twice in a page is in the buffer's last slot for it.
         for (&unit, slot) in units.iter().zip(0..) {
             self.mapping.buffer(unit, slot);
@@ -80,10 +78,7 @@ impl Rehearsal {
 
     /// Since the start, or since this was asked last.
     pub(super) fn amplification(&mut self) -> f64 {
-        let found = self
-            .programmed
-            .amplification()
-            .expect("something was written");
+        let found = self.programmed.amplification().expect("something was written");
         self.programmed = ProgrammedUnits::default();
         found
     }
@@ -98,10 +93,7 @@ impl Rehearsal {
 
     fn collect(&mut self) {
         let (block, offset) = self.victim.unwrap_or_else(|| {
-            let block = self
-                .mapping
-                .victim(DIE)
-                .expect("there is something to gain");
+            let block = self.mapping.victim(DIE).expect("there is something to gain");
             self.mapping.collecting(DIE, block);
             (block, 0)
         });

@@ -73,9 +73,7 @@ impl Scatter {
         let share = |rank: u64| rank as f64 / blocks as f64;
         match *self {
             Scatter::Zipf { theta } => powers(first + 1, end + 1, theta),
-            Scatter::Pareto { exponent } => {
-                libm::pow(share(end), exponent) - libm::pow(share(first), exponent)
-            }
+            Scatter::Pareto { exponent } => libm::pow(share(end), exponent) - libm::pow(share(first), exponent),
             Scatter::Normal { width } => outside(share(first), width) - outside(share(end), width),
         }
     }
@@ -102,9 +100,7 @@ impl Scatter {
 /// The sum of rank^-theta from `first` up to and without `end`: by the integral between the middles of ranks.
 fn powers(first: u64, end: u64, theta: f64) -> f64 {
     if first < 64 {
-        return (first..end)
-            .map(|rank| libm::pow(rank as f64, -theta))
-            .sum();
+        return (first..end).map(|rank| libm::pow(rank as f64, -theta)).sum();
     }
     let (low, high) = (first as f64 - 0.5, end as f64 - 0.5);
     if (theta - 1.0).abs() < 1e-9 {
@@ -160,16 +156,12 @@ mod tests {
     fn drawn_by_a_job(scatter: Scatter, draws: &mut Stream) -> u64 {
         match scatter {
             Scatter::Zipf { .. } => unreachable!("its classes are sums of the definition"),
-            Scatter::Pareto { exponent } => {
-                (BLOCKS as f64 * draws.unit().powf(1.0 / exponent)) as u64
-            }
+            Scatter::Pareto { exponent } => (BLOCKS as f64 * draws.unit().powf(1.0 / exponent)) as u64,
             Scatter::Normal { width } => {
                 let width = (BLOCKS as f64 * width).ceil() as u64;
                 let sum: u64 = (0..12).map(|_| draws.below(BLOCKS)).sum();
                 let deviation = if width == 0 { 0 } else { draws.below(width) };
-                (sum / 12 + deviation)
-                    .saturating_sub(width / 2)
-                    .min(BLOCKS - 1)
+                (sum / 12 + deviation).saturating_sub(width / 2).min(BLOCKS - 1)
             }
         }
     }
@@ -184,9 +176,8 @@ mod tests {
             Scatter::normal(0.8),
         ] {
             let mut draws = stream(3, 0);
-            let mut found: Vec<u64> = (0..DRAWS)
-                .map(|_| scatter.rank(BLOCKS, drawn_by_a_job(scatter, &mut draws)))
-                .collect();
+            let mut found: Vec<u64> =
+                (0..DRAWS).map(|_| scatter.rank(BLOCKS, drawn_by_a_job(scatter, &mut draws))).collect();
             found.sort_unstable();
             let mut first = 0;
             for class in scatter.classes(BLOCKS, 1) {

@@ -67,9 +67,14 @@ const SIZES_MAX: u64 = 64;
 #[derive(Clone, Debug)]
 pub(super) enum Skew {
     /// A unit's number is its rank; so many are written together.
-    Ranks { block_units: u32 },
+    Ranks {
+        block_units: u32,
+    },
     /// One behind the other.
-    Zones { zones: Vec<Class>, sizes: Sizing },
+    Zones {
+        zones: Vec<Class>,
+        sizes: Sizing,
+    },
     Scattered {
         scatter: Scatter,
         block_units: u32,
@@ -88,10 +93,7 @@ pub(super) struct Sizing {
 
 impl Sizing {
     pub(super) fn of_one(units: u32) -> Sizing {
-        Sizing {
-            align: units,
-            sizes: vec![(units, 1.0)],
-        }
+        Sizing { align: units, sizes: vec![(units, 1.0)] }
     }
 
     /// How many units lie side by side that one write has left of a die's, which gets no more than a page of it: one ends
@@ -99,10 +101,7 @@ impl Sizing {
     /// of them one of it alone.
     pub(super) fn piece(&self, page: u32) -> u32 {
         let places = |size: u32| f64::from(size.min(page)) / f64::from(self.align.min(page));
-        let touch = self
-            .sizes
-            .iter()
-            .map(|&(size, part)| part * (places(size) + 1.0));
+        let touch = self.sizes.iter().map(|&(size, part)| part * (places(size) + 1.0));
         let units = f64::from(self.align.min(page)) * touch.sum::<f64>() / 2.0;
         (units.round() as u32).clamp(1, page)
     }
@@ -118,12 +117,7 @@ impl SkewSpec {
             ("zones", self.zones.as_ref().map(|_| 0), 0, 0),
             ("zipf_theta_per_mille", self.zipf_theta_per_mille, 1, 3000),
             ("pareto_h_per_mille", self.pareto_h_per_mille, 1, 999),
-            (
-                "normal_deviation_per_mille",
-                self.normal_deviation_per_mille,
-                0,
-                1000,
-            ),
+            ("normal_deviation_per_mille", self.normal_deviation_per_mille, 0, 1000),
         ];
         let mut given = Vec::new();
         for (key, value, least, most) in patterns {
@@ -133,21 +127,12 @@ impl SkewSpec {
             }
         }
         let (key, what) = match given[..] {
-            [] => (
-                "zones",
-                format!(
-                    "no pattern is given: expected one of {}",
-                    patterns.map(|one| one.0).join(", ")
-                ),
-            ),
+            [] => ("zones", format!("no pattern is given: expected one of {}", patterns.map(|one| one.0).join(", "))),
             [_, second, ..] => (second, format!("{} excludes it", given[0])),
-            ["zones"] if self.scatter_seed.is_some() => {
-                ("scatter_seed", "zones are not scattered".to_owned())
+            ["zones"] if self.scatter_seed.is_some() => ("scatter_seed", "zones are not scattered".to_owned()),
+            [pattern] if pattern != "zones" && self.sizes.is_some() => {
+                ("sizes", format!("{pattern} excludes it: only zones have several"))
             }
-            [pattern] if pattern != "zones" && self.sizes.is_some() => (
-                "sizes",
-                format!("{pattern} excludes it: only zones have several"),
-            ),
             _ if !self.block_bytes.is_multiple_of(unit_bytes) => {
                 let what = format!("expected a multiple of firmware.unit_bytes, {unit_bytes}");
                 ("block_bytes", what)
@@ -165,19 +150,11 @@ impl SkewSpec {
         for (number, zone) in zones.iter().enumerate() {
             within(&format!("zones.{number}.bytes"), zone.bytes, 1, u64::MAX)?;
             let weight = u64::from(zone.weight);
-            within(
-                &format!("zones.{number}.weight"),
-                weight,
-                0,
-                u64::from(WEIGHT_MAX),
-            )?;
+            within(&format!("zones.{number}.weight"), weight, 0, u64::from(WEIGHT_MAX))?;
         }
         match zones.iter().any(|zone| zone.weight > 0) {
             true => Ok(()),
-            false => Err(SpecError::of(
-                "zones",
-                "all weights are 0: expected a zone that is written",
-            )),
+            false => Err(SpecError::of("zones", "all weights are 0: expected a zone that is written")),
         }
     }
 
@@ -190,12 +167,7 @@ impl SkewSpec {
             let key = format!("sizes.{number}.bytes");
             within(&key, u64::from(size.bytes), 512, 1 << 24)?;
             let weight = u64::from(size.weight);
-            within(
-                &format!("sizes.{number}.weight"),
-                weight,
-                1,
-                u64::from(WEIGHT_MAX),
-            )?;
+            within(&format!("sizes.{number}.weight"), weight, 1, u64::from(WEIGHT_MAX))?;
             if !size.bytes.is_multiple_of(unit_bytes) {
                 let what = format!("expected a multiple of firmware.unit_bytes, {unit_bytes}");
                 return Err(SpecError::of(&key, what));
@@ -209,10 +181,7 @@ impl SkewSpec {
         let is_written = |zone: &Class| zone.writes > 0.0;
         match self.zones.is_none() || self.zones_on(units, unit_bytes).iter().any(is_written) {
             true => Ok(()),
-            false => Err(SpecError::of(
-                "zones",
-                "no zone that is written holds a unit of the drive",
-            )),
+            false => Err(SpecError::of("zones", "no zone that is written holds a unit of the drive")),
         }
     }
 
@@ -223,10 +192,7 @@ impl SkewSpec {
         };
         let all: f64 = sizes.iter().map(|size| f64::from(size.weight)).sum();
         let part = |size: &WrittenSize| (size.bytes / unit_bytes, f64::from(size.weight) / all);
-        Sizing {
-            align,
-            sizes: sizes.iter().map(part).collect(),
-        }
+        Sizing { align, sizes: sizes.iter().map(part).collect() }
     }
 
     /// The zones on a drive of so many units, and what is behind them.
@@ -237,18 +203,12 @@ impl SkewSpec {
             end_bytes = end_bytes.saturating_add(zone.bytes);
             let end = (end_bytes / u64::from(unit_bytes)).min(u64::from(units)) as u32;
             if end > start {
-                found.push(Class {
-                    units: end - start,
-                    writes: f64::from(zone.weight),
-                });
+                found.push(Class { units: end - start, writes: f64::from(zone.weight) });
             }
             start = end;
         }
         if start < units {
-            found.push(Class {
-                units: units - start,
-                writes: 0.0,
-            });
+            found.push(Class { units: units - start, writes: 0.0 });
         }
         let all: f64 = found.iter().map(|zone| zone.writes).sum();
         for zone in &mut found {
@@ -262,33 +222,14 @@ impl SkewSpec {
         let share = |per_mille: u32| f64::from(per_mille) / 1000.0;
         let block_units = self.block_bytes / unit_bytes;
         let scatter = match *self {
-            SkewSpec {
-                zipf_theta_per_mille: Some(theta),
-                ..
-            } => Scatter::Zipf {
-                theta: share(theta),
-            },
-            SkewSpec {
-                pareto_h_per_mille: Some(h),
-                ..
-            } => Scatter::pareto(share(h)),
-            SkewSpec {
-                normal_deviation_per_mille: Some(deviation),
-                ..
-            } => Scatter::normal(share(deviation)),
+            SkewSpec { zipf_theta_per_mille: Some(theta), .. } => Scatter::Zipf { theta: share(theta) },
+            SkewSpec { pareto_h_per_mille: Some(h), .. } => Scatter::pareto(share(h)),
+            SkewSpec { normal_deviation_per_mille: Some(deviation), .. } => Scatter::normal(share(deviation)),
             _ => {
-                return Skew::Zones {
-                    zones: self.zones_on(units, unit_bytes),
-                    sizes: self.sizing(unit_bytes),
-                };
+                return Skew::Zones { zones: self.zones_on(units, unit_bytes), sizes: self.sizing(unit_bytes) };
             }
         };
-        Skew::scattered(
-            scatter,
-            units,
-            block_units,
-            self.scatter_seed.unwrap_or_default(),
-        )
+        Skew::scattered(scatter, units, block_units, self.scatter_seed.unwrap_or_default())
     }
 }
 
@@ -309,12 +250,7 @@ impl Skew {
         match self {
             Skew::Ranks { .. } => vec![Class { units, writes: 1.0 }],
             Skew::Zones { zones, .. } => zones.clone(),
-            Skew::Scattered {
-                scatter,
-                block_units,
-                blocks,
-                ..
-            } => {
+            Skew::Scattered { scatter, block_units, blocks, .. } => {
                 let mut classes = scatter.classes(blocks.len(), *block_units);
                 // What is behind the last block, as if it were written as rarely as the last class.
                 if let Some(last) = classes.last_mut() {
@@ -327,41 +263,27 @@ impl Skew {
 
     pub(super) fn sizes(&self) -> Sizing {
         match self {
-            Skew::Ranks { block_units } | Skew::Scattered { block_units, .. } => {
-                Sizing::of_one(*block_units)
-            }
+            Skew::Ranks { block_units } | Skew::Scattered { block_units, .. } => Sizing::of_one(*block_units),
             Skew::Zones { sizes, .. } => sizes.clone(),
         }
     }
 
     /// The rank of a unit. What is behind the last block is last.
     pub(super) fn rank(&self, units: u32, unit: u32) -> u32 {
-        self.moved(units, unit, |scatter, blocks, key, block| {
-            scatter.rank(blocks.len(), blocks.index_at(key, block))
-        })
+        self.moved(units, unit, |scatter, blocks, key, block| scatter.rank(blocks.len(), blocks.index_at(key, block)))
     }
 
     /// The unit of a rank.
     pub(super) fn unit(&self, units: u32, rank: u32) -> u32 {
-        self.moved(units, rank, |scatter, blocks, key, rank| {
-            blocks.at(key, scatter.drawn(blocks.len(), rank))
-        })
+        self.moved(units, rank, |scatter, blocks, key, rank| blocks.at(key, scatter.drawn(blocks.len(), rank)))
     }
 
     /// Where a unit, or a rank, comes if its block is moved so.
-    fn moved(
-        &self,
-        units: u32,
-        unit: u32,
-        change: impl Fn(&Scatter, &Permutation, u64, u64) -> u64,
-    ) -> u32 {
+    fn moved(&self, units: u32, unit: u32, change: impl Fn(&Scatter, &Permutation, u64, u64) -> u64) -> u32 {
         match self {
-            Skew::Scattered {
-                scatter,
-                block_units,
-                blocks,
-                key,
-            } if unit < units && u64::from(unit / block_units) < blocks.len() => {
+            Skew::Scattered { scatter, block_units, blocks, key }
+                if unit < units && u64::from(unit / block_units) < blocks.len() =>
+            {
                 let block = change(scatter, blocks, *key, u64::from(unit / block_units)) as u32;
                 block * block_units + unit % block_units
             }

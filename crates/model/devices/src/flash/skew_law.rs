@@ -42,24 +42,11 @@ struct Flow {
 
 impl SkewLaw {
     /// Of a die with so many closed blocks. `classes` have those of its units.
-    pub(super) fn new(
-        collector: Collector,
-        blocks: f64,
-        block_units: f64,
-        classes: &[(f64, f64)],
-    ) -> SkewLaw {
-        let rates: Vec<f64> = classes
-            .iter()
-            .map(|(units, writes)| writes / units)
-            .collect();
+    pub(super) fn new(collector: Collector, blocks: f64, block_units: f64, classes: &[(f64, f64)]) -> SkewLaw {
+        let rates: Vec<f64> = classes.iter().map(|(units, writes)| writes / units).collect();
         let host: Vec<f64> = classes.iter().map(|&(_, writes)| writes).collect();
         let held = blocks * block_units;
-        let equations = Equations {
-            collector,
-            block_units,
-            rates: &rates,
-            host: &host,
-        };
+        let equations = Equations { collector, block_units, rates: &rates, host: &host };
         // The older blocks are when they are collected, the more there are of them.
         let host_age = root(0.0, held, |age| {
             let flow = equations.flow(age);
@@ -68,10 +55,7 @@ impl SkewLaw {
         let Flow { moved_age, moved } = equations.flow(host_age);
         let all: f64 = moved.iter().sum();
         SkewLaw {
-            mixtures: [
-                host,
-                moved.iter().map(|units| units / all.max(1e-300)).collect(),
-            ],
+            mixtures: [host, moved.iter().map(|units| units / all.max(1e-300)).collect()],
             rates,
             ages: [host_age, moved_age],
             amplification: 1.0 + all,
@@ -97,10 +81,7 @@ impl SkewLaw {
     /// What such a block holds of each class, as a part of the block.
     pub(super) fn held(&self, is_moved: bool, age: f64) -> impl Iterator<Item = f64> {
         let mixture = &self.mixtures[usize::from(is_moved)];
-        mixture
-            .iter()
-            .zip(&self.rates)
-            .map(move |(part, rate)| part * exp(-rate * age))
+        mixture.iter().zip(&self.rates).map(move |(part, rate)| part * exp(-rate * age))
     }
 }
 
@@ -119,12 +100,10 @@ impl Equations<'_> {
         let eldest = 60.0 / slowest + host_age;
         let moved_age = match self.collector {
             Collector::Windowed => host_age,
-            Collector::Greedy => root(0.0, eldest, |age| {
-                self.moved_valid(host_age, age) > host_valid
-            }),
-            Collector::CostBenefit => root(0.0, eldest, |age| {
-                benefit(age, self.moved_valid(host_age, age)) < benefit(host_age, host_valid)
-            }),
+            Collector::Greedy => root(0.0, eldest, |age| self.moved_valid(host_age, age) > host_valid),
+            Collector::CostBenefit => {
+                root(0.0, eldest, |age| benefit(age, self.moved_valid(host_age, age)) < benefit(host_age, host_valid))
+            }
         };
         let moved = self.moved(host_age, moved_age).collect();
         Flow { moved_age, moved }
@@ -134,9 +113,7 @@ impl Equations<'_> {
     fn moved(&self, host_age: f64, moved_age: f64) -> impl Iterator<Item = f64> {
         let decayed = self.decayed(self.host, host_age);
         let kept = self.rates.iter().map(move |rate| exp(-rate * moved_age));
-        decayed
-            .zip(kept)
-            .map(|(units, kept)| units / (1.0 - kept).max(1e-300))
+        decayed.zip(kept).map(|(units, kept)| units / (1.0 - kept).max(1e-300))
     }
 
     fn moved_valid(&self, host_age: f64, moved_age: f64) -> f64 {
@@ -146,10 +123,7 @@ impl Equations<'_> {
     }
 
     fn decayed(&self, mixture: &[f64], age: f64) -> impl Iterator<Item = f64> {
-        mixture
-            .iter()
-            .zip(self.rates)
-            .map(move |(part, rate)| part * exp(-rate * age))
+        mixture.iter().zip(self.rates).map(move |(part, rate)| part * exp(-rate * age))
     }
 
     /// A block's share of valid units: of n units i are left after the time that a share (i + 1/2) / (n + 1/2) takes, as

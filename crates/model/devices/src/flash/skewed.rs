@@ -58,9 +58,7 @@ impl Skewed {
                 blocks[(die * sizes.blocks + number) as usize] = Some(block.held);
             }
         }
-        let orders = classes
-            .iter()
-            .map(|class| u64::from((class.units / group).max(1)));
+        let orders = classes.iter().map(|class| u64::from((class.units / group).max(1)));
         Skewed {
             ranks: sums(classes.iter().map(|class| class.units)),
             orders: orders.map(Permutation::new).collect(),
@@ -101,9 +99,7 @@ impl Skewed {
         let class = self.ranks.partition_point(|&first| first <= rank) - 1;
         let order = &self.orders[class];
         let units = self.ranks[class + 1] - self.ranks[class];
-        let of_class = self.by_group(order, rank - self.ranks[class], units, |group| {
-            order.at(self.key, group)
-        });
+        let of_class = self.by_group(order, rank - self.ranks[class], units, |group| order.at(self.key, group));
         let block = self.block_with(class, of_class);
         let before: u32 = self.held(block).take(class).sum();
         let of_block = before + of_class - self.row(block)[class];
@@ -116,13 +112,7 @@ impl Skewed {
 
     /// Of so many units, groups change their places, and units do not in their group; what is no whole group stays behind
     /// the others.
-    fn by_group(
-        &self,
-        order: &Permutation,
-        unit: u32,
-        units: u32,
-        change: impl Fn(u64) -> u64,
-    ) -> u32 {
+    fn by_group(&self, order: &Permutation, unit: u32, units: u32, change: impl Fn(u64) -> u64) -> u32 {
         match u64::from(unit / self.group) {
             group if group < order.len() && units >= self.group => {
                 change(group) as u32 * self.group + unit % self.group
@@ -151,16 +141,13 @@ impl Skewed {
             return None;
         }
         let order = Permutation::new(u64::from((valid / self.group).max(1)));
-        let mut of_block =
-            self.by_group(&order, at, valid, |group| order.index_at(self.key, group));
+        let mut of_block = self.by_group(&order, at, valid, |group| order.index_at(self.key, group));
         for (class, held) in self.held(block).enumerate() {
             if of_block < held {
                 let of_class = self.row(block)[class] + of_block;
                 let order = &self.orders[class];
                 let units = self.ranks[class + 1] - self.ranks[class];
-                let of_rank = self.by_group(order, of_class, units, |group| {
-                    order.index_at(self.key, group)
-                });
+                let of_rank = self.by_group(order, of_class, units, |group| order.index_at(self.key, group));
                 let unit = self.skew.unit(sizes.units, self.ranks[class] + of_rank);
                 return Some((offset(sizes, at, valid), unit));
             }
@@ -177,23 +164,14 @@ fn offset(sizes: &Sizes, at: u32, valid: u32) -> u32 {
 
 /// Sums of whole units, by block and class: each class is in the blocks as often as it has units, no block holds more than
 /// it can, and what a block does not get of a class for that, the next one does.
-fn rounded(
-    classes: &[Class],
-    blocks: &[Option<Vec<f64>>],
-    block_units: u32,
-    group: u32,
-) -> Vec<u32> {
+fn rounded(classes: &[Class], blocks: &[Option<Vec<f64>>], block_units: u32, group: u32) -> Vec<u32> {
     let mut all = vec![0.0; classes.len()];
     for held in blocks.iter().flatten() {
         for (sum, part) in all.iter_mut().zip(held) {
             *sum += part;
         }
     }
-    let scale: Vec<f64> = classes
-        .iter()
-        .zip(&all)
-        .map(|(class, sum)| f64::from(class.units) / sum)
-        .collect();
+    let scale: Vec<f64> = classes.iter().zip(&all).map(|(class, sum)| f64::from(class.units) / sum).collect();
     let mut last = blocks.iter().rposition(Option::is_some).unwrap_or_default();
     let mut given: Vec<u32> = vec![0; classes.len()];
     let mut due = vec![0.0; classes.len()];
@@ -224,8 +202,7 @@ fn rounded(
     for class in 0..count {
         while given[class] < classes[class].units {
             let row = |block: usize| -> u32 {
-                let held = (0..count)
-                    .map(|of| before[(block + 1) * count + of] - before[block * count + of]);
+                let held = (0..count).map(|of| before[(block + 1) * count + of] - before[block * count + of]);
                 held.sum()
             };
             while blocks[last].is_none() || row(last) >= block_units {

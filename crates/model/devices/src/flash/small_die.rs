@@ -39,41 +39,23 @@ pub(super) fn start(sizes: &Sizes, skew: Skew, order: Order) -> Start {
         let mut of_class = |class| if is_written(class) { held.next() } else { None };
         AgedBlock {
             age: block.age * stretch,
-            held: classes
-                .iter()
-                .map(|class| of_class(class).unwrap_or(0.0))
-                .collect(),
+            held: classes.iter().map(|class| of_class(class).unwrap_or(0.0)).collect(),
         }
     };
     let untouched = |number: u32| {
-        let (first, room) = (
-            f64::from(number * sizes.block_units),
-            f64::from(sizes.block_units),
-        );
+        let (first, room) = (f64::from(number * sizes.block_units), f64::from(sizes.block_units));
         let mut end = 0.0;
         let mut of_class = |class: &Class| {
             let start = end;
             end += f64::from(class.units) / f64::from(sizes.dies);
             (end.min(first + room) - start.max(first)).max(0.0)
         };
-        let held = classes.iter().map(|class| {
-            if is_written(class) {
-                0.0
-            } else {
-                of_class(class)
-            }
-        });
-        AgedBlock {
-            age: f64::from(2 * sizes.blocks - number),
-            held: held.collect(),
-        }
+        let held = classes.iter().map(|class| if is_written(class) { 0.0 } else { of_class(class) });
+        AgedBlock { age: f64::from(2 * sizes.blocks - number), held: held.collect() }
     };
     let group = small.group;
     let skewed = Skewed::of(sizes, skew, &classes, group, SEED, |_| {
-        (0..idle)
-            .map(untouched)
-            .chain((0..closed).map(stretched))
-            .collect()
+        (0..idle).map(untouched).chain((0..closed).map(stretched)).collect()
     });
     Start::Skewed(Box::new(skewed))
 }
@@ -116,8 +98,7 @@ const SMALL_WRITES: u32 = 6;
 impl SmallDie {
     fn new(device: &Sizes, classes: Vec<Class>, writes: Sizing) -> SmallDie {
         let group = writes.piece(device.program_units);
-        let blocks = (SMALL_UNITS / device.block_units)
-            .clamp(SMALL_BLOCKS, device.main_blocks.max(SMALL_BLOCKS));
+        let blocks = (SMALL_UNITS / device.block_units).clamp(SMALL_BLOCKS, device.main_blocks.max(SMALL_BLOCKS));
         let (collect_only_blocks, collect_blocks) = (2, 3);
         let kept = |blocks: u32, free: u32| f64::from(blocks - free);
         let share = kept(blocks, collect_only_blocks + 1)
@@ -125,10 +106,7 @@ impl SmallDie {
             / f64::from(device.dies);
         let classes: Vec<Class> = classes
             .iter()
-            .map(|class| Class {
-                units: ((f64::from(class.units) * share) as u32 / group).max(1) * group,
-                ..*class
-            })
+            .map(|class| Class { units: ((f64::from(class.units) * share) as u32 / group).max(1) * group, ..*class })
             .collect();
         let window = u64::from(device.window_blocks) * u64::from(blocks);
         SmallDie {
@@ -155,16 +133,7 @@ impl SmallDie {
     fn rehearse(&self, seed: u64, order: Order) -> (Vec<AgedBlock>, f64) {
         let sizes = &self.sizes;
         let by_law = |draws: &mut Stream| self.by_law(draws);
-        let start = Skewed::of(
-            sizes,
-            Skew::Ranks {
-                block_units: self.group,
-            },
-            &self.classes,
-            self.group,
-            seed,
-            by_law,
-        );
+        let start = Skewed::of(sizes, Skew::Ranks { block_units: self.group }, &self.classes, self.group, seed, by_law);
         let mut die = Rehearsal::new(*sizes, Start::Skewed(Box::new(start)));
         let mut draws = stream(seed, 1);
         let groups = Permutation::new(u64::from(sizes.units / self.group));
@@ -207,11 +176,8 @@ impl SmallDie {
     fn by_law(&self, draws: &mut Stream) -> Vec<AgedBlock> {
         let sizes = &self.sizes;
         let closed = sizes.main_blocks - sizes.collect_only_blocks - 1;
-        let classes: Vec<(f64, f64)> = self
-            .classes
-            .iter()
-            .map(|class| (f64::from(class.units), class.writes))
-            .collect();
+        let classes: Vec<(f64, f64)> =
+            self.classes.iter().map(|class| (f64::from(class.units), class.writes)).collect();
         let units = sizes.collected_units();
         let law = SkewLaw::new(sizes.collector, f64::from(closed), units, &classes);
         let host = (f64::from(closed) * law.host_share()).round() as u32;
@@ -242,12 +208,7 @@ pub(super) struct Runs<'a> {
 
 impl<'a> Runs<'a> {
     pub(super) fn new(writes: &'a Sizing, page: u32) -> Runs<'a> {
-        Runs {
-            writes,
-            page,
-            filled: 0,
-            left: 0,
-        }
+        Runs { writes, page, filled: 0, left: 0 }
     }
 
     /// The next one's units, and of how many their first is a multiple.
@@ -265,9 +226,7 @@ impl<'a> Runs<'a> {
                 drawn -= part;
                 drawn < 0.0
             });
-            self.left = found
-                .or(self.writes.sizes.last())
-                .map_or(1, |&(size, _)| size);
+            self.left = found.or(self.writes.sizes.last()).map_or(1, |&(size, _)| size);
         }
         let run = self.left.min(self.page - self.filled);
         self.left -= run;

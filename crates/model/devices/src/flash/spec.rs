@@ -253,76 +253,40 @@ impl FlashSpec {
     /// Checks every value by itself, and that collection can continue. The error names the first key that is wrong.
     pub fn check(&self) -> Result<(), SpecError> {
         queue_depth("queue_depth", self.queue_depth)?;
-        self.geometry
-            .check()
-            .map_err(|error| error.within("geometry"))?;
-        self.timing
-            .check()
-            .map_err(|error| error.within("timing"))?;
-        self.firmware
-            .check()
-            .map_err(|error| error.within("firmware"))?;
+        self.geometry.check().map_err(|error| error.within("geometry"))?;
+        self.timing.check().map_err(|error| error.within("timing"))?;
+        self.firmware.check().map_err(|error| error.within("firmware"))?;
         rate("interface.bytes_per_s", self.interface.bytes_per_s)?;
-        within(
-            "interface.command_ns",
-            self.interface.command_ns.unwrap_or_default(),
-            0,
-            WORK_NS_MAX,
-        )?;
+        within("interface.command_ns", self.interface.command_ns.unwrap_or_default(), 0, WORK_NS_MAX)?;
         if let Some(coalesce) = self.interface.coalesce {
-            coalesce
-                .check()
-                .map_err(|error| error.within("interface.coalesce"))?;
+            coalesce.check().map_err(|error| error.within("interface.coalesce"))?;
         }
-        if !self
-            .geometry
-            .page_bytes
-            .is_multiple_of(self.firmware.unit_bytes)
-        {
-            let what = format!(
-                "expected a divisor of geometry.page_bytes, {}",
-                self.geometry.page_bytes
-            );
+        if !self.geometry.page_bytes.is_multiple_of(self.firmware.unit_bytes) {
+            let what = format!("expected a divisor of geometry.page_bytes, {}", self.geometry.page_bytes);
             return Err(SpecError::of("firmware.unit_bytes", what));
         }
-        let program_bytes =
-            u64::from(self.geometry.page_bytes) * u64::from(self.geometry.planes_per_die);
-        within(
-            "firmware.buffer_bytes",
-            self.firmware.buffer_bytes,
-            2 * program_bytes,
-            1 << 40,
-        )?;
+        let program_bytes = u64::from(self.geometry.page_bytes) * u64::from(self.geometry.planes_per_die);
+        within("firmware.buffer_bytes", self.firmware.buffer_bytes, 2 * program_bytes, 1 << 40)?;
         if self.units_of_flash() >= UNITS_MAX {
-            let what = format!(
-                "{} units of firmware.unit_bytes: expected less than 2^31",
-                self.units_of_flash()
-            );
+            let what = format!("{} units of firmware.unit_bytes: expected less than 2^31", self.units_of_flash());
             return Err(SpecError::of("geometry", what));
         }
         if let Some(slc) = self.slc {
-            slc.check(&self.geometry)
-                .map_err(|error| error.within("slc"))?;
+            slc.check(&self.geometry).map_err(|error| error.within("slc"))?;
         }
         self.check_skew()?;
         if let Some(thermal) = self.thermal {
             thermal.check().map_err(|error| error.within("thermal"))?;
         }
         if let Some(placement) = self.placement {
-            placement
-                .check()
-                .map_err(|error| error.within("placement"))?;
+            placement.check().map_err(|error| error.within("placement"))?;
         }
         let sizes = self.sizes();
         if sizes.units == 0 {
-            return Err(SpecError::of(
-                "geometry.over_provision_per_mille",
-                "nothing is left for the host",
-            ));
+            return Err(SpecError::of("geometry.over_provision_per_mille", "nothing is left for the host"));
         }
         if let Some(skew) = &self.skew {
-            skew.check_size(sizes.units, self.firmware.unit_bytes)
-                .map_err(|error| error.within("skew"))?;
+            skew.check_size(sizes.units, self.firmware.unit_bytes).map_err(|error| error.within("skew"))?;
         }
         // A die may get a little more than its share.
         let used = sizes.units.div_ceil(sizes.dies) + sizes.block_units;
@@ -339,8 +303,7 @@ impl FlashSpec {
     fn check_skew(&self) -> Result<(), SpecError> {
         let is_skewed = self.firmware.steady == Some(SteadyPattern::Skewed);
         if let Some(skew) = &self.skew {
-            skew.check(self.firmware.unit_bytes)
-                .map_err(|error| error.within("skew"))?;
+            skew.check(self.firmware.unit_bytes).map_err(|error| error.within("skew"))?;
         }
         let (key, what) = match (&self.skew, is_skewed) {
             (Some(_), false) => ("skew", "only firmware.steady = \"skewed\" has it"),
@@ -370,8 +333,7 @@ impl FlashSpec {
             _ => 1,
         };
         // What is moved may need a new block for each of its handles before an erased one comes back.
-        let collect_only_blocks =
-            share(self.firmware.collect_only_per_mille).max(1 + moved_handles);
+        let collect_only_blocks = share(self.firmware.collect_only_per_mille).max(1 + moved_handles);
         let collect_blocks = share(self.firmware.collect_per_mille).max(collect_only_blocks + 1);
         let block_units = program_units * geometry.pages_per_block;
         // Open blocks, one that is being collected, and so many that what is not wanted in all the others together
@@ -394,9 +356,7 @@ impl FlashSpec {
             window_blocks: share(self.firmware.collect_window_per_mille.unwrap_or_default()).max(1),
             die_units_max: main_blocks.saturating_sub(spare) * block_units,
             main_blocks,
-            slc_pages: self
-                .slc
-                .map_or(0, |slc| geometry.pages_per_block / slc.bits_per_cell),
+            slc_pages: self.slc.map_or(0, |slc| geometry.pages_per_block / slc.bits_per_cell),
             handles,
             moved_handles,
         }
@@ -413,9 +373,7 @@ impl FlashSpec {
             geometry.page_bytes / self.firmware.unit_bytes,
         ]
         .iter()
-        .fold(1, |product: u64, &factor| {
-            product.saturating_mul(u64::from(factor))
-        })
+        .fold(1, |product: u64, &factor| product.saturating_mul(u64::from(factor)))
     }
 }
 
@@ -465,12 +423,7 @@ impl Geometry {
             within(key, u64::from(value), 1, most)?;
         }
         whole_sectors("page_bytes", u64::from(self.page_bytes))?;
-        within(
-            "over_provision_per_mille",
-            u64::from(self.over_provision_per_mille),
-            1,
-            999,
-        )
+        within("over_provision_per_mille", u64::from(self.over_provision_per_mille), 1, 999)
     }
 }
 
@@ -479,18 +432,12 @@ impl SlcCache {
         let blocks = self.blocks_per_plane;
         within("blocks_per_plane", u64::from(blocks), 1, 1 << 20)?;
         if blocks >= geometry.blocks_per_plane {
-            let what = format!(
-                "expected less than geometry.blocks_per_plane, {}",
-                geometry.blocks_per_plane
-            );
+            let what = format!("expected less than geometry.blocks_per_plane, {}", geometry.blocks_per_plane);
             return Err(SpecError::of("blocks_per_plane", what));
         }
         within("bits_per_cell", u64::from(self.bits_per_cell), 2, 8)?;
         if geometry.pages_per_block < self.bits_per_cell {
-            let what = format!(
-                "expected at most geometry.pages_per_block, {}",
-                geometry.pages_per_block
-            );
+            let what = format!("expected at most geometry.pages_per_block, {}", geometry.pages_per_block);
             return Err(SpecError::of("bits_per_cell", what));
         }
         within("page_program_ns", self.page_program_ns, 0, WORK_NS_MAX)?;
@@ -504,14 +451,8 @@ impl Timing {
             ("page_read_ns", self.page_read_ns),
             ("page_program_ns", self.page_program_ns),
             ("block_erase_ns", self.block_erase_ns),
-            (
-                "suspend.program_ns",
-                self.suspend.map_or(0, |suspend| suspend.program_ns),
-            ),
-            (
-                "suspend.erase_ns",
-                self.suspend.map_or(0, |suspend| suspend.erase_ns),
-            ),
+            ("suspend.program_ns", self.suspend.map_or(0, |suspend| suspend.program_ns)),
+            ("suspend.erase_ns", self.suspend.map_or(0, |suspend| suspend.erase_ns)),
         ] {
             within(key, time_ns, 0, WORK_NS_MAX)?;
         }
@@ -536,22 +477,12 @@ impl Firmware {
 
     fn check(&self) -> Result<(), SpecError> {
         within("command_ns", self.command_ns, 0, WORK_NS_MAX)?;
-        within(
-            "write_ns",
-            self.write_ns.unwrap_or_default(),
-            0,
-            WORK_NS_MAX,
-        )?;
+        within("write_ns", self.write_ns.unwrap_or_default(), 0, WORK_NS_MAX)?;
         if let Some(stall) = self.stall {
             within("stall.writes", u64::from(stall.writes), 1, 1 << 30)?;
             within("stall.ns", stall.ns, 0, WORK_NS_MAX)?;
         }
-        within(
-            "flush_ns",
-            self.flush_ns.unwrap_or_default(),
-            0,
-            WORK_NS_MAX,
-        )?;
+        within("flush_ns", self.flush_ns.unwrap_or_default(), 0, WORK_NS_MAX)?;
         if self.flush_ns.is_some() && !self.reports_write_cache() {
             let what = "the device reports no write cache, and so gets no flush";
             return Err(SpecError::of("flush_ns", what));
@@ -559,18 +490,8 @@ impl Firmware {
         within("cores", u64::from(self.cores), 1, 1024)?;
         whole_sectors("unit_bytes", u64::from(self.unit_bytes))?;
         within("buffer_ns_max", self.buffer_ns_max, 0, WORK_NS_MAX)?;
-        within(
-            "collect_per_mille",
-            u64::from(self.collect_per_mille),
-            0,
-            999,
-        )?;
-        within(
-            "collect_window_per_mille",
-            u64::from(self.collect_window_per_mille.unwrap_or(1)),
-            1,
-            1000,
-        )?;
+        within("collect_per_mille", u64::from(self.collect_per_mille), 0, 999)?;
+        within("collect_window_per_mille", u64::from(self.collect_window_per_mille.unwrap_or(1)), 1, 1000)?;
         let is_windowed = self.collector == Some(Collector::Windowed);
         if is_windowed != self.collect_window_per_mille.is_some() {
             let what = match is_windowed {
@@ -603,10 +524,7 @@ impl Firmware {
                     format!("expected a multiple of firmware.steady_block_bytes, {block}")
                 }
                 Some(SteadyPattern::Sequential) if !block.is_multiple_of(self.unit_bytes) => {
-                    format!(
-                        "firmware.steady_block_bytes is no multiple of unit_bytes, {}",
-                        self.unit_bytes
-                    )
+                    format!("firmware.steady_block_bytes is no multiple of unit_bytes, {}", self.unit_bytes)
                 }
                 Some(SteadyPattern::Sequential) => String::new(),
                 _ => "only steady = \"sequential\" has it".to_owned(),
@@ -616,11 +534,6 @@ impl Firmware {
             }
         }
         let most = u64::from(self.collect_per_mille);
-        within(
-            "collect_only_per_mille",
-            u64::from(self.collect_only_per_mille),
-            0,
-            most,
-        )
+        within("collect_only_per_mille", u64::from(self.collect_only_per_mille), 0, most)
     }
 }

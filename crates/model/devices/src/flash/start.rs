@@ -41,11 +41,7 @@ impl Strides {
         let block_units = block_units.max(1);
         let blocks = units / block_units;
         let stride_blocks = stride_units / u64::from(block_units);
-        Strides {
-            block_units,
-            stride_blocks: stride_blocks.clamp(1, u64::from(blocks.max(1))) as u32,
-            blocks,
-        }
+        Strides { block_units, stride_blocks: stride_blocks.clamp(1, u64::from(blocks.max(1))) as u32, blocks }
     }
 
     /// How many units of a pass are written before this one.
@@ -55,10 +51,7 @@ impl Strides {
             return unit;
         }
         let (lap, of_lap) = (block % self.stride_blocks, block / self.stride_blocks);
-        let (short, long_laps) = (
-            self.blocks / self.stride_blocks,
-            self.blocks % self.stride_blocks,
-        );
+        let (short, long_laps) = (self.blocks / self.stride_blocks, self.blocks % self.stride_blocks);
         let before = lap * short + lap.min(long_laps);
         (before + of_lap) * self.block_units + unit % self.block_units
     }
@@ -70,10 +63,7 @@ impl Strides {
             return turn;
         }
         // The first laps have a block more than the others.
-        let (short, long_laps) = (
-            self.blocks / self.stride_blocks,
-            self.blocks % self.stride_blocks,
-        );
+        let (short, long_laps) = (self.blocks / self.stride_blocks, self.blocks % self.stride_blocks);
         let (lap, of_lap) = match block.checked_sub(long_laps * (short + 1)) {
             Some(behind) => (long_laps + behind / short, behind % short),
             None => (block / (short + 1), block % (short + 1)),
@@ -135,13 +125,7 @@ impl Start {
     }
 
     /// The first place of a block from `offset` on where a unit is valid, and which; None: there is none.
-    pub(super) fn unit_from(
-        &self,
-        sizes: &Sizes,
-        die: u32,
-        block: u32,
-        offset: u32,
-    ) -> Option<(u32, u32)> {
+    pub(super) fn unit_from(&self, sizes: &Sizes, die: u32, block: u32, offset: u32) -> Option<(u32, u32)> {
         match self {
             Start::New => None,
             Start::InSequence { .. } | Start::Strided(_) => {
@@ -183,13 +167,10 @@ impl Start {
         match self {
             Start::New | Start::Skewed(_) => Vec::new(),
             Start::InSequence { .. } | Start::Strided(_) => {
-                let (full, empty): (Vec<u32>, Vec<u32>) =
-                    (0..sizes.main_blocks).partition(has_some);
+                let (full, empty): (Vec<u32>, Vec<u32>) = (0..sizes.main_blocks).partition(has_some);
                 let invalid = match self {
                     Start::InSequence { overwritten: false } => 0,
-                    _ => empty
-                        .len()
-                        .saturating_sub(sizes.collect_blocks as usize + 1),
+                    _ => empty.len().saturating_sub(sizes.collect_blocks as usize + 1),
                 };
                 empty[..invalid].iter().copied().chain(full).collect()
             }
@@ -207,8 +188,7 @@ fn place_in_sequence(sizes: &Sizes, unit: u32) -> u32 {
 
 /// The unit that is valid at a place of a device that was written in sequence.
 fn unit_in_sequence(sizes: &Sizes, die: u32, block: u32, offset: u32) -> u32 {
-    let of_die =
-        u64::from(block) * u64::from(sizes.pages) + u64::from(offset / sizes.program_units);
+    let of_die = u64::from(block) * u64::from(sizes.pages) + u64::from(offset / sizes.program_units);
     let page = of_die * u64::from(sizes.dies) + u64::from(die);
     let unit = page * u64::from(sizes.program_units) + u64::from(offset % sizes.program_units);
     match unit < u64::from(sizes.units) {
@@ -247,8 +227,7 @@ impl Scattered {
         let before = &self.before[die as usize];
         let block = before.partition_point(|&units| units <= of_die) as u32 - 1;
         let of_block = of_die - before[block as usize];
-        let offset =
-            u64::from(of_block) * u64::from(sizes.block_units) / u64::from(self.valid(die, block));
+        let offset = u64::from(of_block) * u64::from(sizes.block_units) / u64::from(self.valid(die, block));
         (die * sizes.blocks + block) * sizes.block_units + offset as u32
     }
 
@@ -274,21 +253,11 @@ impl Scattered {
 
 /// Valid units of each closed block of a die, the youngest first. Strata, not single draws: the blocks of a real die are
 /// as evenly aged.
-fn valid_by_age(
-    draws: &mut Stream,
-    law: SteadyLaw,
-    closed: u32,
-    units: u32,
-    sizes: &Sizes,
-) -> Vec<u32> {
-    assert!(
-        u64::from(closed) * u64::from(sizes.block_units) >= u64::from(units),
-        "FlashSpec::check leaves a die room"
-    );
+fn valid_by_age(draws: &mut Stream, law: SteadyLaw, closed: u32, units: u32, sizes: &Sizes) -> Vec<u32> {
+    assert!(u64::from(closed) * u64::from(sizes.block_units) >= u64::from(units), "FlashSpec::check leaves a die room");
     let shift = draws.unit();
-    let mut valid: Vec<u32> = (0..closed)
-        .map(|number| law.valid((f64::from(number) + shift) / f64::from(closed)) as u32)
-        .collect();
+    let mut valid: Vec<u32> =
+        (0..closed).map(|number| law.valid((f64::from(number) + shift) / f64::from(closed)) as u32).collect();
     // What rounding leaves over is spread over the blocks.
     let mut sum: u64 = valid.iter().map(|&units| u64::from(units)).sum();
     while sum != u64::from(units) {

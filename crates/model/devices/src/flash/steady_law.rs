@@ -28,38 +28,18 @@ impl SteadyLaw {
         let sum = |collected: f64| log((block_units + 0.5) / (collected + 0.5));
         let per_unit = blocks * block_units / valid;
         if sum(0.0) <= per_unit {
-            return SteadyLaw {
-                block_units,
-                collected: 0.0,
-                used: sum(0.0) / per_unit,
-                decay: sum(0.0),
-                shift: 0.5,
-            };
+            return SteadyLaw { block_units, collected: 0.0, used: sum(0.0) / per_unit, decay: sum(0.0), shift: 0.5 };
         }
         let most = (block_units / per_unit - 0.5).max(0.0);
-        let collected = root(0.0, most, |collected| {
-            sum(collected) > per_unit * (1.0 - collected / block_units)
-        });
-        SteadyLaw {
-            block_units,
-            collected,
-            used: 1.0,
-            decay: sum(collected),
-            shift: 0.5,
-        }
+        let collected = root(0.0, most, |collected| sum(collected) > per_unit * (1.0 - collected / block_units));
+        SteadyLaw { block_units, collected, used: 1.0, decay: sum(collected), shift: 0.5 }
     }
 
     /// By order of age. Units are so many that chance evens out.
     pub(super) fn by_age(blocks: f64, block_units: f64, valid: f64) -> SteadyLaw {
         let per_unit = blocks * block_units / valid;
         let age = root(0.0, per_unit, |age| age < per_unit * (1.0 - exp(-age)));
-        SteadyLaw {
-            block_units,
-            collected: block_units * exp(-age),
-            used: 1.0,
-            decay: age,
-            shift: 0.0,
-        }
+        SteadyLaw { block_units, collected: block_units * exp(-age), used: 1.0, decay: age, shift: 0.0 }
     }
 
     /// Units programmed for each that the host writes.

@@ -1,9 +1,7 @@
 use super::*;
 use crate::DeviceSpec;
 use crate::flash::skew::{SkewSpec, WrittenSize, WrittenZone};
-use crate::trial::{
-    command, mixture, random, run, run_from, run_streams, run_until_idle, sequential,
-};
+use crate::trial::{command, mixture, random, run, run_from, run_streams, run_until_idle, sequential};
 use events::time::{MICROSECOND, MILLISECOND};
 use proptest::prelude::*;
 
@@ -49,12 +47,7 @@ fn spec() -> FlashSpec {
             steady_block_bytes: None,
             steady_stride_bytes: None,
         },
-        interface: Interface {
-            bytes_per_s: 1_000_000_000,
-            command_ns: None,
-            half_duplex: false,
-            coalesce: None,
-        },
+        interface: Interface { bytes_per_s: 1_000_000_000, command_ns: None, half_duplex: false, coalesce: None },
         slc: None,
         skew: None,
         thermal: None,
@@ -66,12 +59,7 @@ fn spec() -> FlashSpec {
 fn with_slc(idle_ns: u64) -> Flash {
     with(|spec| {
         spec.geometry.over_provision_per_mille = 300;
-        spec.slc = Some(SlcCache {
-            blocks_per_plane: 12,
-            bits_per_cell: 4,
-            page_program_ns: 150_000,
-            idle_ns,
-        });
+        spec.slc = Some(SlcCache { blocks_per_plane: 12, bits_per_cell: 4, page_program_ns: 150_000, idle_ns });
     })
 }
 
@@ -87,11 +75,7 @@ fn sectors() -> Sector {
 
 #[test]
 fn a_read_takes_firmware_and_flash_and_channel_and_interface() {
-    let run = run(
-        &mut with(|_| ()),
-        &random(Direction::Read, 200, sectors()),
-        1,
-    );
+    let run = run(&mut with(|_| ()), &random(Direction::Read, 200, sectors()), 1);
     // 5 + 75 + 12.3 + 4.1 us.
     assert!(run.latencies().all(|latency| latency.abs_diff(96_396) < 10));
 }
@@ -107,11 +91,7 @@ fn frames_of_a_command_hold_the_link_and_a_write_needs_more_firmware_than_a_read
     for direction in [Direction::Read, Direction::Write] {
         let plain = latency(direction, |_| ()).unwrap();
         assert_eq!(latency(direction, frames), Some(plain + 1_270));
-        let further = if direction == Direction::Write {
-            900
-        } else {
-            0
-        };
+        let further = if direction == Direction::Write { 900 } else { 0 };
         assert_eq!(latency(direction, place), Some(plain + further));
     }
     // Both directions of a half-duplex link wait for one another's frames.
@@ -133,10 +113,7 @@ fn a_completion_waits_for_others_but_not_for_ever() {
     let latency = |completions, depth| {
         let mut flash = with(|spec| {
             let time_ns = 100 * MICROSECOND;
-            spec.interface.coalesce = Some(Coalesce {
-                completions,
-                time_ns,
-            });
+            spec.interface.coalesce = Some(Coalesce { completions, time_ns });
         });
         let reads = random(Direction::Read, 200, sectors());
         let run = run(&mut flash, &reads, depth);
@@ -145,10 +122,7 @@ fn a_completion_waits_for_others_but_not_for_ever() {
     let alone = latency(1, 1);
     assert!(alone.abs_diff(96_396) < 10, "one brings its interrupt");
     assert!(latency(2, 1).abs_diff(alone + 100 * MICROSECOND) < 10);
-    assert!(
-        latency(2, 2) < latency(2, 1),
-        "two wait for each other only"
-    );
+    assert!(latency(2, 2) < latency(2, 1), "two wait for each other only");
 }
 
 #[test]
@@ -164,20 +138,10 @@ fn reads_go_as_deep_as_there_are_dies() {
 
 #[test]
 fn large_reads_are_as_fast_as_the_interface() {
-    let rate = run(
-        &mut with(|_| ()),
-        &sequential(Direction::Read, 0, 500, 512),
-        8,
-    )
-    .rate_bytes_per_s();
+    let rate = run(&mut with(|_| ()), &sequential(Direction::Read, 0, 500, 512), 8).rate_bytes_per_s();
     assert!((650e6..1001e6).contains(&rate), "{rate}");
     let slow = |spec: &mut FlashSpec| spec.interface.bytes_per_s = 300_000_000;
-    let rate = run(
-        &mut with(slow),
-        &sequential(Direction::Read, 0, 500, 512),
-        8,
-    )
-    .rate_bytes_per_s();
+    let rate = run(&mut with(slow), &sequential(Direction::Read, 0, 500, 512), 8).rate_bytes_per_s();
     assert!((285e6..301e6).contains(&rate), "{rate}");
 }
 
@@ -194,15 +158,9 @@ fn writes_are_acknowledged_from_the_buffer_and_then_as_fast_as_dies_program() {
 
 #[test]
 fn force_unit_access_waits_for_the_program() {
-    let write = Command {
-        force_unit_access: true,
-        ..command(Direction::Write, 0, 8)
-    };
+    let write = Command { force_unit_access: true, ..command(Direction::Write, 0, 8) };
     let took = run(&mut with(|_| ()), &[write], 1).took;
-    assert!(
-        (750 * MICROSECOND..790 * MICROSECOND).contains(&took),
-        "{took}"
-    );
+    assert!((750 * MICROSECOND..790 * MICROSECOND).contains(&took), "{took}");
 }
 
 /// From a flush behind a write of a unit, which is in the buffer then, until it completes.
@@ -241,10 +199,7 @@ fn a_flush_waits_for_the_flash_but_where_capacitors_hold_the_buffer() {
 fn force_unit_access_waits_for_nothing_where_capacitors_hold_the_buffer() {
     let protected = || with(|spec| spec.firmware.power_loss_protection = Some(true));
     let write = command(Direction::Write, 0, 8);
-    let forced = Command {
-        force_unit_access: true,
-        ..write
-    };
+    let forced = Command { force_unit_access: true, ..write };
     let took = |command| run(&mut protected(), &[command], 1).took;
     assert_eq!(took(forced), took(write));
 }
@@ -266,11 +221,7 @@ fn a_device_reports_a_volatile_cache_unless_it_is_protected_or_says_otherwise() 
 
 #[test]
 fn a_new_device_answers_reads_without_the_flash() {
-    let run = run(
-        &mut with(|spec| spec.firmware.filled = false),
-        &random(Direction::Read, 10, sectors()),
-        1,
-    );
+    let run = run(&mut with(|spec| spec.firmware.filled = false), &random(Direction::Read, 10, sectors()), 1);
     assert!(run.latencies().all(|latency| latency < 10 * MICROSECOND));
 }
 
@@ -319,11 +270,8 @@ fn amplification(over_provision_per_mille: u32, writes: &[Command]) -> f64 {
 #[test]
 fn what_is_written_twice_comes_of_how_little_is_spare() {
     let random = |per_mille| {
-        let writes = random(
-            Direction::Write,
-            60_000,
-            with(|spec| spec.geometry.over_provision_per_mille = per_mille).sectors(),
-        );
+        let writes =
+            random(Direction::Write, 60_000, with(|spec| spec.geometry.over_provision_per_mille = per_mille).sectors());
         amplification(per_mille, &writes)
     };
     let (much, little) = (random(400), random(200));
@@ -336,10 +284,7 @@ fn hints_spare_a_drive_with_handles_and_no_other_what_it_moves() {
     let amplification = |handles: Option<u32>| {
         let mut flash = with(|spec| {
             spec.geometry.over_provision_per_mille = 250;
-            spec.placement = handles.map(|handles| Placement {
-                handles,
-                isolation: Isolation::Initially,
-            });
+            spec.placement = handles.map(|handles| Placement { handles, isolation: Isolation::Initially });
         });
         // RWH_WRITE_LIFE_SHORT for what is written at random, RWH_WRITE_LIFE_EXTREME for what is written in sequence.
         let small = flash.sectors() / 20;
@@ -349,12 +294,7 @@ fn hints_spare_a_drive_with_handles_and_no_other_what_it_moves() {
             let start = small.next_multiple_of(8) + number % (large - 1) * 8;
             command(Direction::Write, start, 8)
         });
-        let hinted = |write_stream| {
-            move |command| Command {
-                write_stream,
-                ..command
-            }
-        };
+        let hinted = |write_stream| move |command| Command { write_stream, ..command };
         let writes: Vec<Command> = random
             .into_iter()
             .map(hinted(2))
@@ -367,11 +307,7 @@ fn hints_spare_a_drive_with_handles_and_no_other_what_it_moves() {
         let end = end + run_from(&mut flash, end, &[&writes[half..]], 32).took;
         (flash.programmed(end) - before).amplification().unwrap()
     };
-    let (none, enough, too_few) = (
-        amplification(None),
-        amplification(Some(8)),
-        amplification(Some(1)),
-    );
+    let (none, enough, too_few) = (amplification(None), amplification(Some(8)), amplification(Some(1)));
     assert!(none > 1.3, "{none}");
     assert!(enough < 1.05, "{enough}");
     assert_eq!(none, too_few);
@@ -379,9 +315,8 @@ fn hints_spare_a_drive_with_handles_and_no_other_what_it_moves() {
 
 #[test]
 fn sequential_overwriting_moves_next_to_nothing() {
-    let commands: Vec<Command> = (0..2)
-        .flat_map(|_| sequential(Direction::Write, 0, (sectors() / 256) as usize, 256))
-        .collect();
+    let commands: Vec<Command> =
+        (0..2).flat_map(|_| sequential(Direction::Write, 0, (sectors() / 256) as usize, 256)).collect();
     let sequential = amplification(200, &commands);
     assert!(sequential < 1.1, "{sequential}");
 }
@@ -392,18 +327,12 @@ fn a_read_behind_an_erasure_waits_unless_that_can_be_suspended() {
         let mut flash = with(|spec| spec.timing.suspend = suspend);
         let fill = random(Direction::Write, 20_000, sectors());
         let from = run(&mut flash, &fill, 32).took;
-        let (reads, writes) = (
-            random(Direction::Read, 3000, sectors()),
-            random(Direction::Write, 3000, sectors()),
-        );
+        let (reads, writes) = (random(Direction::Read, 3000, sectors()), random(Direction::Write, 3000, sectors()));
         let both = run_from(&mut flash, from, &[&reads, &writes], 2);
         let reads = both.completed.iter().filter(|&&(number, _)| number < 3000);
         reads.map(|&(_, latency)| latency).max().unwrap()
     };
-    let suspend = Suspend {
-        program_ns: 100_000,
-        erase_ns: 700_000,
-    };
+    let suspend = Suspend { program_ns: 100_000, erase_ns: 700_000 };
     let (waiting, suspended) = (slowest(None), slowest(Some(suspend)));
     assert!(waiting > 3 * MILLISECOND, "{waiting}");
     assert!(suspended < waiting / 2, "{suspended} {waiting}");
@@ -413,10 +342,7 @@ fn a_read_behind_an_erasure_waits_unless_that_can_be_suspended() {
 fn reads_first_are_faster_beside_writes() {
     let mean = |read_first| {
         let mut flash = with(|spec| spec.firmware.read_first = read_first);
-        let (reads, writes) = (
-            random(Direction::Read, 3000, sectors()),
-            sequential(Direction::Write, 0, 3000, 64),
-        );
+        let (reads, writes) = (random(Direction::Read, 3000, sectors()), sequential(Direction::Write, 0, 3000, 64));
         let both = run_streams(&mut flash, &[&reads, &writes], 8);
         let reads = both.completed.iter().filter(|&&(number, _)| number < 3000);
         reads.map(|&(_, latency)| latency).sum::<Time>() / 3000
@@ -432,34 +358,13 @@ fn what_is_impossible_names_its_key() {
         spec.check().unwrap_err().key
     };
     assert_eq!(key(|spec| spec.geometry.channels = 0), "geometry.channels");
-    assert_eq!(
-        key(|spec| spec.geometry.page_bytes = 1000),
-        "geometry.page_bytes"
-    );
-    assert_eq!(
-        key(|spec| spec.geometry.blocks_per_plane = 8),
-        "geometry.over_provision_per_mille"
-    );
-    assert_eq!(
-        key(|spec| spec.geometry.over_provision_per_mille = 10),
-        "geometry.over_provision_per_mille"
-    );
-    assert_eq!(
-        key(|spec| spec.firmware.unit_bytes = 16_384),
-        "firmware.unit_bytes"
-    );
-    assert_eq!(
-        key(|spec| spec.firmware.buffer_bytes = 0),
-        "firmware.buffer_bytes"
-    );
-    assert_eq!(
-        key(|spec| spec.timing.page_read_ns = u64::MAX),
-        "timing.page_read_ns"
-    );
-    assert_eq!(
-        key(|spec| spec.interface.bytes_per_s = 0),
-        "interface.bytes_per_s"
-    );
+    assert_eq!(key(|spec| spec.geometry.page_bytes = 1000), "geometry.page_bytes");
+    assert_eq!(key(|spec| spec.geometry.blocks_per_plane = 8), "geometry.over_provision_per_mille");
+    assert_eq!(key(|spec| spec.geometry.over_provision_per_mille = 10), "geometry.over_provision_per_mille");
+    assert_eq!(key(|spec| spec.firmware.unit_bytes = 16_384), "firmware.unit_bytes");
+    assert_eq!(key(|spec| spec.firmware.buffer_bytes = 0), "firmware.buffer_bytes");
+    assert_eq!(key(|spec| spec.timing.page_read_ns = u64::MAX), "timing.page_read_ns");
+    assert_eq!(key(|spec| spec.interface.bytes_per_s = 0), "interface.bytes_per_s");
     let never_flushed = |spec: &mut FlashSpec| {
         spec.firmware.power_loss_protection = Some(true);
         spec.firmware.flush_ns = Some(1);
@@ -475,16 +380,10 @@ fn what_is_impossible_names_its_key() {
     };
     assert_eq!(key(all_cache), "slc.blocks_per_plane");
     let too_large = |spec: &mut FlashSpec| {
-        (
-            spec.geometry.blocks_per_plane,
-            spec.geometry.pages_per_block,
-        ) = (1 << 20, 1 << 16);
+        (spec.geometry.blocks_per_plane, spec.geometry.pages_per_block) = (1 << 20, 1 << 16);
     };
     assert_eq!(key(too_large), "geometry");
-    assert_eq!(
-        key(|spec| spec.firmware.steady_block_bytes = Some(4096)),
-        "firmware.steady_block_bytes"
-    );
+    assert_eq!(key(|spec| spec.firmware.steady_block_bytes = Some(4096)), "firmware.steady_block_bytes");
     let stride = |steady, block, stride| {
         let mut changed = spec();
         changed.firmware.steady = Some(steady);
@@ -512,20 +411,11 @@ fn what_is_impossible_names_its_key() {
     };
     assert_eq!(skewed(|_| ()).unwrap_err(), "zones");
     let idle = |skew: &mut SkewSpec| {
-        skew.zones = Some(vec![WrittenZone {
-            bytes: 4096,
-            weight: 0,
-        }]);
+        skew.zones = Some(vec![WrittenZone { bytes: 4096, weight: 0 }]);
     };
     assert_eq!(skewed(idle).unwrap_err(), "zones");
-    assert_eq!(
-        skewed(|skew| skew.pareto_h_per_mille = Some(1000)).unwrap_err(),
-        "pareto_h_per_mille"
-    );
-    assert_eq!(
-        skewed(|skew| skew.normal_deviation_per_mille = Some(0)),
-        Ok(())
-    );
+    assert_eq!(skewed(|skew| skew.pareto_h_per_mille = Some(1000)).unwrap_err(), "pareto_h_per_mille");
+    assert_eq!(skewed(|skew| skew.normal_deviation_per_mille = Some(0)), Ok(()));
     let both = |skew: &mut SkewSpec| {
         skew.zipf_theta_per_mille = Some(900);
         skew.pareto_h_per_mille = Some(200);
@@ -533,17 +423,11 @@ fn what_is_impossible_names_its_key() {
     assert_eq!(skewed(both).unwrap_err(), "pareto_h_per_mille");
     let mixed = |skew: &mut SkewSpec| {
         skew.zipf_theta_per_mille = Some(900);
-        skew.sizes = Some(vec![WrittenSize {
-            bytes: 8192,
-            weight: 1,
-        }]);
+        skew.sizes = Some(vec![WrittenSize { bytes: 8192, weight: 1 }]);
     };
     assert_eq!(skewed(mixed).unwrap_err(), "sizes");
     let odd = |skew: &mut SkewSpec| {
-        skew.sizes = Some(vec![WrittenSize {
-            bytes: 6144,
-            weight: 1,
-        }]);
+        skew.sizes = Some(vec![WrittenSize { bytes: 6144, weight: 1 }]);
     };
     assert_eq!(skewed(odd).unwrap_err(), "sizes.0.bytes");
 }
@@ -574,10 +458,7 @@ fn a_cache_of_one_bit_a_cell_is_faster_until_it_is_full_and_again_after_a_pause(
     assert!(full.free_blocks < free);
     let idle_at = run_until_idle(&mut flash);
     let programmed = flash.programmed(idle_at);
-    assert!(
-        programmed.moved_units > 0,
-        "it is emptied when nothing is written"
-    );
+    assert!(programmed.moved_units > 0, "it is emptied when nothing is written");
     assert!(programmed.erased_blocks >= 90, "{programmed:?}");
     // A part of a block stays.
     let emptied = flash.flash_space(idle_at);
@@ -644,20 +525,12 @@ proptest! {
 }
 
 /// When each of these completes, if the device is asked at least so often; and what it has programmed.
-fn completions(
-    flash: &mut Flash,
-    commands: &[(Time, Command)],
-    every: Time,
-) -> (Vec<(u32, Time)>, ProgrammedUnits) {
+fn completions(flash: &mut Flash, commands: &[(Time, Command)], every: Time) -> (Vec<(u32, Time)>, ProgrammedUnits) {
     let (mut now, mut sent, mut ended) = (0, 0, Vec::new());
     let mut completed = Vec::new();
     while ended.len() < commands.len() {
         let next = commands.get(sent).map(|&(at, _)| at);
-        now = [next, flash.next_event(), Some(now + every)]
-            .into_iter()
-            .flatten()
-            .min()
-            .expect("every is a time");
+        now = [next, flash.next_event(), Some(now + every)].into_iter().flatten().min().expect("every is a time");
         flash.advance(now, &mut completed);
         ended.extend(completed.drain(..).map(|done| (done.tag, now)));
         while let Some(&(_, command)) = commands.get(sent).filter(|&&(at, _)| at <= now) {
@@ -712,9 +585,7 @@ proptest! {
 #[test]
 fn with_a_second_register_data_cross_the_channel_while_the_next_page_is_read() {
     // Eight planes' pages that one die reads: 75 us each, and 25 us to cross the channel.
-    let reads: Vec<_> = (0..8)
-        .map(|number| command(Direction::Read, number * 8 * 2 * 32, 16))
-        .collect();
+    let reads: Vec<_> = (0..8).map(|number| command(Direction::Read, number * 8 * 2 * 32, 16)).collect();
     let took = |has| {
         let mut flash = with(|spec| spec.timing.cache_register = Some(has));
         run(&mut flash, &reads, 8).took
@@ -722,10 +593,7 @@ fn with_a_second_register_data_cross_the_channel_while_the_next_page_is_read() {
     let (without, with_it) = (took(false), took(true));
     let crossing = 24_600;
     assert!(without > 8 * (75_000 + crossing), "{without}");
-    assert!(
-        (8 * 75_000 + crossing..8 * 75_000 + 2 * crossing).contains(&with_it),
-        "{with_it}"
-    );
+    assert!((8 * 75_000 + crossing..8 * 75_000 + 2 * crossing).contains(&with_it), "{with_it}");
 }
 
 #[test]
@@ -757,10 +625,7 @@ fn what_writes_leave_to_do_holds_the_core_after_so_many_of_them() {
         });
         run(&mut flash, &sequential(Direction::Write, 0, 99, 8), 32).took
     };
-    let stall = WriteStall {
-        writes: 25,
-        ns: 4 * MILLISECOND,
-    };
+    let stall = WriteStall { writes: 25, ns: 4 * MILLISECOND };
     // Before the 25th, the 50th and the 75th.
     assert_eq!(took(Some(stall)), took(None) + 3 * stall.ns);
 }
@@ -790,8 +655,5 @@ fn a_device_that_gets_too_warm_is_throttled_and_writes_at_what_it_can_cool() {
     let (cool, warm) = (rate(None), rate(Some(thermal)));
     let sustained = 4.0 / 600_000e-9 * 16_384.0;
     assert!(cool > 1.3 * sustained, "{cool} {sustained}");
-    assert!(
-        (0.95..1.25).contains(&(warm / sustained)),
-        "{warm} {sustained}"
-    );
+    assert!((0.95..1.25).contains(&(warm / sustained)), "{warm} {sustained}");
 }

@@ -72,12 +72,7 @@ impl Thermal {
         let resistance = u64::from(self.millikelvin_per_watt);
         within("millikelvin_per_watt", resistance, 1, 1_000_000)?;
         let constant = self.time_constant_ns;
-        within(
-            "time_constant_ns",
-            constant,
-            1_000_000,
-            TIME_CONSTANT_NS_MAX,
-        )?;
+        within("time_constant_ns", constant, 1_000_000, TIME_CONSTANT_NS_MAX)?;
         for (key, energy) in [
             ("read_nanojoule", self.read_nanojoule),
             ("program_nanojoule", self.program_nanojoule),
@@ -92,22 +87,14 @@ impl Thermal {
         within("throttle_per_mille", times, 1000, 1_000_000)?;
         match (self.idle_celsius + 1..self.throttle_celsius).contains(&self.resume_celsius) {
             true => Ok(()),
-            false => Err(SpecError::of(
-                "resume_celsius",
-                "expected above idle_celsius and below throttle_celsius",
-            )),
+            false => Err(SpecError::of("resume_celsius", "expected above idle_celsius and below throttle_celsius")),
         }
     }
 }
 
 impl Heat {
     pub(super) fn new(spec: Thermal) -> Heat {
-        Heat {
-            spec,
-            kelvin: 0.0,
-            at: 0,
-            throttled: false,
-        }
+        Heat { spec, kelvin: 0.0, at: 0, throttled: false }
     }
 
     /// Heats by what a die begins at `now`, whose time is stretched to what this returns.
@@ -181,10 +168,7 @@ mod tests {
     fn it_warms_to_what_its_power_and_resistance_come_to() {
         let mut heat = Heat::new(spec());
         let third = after(&mut heat, 0, 3.0, 60);
-        assert!(
-            (third - (40.0 + 30.0 * (1.0 - exp(-1.0)))).abs() < 0.1,
-            "{third}"
-        );
+        assert!((third - (40.0 + 30.0 * (1.0 - exp(-1.0)))).abs() < 0.1, "{third}");
         let end = after(&mut heat, 60 * SECOND, 3.0, 600);
         assert!((end - 70.0).abs() < 0.1, "{end}");
         assert!(!heat.throttled);

@@ -118,9 +118,10 @@ impl Flash {
         if state.suspended.is_some() {
             return DieStep::Resume;
         }
-        let programs = state.program.as_ref().is_some_and(|page| {
-            self.mapping.has_page(die, page.handle) || self.mapping.slc_has_page(die)
-        });
+        let programs = state
+            .program
+            .as_ref()
+            .is_some_and(|page| self.mapping.has_page(die, page.handle) || self.mapping.slc_has_page(die));
         if programs && state.collected_last {
             return DieStep::Program;
         }
@@ -211,14 +212,9 @@ impl Flash {
             return self.work(die, Work::Erase { block }, ends_at);
         }
         let page = |&(_, place): &(u32, u32)| place / self.sizes.page_units;
-        let pages = 1 + units
-            .windows(2)
-            .filter(|pair| page(&pair[0]) != page(&pair[1]))
-            .count() as u64;
+        let pages = 1 + units.windows(2).filter(|pair| page(&pair[0]) != page(&pair[1])).count() as u64;
         let to = Kind::Moved(self.mapping.moves_to(die, block));
-        let at = self
-            .mapping
-            .take_page(die, to, units.iter().map(|&(unit, _)| unit));
+        let at = self.mapping.take_page(die, to, units.iter().map(|&(unit, _)| unit));
         // Out to the controller, which checks them, and in again.
         let sectors = 2 * units.len() as u64 * self.unit_sectors;
         let reads = DieHeat::Reads(pages as u32);
@@ -238,9 +234,7 @@ impl Flash {
 
     /// Whether the pseudo-SLC cache may be emptied.
     fn is_idle(&self, now: Time) -> bool {
-        self.spec
-            .slc
-            .is_some_and(|slc| now >= self.written_at + slc.idle_ns)
+        self.spec.slc.is_some_and(|slc| now >= self.written_at + slc.idle_ns)
     }
 
     pub(super) fn plan_idle(&mut self, now: Time) {
@@ -266,10 +260,7 @@ impl Flash {
         state.work = Some(work);
         state.ends_at = ends_at;
         state.number = state.number.wrapping_add(1);
-        let done = DieWork {
-            die,
-            work: state.number,
-        };
+        let done = DieWork { die, work: state.number };
         match is_inner {
             true => self.events.put_inner(ends_at, done),
             false => self.events.put(ends_at, Event::Done(done)),

@@ -81,18 +81,10 @@ impl Lun {
             dirty_lines: LineCache::new(u64::MAX),
             back_end: Servers::new(spec.back_end.servers),
             back_end_link: Link::new(spec.back_end.bytes_per_s),
-            write_link: Link::new(
-                spec.back_end
-                    .write_bytes_per_s
-                    .unwrap_or(spec.back_end.bytes_per_s),
-            ),
+            write_link: Link::new(spec.back_end.write_bytes_per_s.unwrap_or(spec.back_end.bytes_per_s)),
             leaving_lines: 0,
             leaving: 0,
-            watermarks: Watermarks::new(
-                lines(spec.cache.write_bytes),
-                spec.cache.high_percent,
-                spec.cache.low_percent,
-            ),
+            watermarks: Watermarks::new(lines(spec.cache.write_bytes), spec.cache.high_percent, spec.cache.low_percent),
             for_room: VecDeque::new(),
             written_at: 0,
             flush_planned: false,
@@ -108,8 +100,7 @@ impl Lun {
                 let mut here = true;
                 for line in lines {
                     // Look at all of them: they have all been used.
-                    here &= self.dirty_lines.has(line)
-                        | (self.read_lines.use_line(line) == Presence::Here);
+                    here &= self.dirty_lines.has(line) | (self.read_lines.use_line(line) == Presence::Here);
                 }
                 if here {
                     self.answer_read(now, id);
@@ -159,10 +150,7 @@ impl Lun {
         if spec.holds_server.unwrap_or(false) {
             let (access_ns, link) = match direction {
                 Direction::Read => (spec.access_ns, &self.back_end_link),
-                Direction::Write => (
-                    spec.write_access_ns.unwrap_or(spec.access_ns),
-                    &self.write_link,
-                ),
+                Direction::Write => (spec.write_access_ns.unwrap_or(spec.access_ns), &self.write_link),
             };
             let work_ns = access_ns + link.carry_ns(sectors);
             return self.back_end.serve(now, work_ns);
@@ -172,8 +160,7 @@ impl Lun {
     }
 
     fn has_room(&self, command: &Command) -> bool {
-        self.watermarks
-            .fits(self.held_lines(), self.lines(command).count() as u64)
+        self.watermarks.fits(self.held_lines(), self.lines(command).count() as u64)
     }
 
     /// Dirty lines that are here or on their way.

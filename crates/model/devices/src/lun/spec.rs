@@ -2,9 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::limits::{
-    CAPACITY_BYTES_MAX, QUEUE_DEPTH_MAX, WORK_NS_MAX, capacity, queue_depth, rate, whole_sectors,
-};
+use crate::limits::{CAPACITY_BYTES_MAX, QUEUE_DEPTH_MAX, WORK_NS_MAX, capacity, queue_depth, rate, whole_sectors};
 use crate::watermarks::check_marks;
 use block_layer::SECTOR_BYTES;
 use events::SpecError;
@@ -104,24 +102,14 @@ impl LunSpec {
             ("controller_ns", self.controller_ns),
             ("cache.idle_flush_ns", self.cache.idle_flush_ns),
             ("back_end.access_ns", self.back_end.access_ns),
-            (
-                "back_end.write_access_ns",
-                self.back_end.write_access_ns.unwrap_or_default(),
-            ),
+            ("back_end.write_access_ns", self.back_end.write_access_ns.unwrap_or_default()),
             ("flush_ns", self.flush_ns.unwrap_or_default()),
         ] {
             within(key, time_ns, 0, WORK_NS_MAX)?;
         }
-        within(
-            "controller_commands_per_s",
-            self.controller_commands_per_s,
-            1,
-            SECOND,
-        )?;
+        within("controller_commands_per_s", self.controller_commands_per_s, 1, SECOND)?;
         rate("link_bytes_per_s", self.link_bytes_per_s)?;
-        self.back_end
-            .check()
-            .map_err(|error| error.within("back_end"))?;
+        self.back_end.check().map_err(|error| error.within("back_end"))?;
         self.cache.check().map_err(|error| error.within("cache"))
     }
 }
@@ -129,10 +117,7 @@ impl LunSpec {
 impl BackEnd {
     fn check(&self) -> Result<(), SpecError> {
         rate("bytes_per_s", self.bytes_per_s)?;
-        rate(
-            "write_bytes_per_s",
-            self.write_bytes_per_s.unwrap_or(self.bytes_per_s),
-        )?;
+        rate("write_bytes_per_s", self.write_bytes_per_s.unwrap_or(self.bytes_per_s))?;
         within("servers", u64::from(self.servers), 1, 4096)?;
         let of_writes = [
             ("write_access_ns", self.write_access_ns.is_some()),
@@ -151,10 +136,7 @@ impl LunCache {
     fn check(&self) -> Result<(), SpecError> {
         whole_sectors("line_bytes", self.line_bytes)?;
         within("line_bytes", self.line_bytes, 512, 1 << 24)?;
-        for (key, bytes) in [
-            ("read_bytes", self.read_bytes),
-            ("write_bytes", self.write_bytes),
-        ] {
+        for (key, bytes) in [("read_bytes", self.read_bytes), ("write_bytes", self.write_bytes)] {
             within(key, bytes, 0, 1 << 44)?;
             if !bytes.is_multiple_of(self.line_bytes) {
                 return Err(SpecError::of(key, "expected whole lines of line_bytes"));

@@ -56,20 +56,9 @@ fn small_reads_in_a_small_range_come_from_the_cache_in_some_70_us() {
 fn the_controller_limits_commands_and_the_link_bytes() {
     let mut lun = lun();
     let from = warm(&mut lun);
-    let small = run_from(
-        &mut lun,
-        from,
-        &[&random(Direction::Read, 20_000, 4096)],
-        64,
-    );
-    assert!(
-        (29_000.0..31_000.0).contains(&small.iops()),
-        "{}",
-        small.iops()
-    );
-    let large: Vec<Command> = (0..2000)
-        .map(|n| command(Direction::Read, n % 4 * 512, 512))
-        .collect();
+    let small = run_from(&mut lun, from, &[&random(Direction::Read, 20_000, 4096)], 64);
+    assert!((29_000.0..31_000.0).contains(&small.iops()), "{}", small.iops());
+    let large: Vec<Command> = (0..2000).map(|n| command(Direction::Read, n % 4 * 512, 512)).collect();
     let from = from + small.took;
     let large = run_from(&mut lun, from, &[&large], 64).rate_bytes_per_s();
     assert!((195e6..201e6).contains(&large), "{large}");
@@ -89,10 +78,7 @@ fn writes_are_fast_until_the_cache_is_full_and_then_as_fast_as_the_back_end() {
     let mut lun = lun();
     let writes = sequential(Direction::Write, 0, 4096, 256);
     let run = run(&mut lun, &writes, 16);
-    let quick = run
-        .latencies()
-        .filter(|&latency| latency < 12 * MILLISECOND)
-        .count();
+    let quick = run.latencies().filter(|&latency| latency < 12 * MILLISECOND).count();
     assert!((900..3500).contains(&quick), "{quick}");
     let rate = run.rate_bytes_per_s();
     assert!((120e6..190e6).contains(&rate), "{rate}");
@@ -116,9 +102,8 @@ fn an_access_that_holds_its_server_takes_its_time_and_that_of_its_bytes() {
         write_bytes_per_s: Some(2_048_000_000),
     };
     let iops = |direction, sectors, depth| {
-        let commands: Vec<Command> = (0..2000)
-            .map(|number| command(direction, number * u64::from(sectors), sectors))
-            .collect();
+        let commands: Vec<Command> =
+            (0..2000).map(|number| command(direction, number * u64::from(sectors), sectors)).collect();
         run(&mut Lun::new(&spec).unwrap(), &commands, depth).iops()
     };
     for (direction, sectors, depth, each_ns) in [
@@ -151,15 +136,9 @@ fn what_is_impossible_names_its_key() {
     assert_eq!(key(|spec| spec.cache.write_bytes = 5), "cache.write_bytes");
     assert_eq!(key(|spec| spec.cache.low_percent = 90), "cache.low_percent");
     assert_eq!(key(|spec| spec.back_end.servers = 0), "back_end.servers");
-    assert_eq!(
-        key(|spec| spec.controller_commands_per_s = 0),
-        "controller_commands_per_s"
-    );
+    assert_eq!(key(|spec| spec.controller_commands_per_s = 0), "controller_commands_per_s");
     assert_eq!(key(|spec| spec.adapter_ns = u64::MAX), "adapter_ns");
-    assert_eq!(
-        key(|spec| spec.back_end.write_access_ns = Some(1)),
-        "back_end.write_access_ns"
-    );
+    assert_eq!(key(|spec| spec.back_end.write_access_ns = Some(1)), "back_end.write_access_ns");
 }
 
 proptest! {

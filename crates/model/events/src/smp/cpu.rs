@@ -125,9 +125,7 @@ impl<T: Copy> Cpu<T> {
         self.accounted_at = now;
         self.usage.add(context, under, elapsed);
         if let State::Running(level) = self.state {
-            let active = self.active[level as usize]
-                .as_mut()
-                .expect("time passes with work only");
+            let active = self.active[level as usize].as_mut().expect("time passes with work only");
             active.left_ns -= elapsed;
             if level == Level::Task {
                 self.slice_left = self.slice_left.saturating_sub(elapsed);
@@ -166,18 +164,10 @@ impl<T: Copy> Cpu<T> {
 
     /// What is interrupted.
     fn context_under(&self) -> Context {
-        self.active[Level::Soft as usize..]
-            .iter()
-            .flatten()
-            .next()
-            .map_or(self.idle_context(), |active| active.context)
+        self.active[Level::Soft as usize..].iter().flatten().next().map_or(self.idle_context(), |active| active.context)
     }
 
     fn idle_context(&self) -> Context {
-        if self.io_sleepers > 0 {
-            Context::IoWait
-        } else {
-            Context::Idle
-        }
+        if self.io_sleepers > 0 { Context::IoWait } else { Context::Idle }
     }
 }

@@ -11,9 +11,7 @@ pub struct CpuSet {
 impl CpuSet {
     /// Empty, with room for this many CPUs.
     pub fn none(cpus: u16) -> CpuSet {
-        CpuSet {
-            words: vec![0; usize::from(cpus).div_ceil(64)],
-        }
+        CpuSet { words: vec![0; usize::from(cpus).div_ceil(64)] }
     }
 
     /// The first CPUs, this many.

@@ -75,11 +75,7 @@ impl<T: Copy> Processors<T> {
                         let finished = active.take().expect("just seen");
                         cpu.deciding = true;
                         cpu.last_context = finished.context;
-                        done.extend(finished.tag.map(|tag| Done {
-                            at: now,
-                            cpu: number,
-                            tag,
-                        }));
+                        done.extend(finished.tag.map(|tag| Done { at: now, cpu: number, tag }));
                     }
                     _ => cpu.gives_way |= level == Level::Task && cpu.slice_left == 0,
                 }
@@ -114,9 +110,7 @@ impl<T: Copy> Processors<T> {
     pub(super) fn charged_ns(&self, number: u16) -> Time {
         let cpu = &self.cpus[usize::from(number)];
         match cpu.state {
-            State::Running(level) if cpu.deciding => {
-                cpu.active[level as usize].map_or(0, |active| active.left_ns)
-            }
+            State::Running(level) if cpu.deciding => cpu.active[level as usize].map_or(0, |active| active.left_ns),
             _ => 0,
         }
     }
@@ -124,12 +118,7 @@ impl<T: Copy> Processors<T> {
     /// The work as begun on that CPU at the present moment.
     pub(super) fn started(&mut self, number: u16, work: Work<T>) -> Active<T> {
         let (left_ns, masked_until) = self.begin(number, &work, self.now);
-        Active {
-            left_ns,
-            context: work.context,
-            tag: work.tag,
-            masked_until,
-        }
+        Active { left_ns, context: work.context, tag: work.tag, masked_until }
     }
 
     /// The best that there is to do there, begun; None: nothing.
@@ -187,19 +176,11 @@ impl<T: Copy> Processors<T> {
         cpu.stalls.computing += stalled + (cycles - stalled) * share / 1000;
         cpu.stalls.spinning += spun_ns * clock_hz / SECOND;
         let cost_ns = spun_ns + cpu.time_of(cycles + transfers, clock_hz);
-        (
-            cost_ns.max(masked_until.saturating_sub(begins)),
-            masked_until,
-        )
+        (cost_ns.max(masked_until.saturating_sub(begins)), masked_until)
     }
 
     fn exit_ns(&self, idle_ns: Time) -> Time {
-        self.spec
-            .idle_states
-            .iter()
-            .rev()
-            .find(|state| state.after_ns <= idle_ns)
-            .map_or(0, |state| state.exit_ns)
+        self.spec.idle_states.iter().rev().find(|state| state.after_ns <= idle_ns).map_or(0, |state| state.exit_ns)
     }
 
     fn look_again(&mut self, number: u16, at: Time) {

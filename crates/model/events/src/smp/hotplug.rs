@@ -37,10 +37,8 @@ impl<T: Copy> Processors<T> {
         while let Some(task) = ready.take() {
             self.enqueue(task, self.place(task), None, true);
         }
-        hard.into_iter()
-            .for_each(|work| self.interrupt(now, number, work));
-        soft.into_iter()
-            .for_each(|work| self.softirq(now, number, work));
+        hard.into_iter().for_each(|work| self.interrupt(now, number, work));
+        soft.into_iter().for_each(|work| self.softirq(now, number, work));
         self.mark_undecided(number);
         true
     }
@@ -71,7 +69,6 @@ impl<T: Copy> Processors<T> {
         if self.online.has(number) {
             return number;
         }
-        self.nearest(number, &self.online)
-            .expect("the last CPU stays online")
+        self.nearest(number, &self.online).expect("the last CPU stays online")
     }
 }

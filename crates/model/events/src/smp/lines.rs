@@ -86,21 +86,11 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn new(topology: Topology, transfer_cycles: [u32; DISTANCES]) -> Lines {
-        Lines {
-            topology,
-            transfer_cycles,
-            objects: Slab::new(),
-            by_kind: [SharingCounts::default(); KINDS],
-        }
+        Lines { topology, transfer_cycles, objects: Slab::new(), by_kind: [SharingCounts::default(); KINDS] }
     }
 
     pub(super) fn add(&mut self, kind: Kind, lines: u16) -> ObjectId {
-        self.objects.put(Object {
-            kind,
-            lines,
-            owner: None,
-            held_until: 0,
-        })
+        self.objects.put(Object { kind, lines, owner: None, held_until: 0 })
     }
 
     /// Brings an object into a CPU's cache: how many cycles that takes.
@@ -151,18 +141,10 @@ mod tests {
 
     #[test]
     fn lines_cost_by_how_far_away_they_were_used_last() {
-        let topology = Topology {
-            numa_nodes: 2,
-            sockets_per_node: 1,
-            cores_per_socket: 2,
-            threads_per_core: 1,
-        };
+        let topology = Topology { numa_nodes: 2, sockets_per_node: 1, cores_per_socket: 2, threads_per_core: 1 };
         let mut lines = Lines::new(topology, [10, 100, 200, 400]);
         let object = lines.add(Kind::Bio, 3);
-        let costs: Vec<u32> = [0, 0, 1, 2, 2, 0]
-            .into_iter()
-            .map(|cpu| lines.touch(object, cpu))
-            .collect();
+        let costs: Vec<u32> = [0, 0, 1, 2, 2, 0].into_iter().map(|cpu| lines.touch(object, cpu)).collect();
         assert_eq!(costs, [0, 0, 300, 1200, 0, 1200]);
         assert_eq!(lines.sharing(Kind::Bio).transfers, [0, 3, 0, 6]);
     }

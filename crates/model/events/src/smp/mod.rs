@@ -79,9 +79,7 @@ impl<T: Copy> Processors<T> {
         spec.check()?;
         let count = spec.topology.cpus() as u16;
         let mut lines = Lines::new(spec.topology, spec.transfer_cycles);
-        let cpus = (0..count)
-            .map(|_| Cpu::new(lines.add(Kind::RunQueue, spec.scheduling.run_queue_lines)))
-            .collect();
+        let cpus = (0..count).map(|_| Cpu::new(lines.add(Kind::RunQueue, spec.scheduling.run_queue_lines))).collect();
         Ok(Processors {
             spec: spec.clone(),
             now: 0,
@@ -114,9 +112,7 @@ impl<T: Copy> Processors<T> {
         self.reach(now);
         let cpu = self.or_nearest_online(cpu);
         let context = Context::SoftInterrupt;
-        self.cpus[usize::from(cpu)]
-            .soft
-            .push_back(Work { context, ..work });
+        self.cpus[usize::from(cpu)].soft.push_back(Work { context, ..work });
         self.mark_undecided(cpu);
     }
 
@@ -127,18 +123,13 @@ impl<T: Copy> Processors<T> {
         let distance = self.spec.topology.distance(from, to);
         let at = now + self.charged_ns(from) + interrupts.latency(distance) + handling_ns;
         let cycles = work.cycles + interrupts.receive_cycles;
-        let sent = self.sent.put(SentWork {
-            to,
-            work: Work { cycles, ..work },
-        });
+        let sent = self.sent.put(SentWork { to, work: Work { cycles, ..work } });
         self.events.put(at, Event::Arrives(sent));
     }
 
     /// A task that sleeps until it gets work; tasks are never removed.
     pub fn add_task(&mut self, spec: TaskSpec) -> TaskNumber {
-        let allowed = spec
-            .allowed
-            .unwrap_or_else(|| CpuSet::all(self.cpus.len() as u16));
+        let allowed = spec.allowed.unwrap_or_else(|| CpuSet::all(self.cpus.len() as u16));
         let object = self.lines.add(Kind::Task, self.spec.scheduling.task_lines);
         if spec.sleeps_for_io {
             self.count_io_sleeper(spec.last_cpu, true);

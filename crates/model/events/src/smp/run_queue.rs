@@ -53,14 +53,9 @@ impl RunQueue {
     }
 
     /// The first that may move and passes.
-    pub(super) fn take_movable(
-        &mut self,
-        passes: impl Fn(TaskNumber) -> bool,
-    ) -> Option<TaskNumber> {
+    pub(super) fn take_movable(&mut self, passes: impl Fn(TaskNumber) -> bool) -> Option<TaskNumber> {
         for queue in &mut self.waiting {
-            let found = queue
-                .iter()
-                .position(|waiting| waiting.movable && passes(waiting.task));
+            let found = queue.iter().position(|waiting| waiting.movable && passes(waiting.task));
             if let Some(at) = found {
                 self.movable -= 1;
                 return queue.remove(at).map(|waiting| waiting.task);
@@ -83,9 +78,7 @@ impl RunQueue {
 
     /// A task waits that does not rank worse.
     pub(super) fn competes_with(&self, rank: Rank) -> bool {
-        self.waiting[..=rank as usize]
-            .iter()
-            .any(|queue| !queue.is_empty())
+        self.waiting[..=rank as usize].iter().any(|queue| !queue.is_empty())
     }
 
     #[cfg(test)]

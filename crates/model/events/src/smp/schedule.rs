@@ -39,9 +39,7 @@ impl<T: Copy> Processors<T> {
                 return false;
             };
             self.switch_to(number, next);
-            if self.cpus[usize::from(number)].active[Level::Task as usize].is_some()
-                || self.goes_on(number, next)
-            {
+            if self.cpus[usize::from(number)].active[Level::Task as usize].is_some() || self.goes_on(number, next) {
                 return true;
             }
             self.put_down_task(number);
@@ -127,8 +125,7 @@ impl<T: Copy> Processors<T> {
         if allowed.has(task.cpu) && self.online.has(task.cpu) {
             return task.cpu;
         }
-        self.nearest(task.cpu, allowed)
-            .expect("some allowed CPU is online")
+        self.nearest(task.cpu, allowed).expect("some allowed CPU is online")
     }
 
     /// The nearest online CPU of a set.
@@ -142,11 +139,7 @@ impl<T: Copy> Processors<T> {
     /// Where a task may run: anywhere, if none of its CPUs is online.
     fn allowed(&self, number: TaskNumber) -> &CpuSet {
         let allowed = &self.tasks[number as usize].allowed;
-        if allowed.meets(&self.online) {
-            allowed
-        } else {
-            &self.online
-        }
+        if allowed.meets(&self.online) { allowed } else { &self.online }
     }
 
     /// The current task gets its next piece of work done, unless it gives way or has none.
@@ -219,10 +212,7 @@ impl<T: Copy> Processors<T> {
     /// The task in line. If its only CPU is offline, it may go anywhere, and back once that CPU is online.
     fn waiting(&self, task: TaskNumber) -> QueuedTask {
         let state = &self.tasks[task as usize];
-        QueuedTask {
-            task,
-            movable: state.movable || !state.allowed.meets(&self.online),
-        }
+        QueuedTask { task, movable: state.movable || !state.allowed.meets(&self.online) }
     }
 
     fn take_ready(&mut self, number: u16) -> Option<TaskNumber> {
@@ -293,9 +283,7 @@ impl<T: Copy> Processors<T> {
         let mut active = self.started(number, work);
         let state = &mut self.tasks[task as usize];
         let first = match state.work.front() {
-            Some(next) if state.suspended.is_none() && next.context == active.context => {
-                state.work.pop_front()
-            }
+            Some(next) if state.suspended.is_none() && next.context == active.context => state.work.pop_front(),
             _ => None,
         };
         if let Some(first) = first {
@@ -311,8 +299,6 @@ impl<T: Copy> Processors<T> {
 
     fn distances(&self) -> impl Iterator<Item = Distance> + use<T> {
         let furthest = self.spec.scheduling.migrates_within;
-        Distance::ALL
-            .into_iter()
-            .filter(move |&distance| distance <= furthest)
+        Distance::ALL.into_iter().filter(move |&distance| distance <= furthest)
     }
 }

@@ -111,10 +111,7 @@ impl SmpSpec {
         }
         for (key, time) in [
             ("interrupts.latency_ns", interrupts.latency_ns),
-            (
-                "interrupts.latency_other_node_ns",
-                interrupts.latency_other_node_ns,
-            ),
+            ("interrupts.latency_other_node_ns", interrupts.latency_other_node_ns),
             ("scheduling.preempt_after_ns", scheduling.preempt_after_ns),
         ] {
             within(key, time, 0, SECOND)?;
@@ -129,12 +126,7 @@ impl SmpSpec {
             }
         }
         for (number, state) in self.idle_states.iter().enumerate() {
-            within(
-                &format!("idle_states.{number}.exit_ns"),
-                state.exit_ns,
-                0,
-                SECOND,
-            )?;
+            within(&format!("idle_states.{number}.exit_ns"), state.exit_ns, 0, SECOND)?;
         }
         Ok(())
     }

@@ -79,11 +79,7 @@ impl<T: Copy> Processors<T> {
         let previous = std::mem::replace(&mut self.tap.shown[usize::from(number)], next);
         if previous != next {
             let preempted = previous.is_some_and(|task| !self.tasks[task as usize].asleep);
-            let what = SchedulerEventKind::Switch {
-                previous,
-                preempted,
-                next,
-            };
+            let what = SchedulerEventKind::Switch { previous, preempted, next };
             let (at, cpu) = (self.now, number);
             self.tap.events.push(SchedulerEvent { at, cpu, what });
         }

@@ -53,11 +53,6 @@ impl<T> Task<T> {
 impl TaskSpec {
     /// May run only there.
     pub fn pinned(cpus: u16, cpu: u16) -> TaskSpec {
-        TaskSpec {
-            rank: Rank::Normal,
-            allowed: Some(CpuSet::of(cpus, [cpu])),
-            last_cpu: cpu,
-            sleeps_for_io: true,
-        }
+        TaskSpec { rank: Rank::Normal, allowed: Some(CpuSet::of(cpus, [cpu])), last_cpu: cpu, sleeps_for_io: true }
     }
 }

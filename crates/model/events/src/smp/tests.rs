@@ -12,12 +12,7 @@ fn plain(topology: Topology) -> SmpSpec {
         clock_hz: GHZ,
         transfer_cycles: [0; DISTANCES],
         computing_stall_per_mille: 0,
-        interrupts: InterruptSpec {
-            send_cycles: 0,
-            latency_ns: 0,
-            latency_other_node_ns: 0,
-            receive_cycles: 0,
-        },
+        interrupts: InterruptSpec { send_cycles: 0, latency_ns: 0, latency_other_node_ns: 0, receive_cycles: 0 },
         scheduling: SchedulingSpec {
             time_slice_ns: 10 * MILLISECOND,
             preempt_after_ns: 10 * MILLISECOND,
@@ -36,26 +31,13 @@ fn costly(topology: Topology) -> SmpSpec {
     let mut spec = plain(topology);
     spec.clock_hz = 1_600_000_001;
     spec.transfer_cycles = [20, 100, 240, 700];
-    spec.interrupts = InterruptSpec {
-        send_cycles: 700,
-        latency_ns: 1_500,
-        latency_other_node_ns: 3_000,
-        receive_cycles: 1_500,
-    };
+    spec.interrupts =
+        InterruptSpec { send_cycles: 700, latency_ns: 1_500, latency_other_node_ns: 3_000, receive_cycles: 1_500 };
     spec.scheduling.wake_cycles = 900;
     spec.scheduling.switch_cycles = 2_000;
     spec.scheduling.task_lines = 3;
     spec.scheduling.run_queue_lines = 2;
-    spec.idle_states = vec![
-        IdleState {
-            after_ns: 0,
-            exit_ns: 100,
-        },
-        IdleState {
-            after_ns: 50_000,
-            exit_ns: 40_000,
-        },
-    ];
+    spec.idle_states = vec![IdleState { after_ns: 0, exit_ns: 100 }, IdleState { after_ns: 50_000, exit_ns: 40_000 }];
     spec
 }
 
@@ -64,12 +46,7 @@ fn processors(spec: &SmpSpec) -> Processors<u32> {
 }
 
 fn any_task(rank: Rank, last_cpu: u16) -> TaskSpec {
-    TaskSpec {
-        rank,
-        allowed: None,
-        last_cpu,
-        sleeps_for_io: false,
-    }
+    TaskSpec { rank, allowed: None, last_cpu, sleeps_for_io: false }
 }
 
 fn run(smp: &mut Processors<u32>, until: Time) -> Vec<Done<u32>> {
@@ -123,10 +100,7 @@ fn a_better_rank_preempts_and_the_preempted_goes_on_elsewhere() {
     smp.wake(0, batch[0], None, Work::of(1_000).tagged(0));
     smp.wake(0, batch[1], None, Work::of(300).tagged(1));
     run(&mut smp, 100);
-    let urgent = smp.add_task(TaskSpec {
-        rank: Rank::RealTime,
-        ..TaskSpec::pinned(2, 0)
-    });
+    let urgent = smp.add_task(TaskSpec { rank: Rank::RealTime, ..TaskSpec::pinned(2, 0) });
     smp.wake(100, urgent, None, Work::of(500).tagged(2));
     let done = run(&mut smp, SECOND);
     assert_eq!(ends(&done), [(1, 300), (2, 600), (0, 1_200)]);
@@ -150,11 +124,7 @@ fn a_wake_up_on_another_cpu_costs_messages_lines_and_the_way_out_of_idleness() {
     // Waking and sending; the way; the exit; the interrupt; the run queue's and the task's lines, switching, working.
     let cycles = (900 + 700) + 1_500 + (2 + 3) * 100 + 2_000 + 1_600;
     let expected = woken_at + 1_500 + 100 + cycles * 10 / 16;
-    assert!(
-        done[0].at.abs_diff(expected) < 5,
-        "{} {expected}",
-        done[0].at
-    );
+    assert!(done[0].at.abs_diff(expected) < 5, "{} {expected}", done[0].at);
     assert_eq!(smp.stalls(1).transfers, 500);
 }
 
@@ -221,12 +191,8 @@ fn the_last_cpu_stays_online() {
 fn tasks_whose_only_cpu_was_offline_go_back_to_it() {
     let mut smp = processors(&plain(Topology::flat(2)));
     let allowed = Some(CpuSet::of(2, [0]));
-    let [first, second] = [0, 1].map(|_| {
-        smp.add_task(TaskSpec {
-            allowed: allowed.clone(),
-            ..any_task(Rank::Normal, 0)
-        })
-    });
+    let [first, second] =
+        [0, 1].map(|_| smp.add_task(TaskSpec { allowed: allowed.clone(), ..any_task(Rank::Normal, 0) }));
     smp.take_offline(0, 0);
     smp.wake(0, first, None, Work::of(1_000).tagged(1));
     smp.wake(0, second, None, Work::of(1_000).tagged(2));
@@ -240,10 +206,7 @@ fn impossible_processors_name_the_key() {
     let mut spec = plain(Topology::flat(2));
     spec.topology.numa_nodes = 600;
     let error = Processors::<u32>::new(&spec).expect_err("too many");
-    assert_eq!(
-        error.to_string(),
-        "topology: expected 1 to 1024, found 1200"
-    );
+    assert_eq!(error.to_string(), "topology: expected 1 to 1024, found 1200");
 }
 
 #[derive(Clone, Debug)]
@@ -277,12 +240,7 @@ fn steps() -> impl Strategy<Value = Vec<(Time, u32, Step)>> {
 }
 
 fn topology() -> Topology {
-    Topology {
-        numa_nodes: 2,
-        sockets_per_node: 1,
-        cores_per_socket: 2,
-        threads_per_core: 2,
-    }
+    Topology { numa_nodes: 2, sockets_per_node: 1, cores_per_socket: 2, threads_per_core: 2 }
 }
 
 /// Runs what is due until then; a CPU that finishes something is charged for a lock now and then. The invariants hold after

@@ -38,25 +38,15 @@ pub const DISTANCES: usize = 4;
 impl Topology {
     /// One socket with this number of cores in one NUMA node.
     pub fn flat(cpus: u16) -> Topology {
-        Topology {
-            numa_nodes: 1,
-            sockets_per_node: 1,
-            cores_per_socket: cpus,
-            threads_per_core: 1,
-        }
+        Topology { numa_nodes: 1, sockets_per_node: 1, cores_per_socket: cpus, threads_per_core: 1 }
     }
 
     /// The number of CPUs: the product of all.
     pub fn cpus(&self) -> u64 {
-        [
-            self.numa_nodes,
-            self.sockets_per_node,
-            self.cores_per_socket,
-            self.threads_per_core,
-        ]
-        .into_iter()
-        .map(u64::from)
-        .product()
+        [self.numa_nodes, self.sockets_per_node, self.cores_per_socket, self.threads_per_core]
+            .into_iter()
+            .map(u64::from)
+            .product()
     }
 
     /// The CPUs at most this far from `cpu`, itself included.
@@ -100,12 +90,7 @@ impl Topology {
 
 impl Distance {
     /// All, nearest first.
-    pub const ALL: [Distance; DISTANCES] = [
-        Distance::Core,
-        Distance::Socket,
-        Distance::Node,
-        Distance::Machine,
-    ];
+    pub const ALL: [Distance; DISTANCES] = [Distance::Core, Distance::Socket, Distance::Node, Distance::Machine];
 }
 
 #[cfg(test)]
@@ -114,12 +99,7 @@ mod tests {
 
     #[test]
     fn distance_is_the_smallest_part_with_both() {
-        let topology = Topology {
-            numa_nodes: 2,
-            sockets_per_node: 2,
-            cores_per_socket: 2,
-            threads_per_core: 2,
-        };
+        let topology = Topology { numa_nodes: 2, sockets_per_node: 2, cores_per_socket: 2, threads_per_core: 2 };
         assert_eq!(topology.cpus(), 16);
         assert_eq!(topology.distance(5, 5), None);
         assert_eq!(topology.distance(4, 5), Some(Distance::Core));

@@ -70,37 +70,25 @@ impl<T> Work<T> {
     /// A work without a tag ends silently.
     #[inline]
     pub fn tagged(self, tag: T) -> Work<T> {
-        Work {
-            tag: Some(tag),
-            ..self
-        }
+        Work { tag: Some(tag), ..self }
     }
 
     /// The same in user mode.
     #[inline]
     pub fn in_user_mode(self) -> Work<T> {
-        Work {
-            context: Context::User,
-            ..self
-        }
+        Work { context: Context::User, ..self }
     }
 
     /// The same on account of a kernel thread.
     #[inline]
     pub fn of_kernel_thread(self) -> Work<T> {
-        Work {
-            context: Context::KernelThread,
-            ..self
-        }
+        Work { context: Context::KernelThread, ..self }
     }
 
     /// The cycles in which it waits, for instance for a device's register, beyond the waits of computing.
     #[inline]
     pub fn stalled_for(self, cycles: u32) -> Work<T> {
-        Work {
-            stalled_cycles: cycles,
-            ..self
-        }
+        Work { stalled_cycles: cycles, ..self }
     }
 
     /// Panics beyond six: more belong together in one object of more lines.
@@ -114,10 +102,7 @@ impl<T> Work<T> {
     /// Begins by taking a lock, with interrupts off, for this part of its cycles.
     #[inline]
     pub fn holding(self, lock: ObjectId, cycles: u32) -> Work<T> {
-        Work {
-            lock: Some((lock, cycles)),
-            ..self
-        }
+        Work { lock: Some((lock, cycles)), ..self }
     }
 
     /// Without those of its objects and its lock.

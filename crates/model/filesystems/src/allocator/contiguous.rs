@@ -41,18 +41,11 @@ struct Inode {
 impl Contiguous {
     /// An empty filesystem.
     pub fn new(geometry: &Geometry) -> Contiguous {
-        Contiguous {
-            space: geometry.space(),
-            inodes: geometry.inodes(),
-            files: BTreeMap::new(),
-            run_max: u64::MAX,
-        }
+        Contiguous { space: geometry.space(), inodes: geometry.inodes(), files: BTreeMap::new(), run_max: u64::MAX }
     }
 
     fn claim(&mut self, inode: &Inode, blocks: u64) -> Result<(u64, u64), Full> {
-        let goal = inode
-            .last
-            .map_or(inode.group * GROUP_BLOCKS, |last| last + 1);
+        let goal = inode.last.map_or(inode.group * GROUP_BLOCKS, |last| last + 1);
         let mut wanted = inode.mapped.clamp(CLAIM_FIRST, CLAIM_MAX).max(blocks);
         let (at, length) = loop {
             if wanted <= self.run_max {
@@ -125,13 +118,7 @@ impl Allocator for Contiguous {
         self.files.get(&file)?.map.get(block)
     }
 
-    fn allocate(
-        &mut self,
-        _task: TaskId,
-        file: FileId,
-        block: u64,
-        blocks: u64,
-    ) -> Result<(), Full> {
+    fn allocate(&mut self, _task: TaskId, file: FileId, block: u64, blocks: u64) -> Result<(), Full> {
         let mut inode = self.files.remove(&file).expect("the file was created");
         let mut result = Ok(());
         let mut at = block;
@@ -201,11 +188,7 @@ mod tests {
     /// No run is as long as what is asked for: each group begins with blocks that are never given out.
     #[test]
     fn a_file_larger_than_a_group_goes_on_in_long_pieces() {
-        let geometry = Geometry {
-            blocks: 16 * GROUP_BLOCKS,
-            group_metadata_blocks: 516,
-            ..Geometry::TEST
-        };
+        let geometry = Geometry { blocks: 16 * GROUP_BLOCKS, group_metadata_blocks: 516, ..Geometry::TEST };
         let mut fs = Contiguous::new(&geometry);
         fs.create(0, 0);
         fs.create(1, 0);

@@ -57,13 +57,7 @@ impl FileMap {
 
     /// The mapped blocks in the order of the file; no extent continues the one before it.
     pub fn extents(&self) -> impl Iterator<Item = Extent> {
-        self.runs
-            .iter()
-            .map(|(&logical, &(physical, blocks))| Extent {
-                logical,
-                physical,
-                blocks,
-            })
+        self.runs.iter().map(|(&logical, &(physical, blocks))| Extent { logical, physical, blocks })
     }
 }
 
@@ -78,11 +72,7 @@ mod tests {
         map.put(0, 100, 2);
         map.put(3, 103, 2);
         map.put(2, 102, 1);
-        let whole = Extent {
-            logical: 0,
-            physical: 100,
-            blocks: 5,
-        };
+        let whole = Extent { logical: 0, physical: 100, blocks: 5 };
         assert_eq!(map.extents().collect::<Vec<_>>(), [whole]);
         assert_eq!(map.get(3), Some((103, 2)));
         assert_eq!(map.get(5), None);

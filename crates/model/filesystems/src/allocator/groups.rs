@@ -16,11 +16,7 @@ pub struct Geometry {
 impl Geometry {
     /// Two full groups without metadata, for tests.
     #[cfg(test)]
-    pub const TEST: Geometry = Geometry {
-        blocks: 2 * GROUP_BLOCKS,
-        group_metadata_blocks: 0,
-        group_inodes: 16384,
-    };
+    pub const TEST: Geometry = Geometry { blocks: 2 * GROUP_BLOCKS, group_metadata_blocks: 0, group_inodes: 16384 };
 
     pub(super) fn space(&self) -> Space {
         Space::new(self.blocks, u64::from(self.group_metadata_blocks))
@@ -40,9 +36,7 @@ pub struct Inodes {
 impl Inodes {
     /// All inodes are free.
     pub fn new(groups: u64, per_group: u32) -> Inodes {
-        Inodes {
-            free: vec![per_group; groups as usize],
-        }
+        Inodes { free: vec![per_group; groups as usize] }
     }
 
     /// The group of a new file in a directory. Directory `d` is in group `d` modulo the groups, and `d` is its inode's

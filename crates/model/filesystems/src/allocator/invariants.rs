@@ -34,24 +34,22 @@ fn filesystems() -> impl Strategy<Value = FilesystemSpec> {
         Just(Kind::Contiguous),
     ];
     let blocks = prop_oneof![600u64..2000, Just(2 * GROUP_BLOCKS + 333)];
-    (kinds, any::<bool>(), blocks, 0u32..70).prop_map(
-        |(kind, start_colours, blocks, group_metadata_blocks)| FilesystemSpec {
+    (kinds, any::<bool>(), blocks, 0u32..70).prop_map(|(kind, start_colours, blocks, group_metadata_blocks)| {
+        FilesystemSpec {
             kind,
             start_colours: start_colours && !matches!(kind, Kind::Ext4 | Kind::Contiguous),
             preallocated_blocks: 0,
             blocks,
             group_metadata_blocks,
             group_inodes: 16384,
-        },
-    )
+        }
+    })
 }
 
 /// The blocks of all files; none is in two places.
 fn mapped(fs: &dyn Allocator) -> Result<u64, TestCaseError> {
-    let mut runs: Vec<(u64, u64)> = (0..FILES)
-        .flat_map(|file| fs.extents(file))
-        .map(|extent| (extent.physical, extent.blocks))
-        .collect();
+    let mut runs: Vec<(u64, u64)> =
+        (0..FILES).flat_map(|file| fs.extents(file)).map(|extent| (extent.physical, extent.blocks)).collect();
     runs.sort_unstable();
     for pair in runs.windows(2) {
         prop_assert!(pair[0].0 + pair[0].1 <= pair[1].0, "given twice: {pair:?}");

@@ -53,8 +53,7 @@ pub trait Allocator: Send {
     }
 
     /// Gives the file's blocks from `block` on a place, on behalf of a task. Blocks that have one keep it.
-    fn allocate(&mut self, task: TaskId, file: FileId, block: u64, blocks: u64)
-    -> Result<(), Full>;
+    fn allocate(&mut self, task: TaskId, file: FileId, block: u64, blocks: u64) -> Result<(), Full>;
 
     /// Whether a block is given its place in write(2); otherwise when it is written back (delayed allocation).
     fn allocates_at_write(&self) -> bool;

@@ -27,18 +27,10 @@ impl Space {
         let groups: Vec<Group> = (0..blocks.div_ceil(GROUP_BLOCKS))
             .map(|group| {
                 let here = GROUP_BLOCKS.min(blocks - group * GROUP_BLOCKS);
-                Group {
-                    free: here.saturating_sub(metadata_blocks) as u32,
-                    words: None,
-                }
+                Group { free: here.saturating_sub(metadata_blocks) as u32, words: None }
             })
             .collect();
-        Space {
-            blocks,
-            free: groups.iter().map(|group| u64::from(group.free)).sum(),
-            metadata_blocks,
-            groups,
-        }
+        Space { blocks, free: groups.iter().map(|group| u64::from(group.free)).sum(), metadata_blocks, groups }
     }
 
     /// Size of the filesystem in blocks, metadata included.
@@ -188,10 +180,7 @@ mod tests {
         let space = Space::new(GROUP_BLOCKS + 100, 70);
         assert_eq!(space.free_blocks(), GROUP_BLOCKS - 70 + 30);
         assert_eq!(space.next_free(0, space.blocks()), Some(70));
-        assert_eq!(
-            space.next_free(GROUP_BLOCKS, space.blocks()),
-            Some(GROUP_BLOCKS + 70)
-        );
+        assert_eq!(space.next_free(GROUP_BLOCKS, space.blocks()), Some(GROUP_BLOCKS + 70));
         assert!(!space.is_free(GROUP_BLOCKS + 100));
     }
 

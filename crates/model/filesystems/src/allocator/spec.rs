@@ -98,9 +98,8 @@ impl FilesystemSpec {
     pub fn build(&self) -> Result<Box<dyn Allocator>, SpecError> {
         self.check()?;
         let geometry = &self.geometry();
-        let indirect = |set_aside| -> Box<dyn Allocator> {
-            Box::new(Indirect::new(geometry, set_aside, self.start_colours))
-        };
+        let indirect =
+            |set_aside| -> Box<dyn Allocator> { Box::new(Indirect::new(geometry, set_aside, self.start_colours)) };
         Ok(match self.kind {
             Kind::Ext2 => {
                 let blocks = match self.preallocated_blocks {

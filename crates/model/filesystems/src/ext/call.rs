@@ -105,10 +105,7 @@ impl Ext {
             Call::Write { bytes } => {
                 let inode = self.threads[number as usize].open;
                 let (touched, _) = self.files.appended(inode, bytes);
-                StageOutcome::Work(
-                    Stage::Copied,
-                    self.submit_ns + self.page_copy_ns * touched.blocks,
-                )
+                StageOutcome::Work(Stage::Copied, self.submit_ns + self.page_copy_ns * touched.blocks)
             }
             Call::Close => StageOutcome::Work(Stage::Over, self.submit_ns),
             Call::Fsync => StageOutcome::Work(Stage::Syncs, self.submit_ns),
@@ -137,10 +134,7 @@ impl Ext {
             directory.waiting.push_back(number);
             return StageOutcome::Sleep(Stage::Locks);
         }
-        StageOutcome::Work(
-            Stage::Changes,
-            self.spec.call_ns + self.spec.scan_block_ns * scanned,
-        )
+        StageOutcome::Work(Stage::Changes, self.spec.call_ns + self.spec.scan_block_ns * scanned)
     }
 
     fn unlock(&mut self, at: usize) {
@@ -229,19 +223,9 @@ impl Ext {
         let file = before.file;
         if let Some(new) = entered.new {
             // With the index of a directory that gets one, the blocks before it too.
-            let first = entered
-                .changed
-                .iter()
-                .copied()
-                .min()
-                .unwrap_or(new)
-                .min(new);
+            let first = entered.changed.iter().copied().min().unwrap_or(new).min(new);
             let task = self.inodes.group_of(before.inode) as u32;
-            if self
-                .allocator
-                .allocate(task, file, first, new + 1 - first)
-                .is_err()
-            {
+            if self.allocator.allocate(task, file, first, new + 1 - first).is_err() {
                 self.directories[at] = before;
                 return Err(());
             }
@@ -289,8 +273,7 @@ impl Ext {
         }
         let name_bytes = self.threads[number as usize].name_bytes();
         let is_indexed = self.variant.is_indexed;
-        self.directories
-            .push(Directory::new(inode, file, name_bytes, is_indexed));
+        self.directories.push(Directory::new(inode, file, name_bytes, is_indexed));
         Some(self.directories.len() - 1)
     }
 
@@ -331,9 +314,7 @@ impl Ext {
         }
         let thread = &self.threads[number as usize];
         let (inode, call) = (thread.open, thread.call);
-        let Call::Write { bytes } = call else {
-            unreachable!("the call writes")
-        };
+        let Call::Write { bytes } = call else { unreachable!("the call writes") };
         let (touched, new) = self.files.appended(inode, bytes);
         let file = self.files.get(inode).file;
         let placed = match (new, self.allocator.allocates_at_write()) {

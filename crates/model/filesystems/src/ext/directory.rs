@@ -48,11 +48,7 @@ impl Directory {
         Directory {
             inode,
             file,
-            leaves: vec![Leaf {
-                from: 0,
-                block: 0,
-                used: 0,
-            }],
+            leaves: vec![Leaf { from: 0, block: 0, used: 0 }],
             per_block: BLOCK_BYTES / (ENTRY_BYTES + name_bytes).next_multiple_of(4),
             is_indexed,
             is_locked: false,
@@ -102,32 +98,18 @@ impl Directory {
     }
 
     fn first_with_room(&self) -> Option<usize> {
-        self.leaves
-            .iter()
-            .position(|leaf| leaf.used < self.per_block)
+        self.leaves.iter().position(|leaf| leaf.used < self.per_block)
     }
 
     fn enter_in_row(&mut self) -> DirectoryChange {
         if let Some(at) = self.first_with_room() {
             let leaf = &mut self.leaves[at];
             leaf.used += 1;
-            return DirectoryChange {
-                changed: vec![leaf.block],
-                new: None,
-                block: leaf.block,
-            };
+            return DirectoryChange { changed: vec![leaf.block], new: None, block: leaf.block };
         }
         let block = self.blocks();
-        self.leaves.push(Leaf {
-            from: 0,
-            block,
-            used: 1,
-        });
-        DirectoryChange {
-            changed: vec![block],
-            new: Some(block),
-            block,
-        }
+        self.leaves.push(Leaf { from: 0, block, used: 1 });
+        DirectoryChange { changed: vec![block], new: Some(block), block }
     }
 
     fn leaf_of(&self, hash: u32) -> usize {
@@ -140,11 +122,7 @@ impl Directory {
         if self.leaves[at].used < self.per_block {
             self.leaves[at].used += 1;
             let block = self.leaves[at].block;
-            return DirectoryChange {
-                changed: vec![block],
-                new: None,
-                block,
-            };
+            return DirectoryChange { changed: vec![block], new: None, block };
         }
         let index = 0;
         if self.leaves.len() == 1 {
@@ -152,30 +130,16 @@ impl Directory {
             self.leaves[0].block = 1;
         }
         let new = self.leaves.len() as u64 + 1;
-        let end = self
-            .leaves
-            .get(at + 1)
-            .map_or(u64::from(u32::MAX) + 1, |next| u64::from(next.from));
+        let end = self.leaves.get(at + 1).map_or(u64::from(u32::MAX) + 1, |next| u64::from(next.from));
         let from = self.leaves[at].from;
         let middle = ((u64::from(from) + end) / 2) as u32;
         let upper = self.leaves[at].used / 2;
         self.leaves[at].used -= upper;
         let old = self.leaves[at].block;
-        self.leaves.insert(
-            at + 1,
-            Leaf {
-                from: middle,
-                block: new,
-                used: upper,
-            },
-        );
+        self.leaves.insert(at + 1, Leaf { from: middle, block: new, used: upper });
         let into = at + usize::from(hash >= middle);
         self.leaves[into].used += 1;
-        DirectoryChange {
-            changed: vec![index, old, new],
-            new: Some(new),
-            block: self.leaves[into].block,
-        }
+        DirectoryChange { changed: vec![index, old, new], new: Some(new), block: self.leaves[into].block }
     }
 }
 

@@ -87,10 +87,7 @@ impl Files {
         let file = self.get_mut(inode);
         let before = file.dirty_pages();
         file.bytes += u64::from(bytes);
-        file.dirty_from = Some(
-            file.dirty_from
-                .map_or(touched.first, |from| from.min(touched.first)),
-        );
+        file.dirty_from = Some(file.dirty_from.map_or(touched.first, |from| from.min(touched.first)));
         let added = file.dirty_pages() - before;
         let is_new = !std::mem::replace(&mut file.is_queued, true);
         self.unwritten_pages += added;
@@ -159,9 +156,7 @@ impl Files {
     }
 
     pub(super) fn has_dirty(&self) -> bool {
-        self.dirty
-            .iter()
-            .any(|&(_, inode)| self.dirty_of(inode).is_some())
+        self.dirty.iter().any(|&(_, inode)| self.dirty_of(inode).is_some())
     }
 
     /// What of it was dirty is forgotten. True: nothing of it is on its way, so that it is gone.

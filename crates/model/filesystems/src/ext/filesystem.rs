@@ -45,23 +45,14 @@ impl Component for Ext {
 
     /// Nobody sleeps for ever, and pages, room in the journal and inodes add up.
     fn check(&self, _now: Time) -> Result<(), Violation> {
-        let wrong = |what: &str| {
-            Err(Violation {
-                station: "files that are made".to_owned(),
-                what: what.to_owned(),
-            })
-        };
+        let wrong = |what: &str| Err(Violation { station: "files that are made".to_owned(), what: what.to_owned() });
         if self.active > 0 && self.in_flight == 0 {
             return wrong("a thread sleeps for ever");
         }
         if !self.files.counts_are_right() {
             return wrong("pages are not conserved");
         }
-        if self
-            .journal
-            .as_ref()
-            .is_some_and(|journal| !journal.counts_are_right())
-        {
+        if self.journal.as_ref().is_some_and(|journal| !journal.counts_are_right()) {
             return wrong("the journal has lost room");
         }
         let made = self.files.count() + self.directories.len() as u64;
@@ -76,12 +67,7 @@ impl Component for Ext {
 }
 
 impl Filesystem for Ext {
-    fn begin(
-        &mut self,
-        now: Time,
-        phase: &MetadataPhase,
-        switches: Option<&SwitchesOptions>,
-    ) -> Result<(), SpecError> {
+    fn begin(&mut self, now: Time, phase: &MetadataPhase, switches: Option<&SwitchesOptions>) -> Result<(), SpecError> {
         if switches.is_some() {
             let what = "the model shows the switches of XFS only";
             return Err(SpecError::of("probes.switches", what));
@@ -91,18 +77,13 @@ impl Filesystem for Ext {
         self.threads.clear();
         for spec in &phase.threads {
             let cpus = spec.cpus.as_ref();
-            let allowed =
-                cpus.map(|list| CpuSet::of(self.cpus, list.iter().map(|&cpu| cpu as u16)));
+            let allowed = cpus.map(|list| CpuSet::of(self.cpus, list.iter().map(|&cpu| cpu as u16)));
             let last_cpu = (self.threads.len() % usize::from(self.cpus)) as u16;
             let last_cpu = match cpus {
                 Some(list) => list[usize::from(last_cpu) % list.len()] as u16,
                 None => last_cpu,
             };
-            let task = self.add_task(TaskSpec {
-                last_cpu,
-                allowed,
-                ..unbound()
-            });
+            let task = self.add_task(TaskSpec { last_cpu, allowed, ..unbound() });
             self.threads.push(Thread::new(spec, task, 0, now)?);
             let number = self.threads.len() as u32 - 1;
             let key = (spec.directory.clone(), None);
@@ -188,10 +169,7 @@ impl Filesystem for Ext {
     fn scheduled(&mut self, _event: &SchedulerEvent) {}
 
     fn count_switches(&mut self, task: TaskNumber, used: &TaskUsage) {
-        self.switches[task as usize] = Switches {
-            voluntary: used.slept,
-            involuntary: used.gave_way,
-        };
+        self.switches[task as usize] = Switches { voluntary: used.slept, involuntary: used.gave_way };
     }
 }
 
@@ -212,13 +190,7 @@ impl Allocator for Ext {
         self.allocator.reserve(file, block, blocks)
     }
 
-    fn allocate(
-        &mut self,
-        task: TaskId,
-        file: FileId,
-        block: u64,
-        blocks: u64,
-    ) -> Result<(), Full> {
+    fn allocate(&mut self, task: TaskId, file: FileId, block: u64, blocks: u64) -> Result<(), Full> {
         self.allocator.allocate(task, file, block, blocks)
     }
 

@@ -58,10 +58,7 @@ impl Home {
     /// Dirty since before then, in their order on the drive.
     pub(super) fn expired(&self, before: Time) -> Vec<u64> {
         let dirty = self.dirty.iter();
-        dirty
-            .filter(|(_, since)| **since <= before)
-            .map(|(block, _)| *block)
-            .collect()
+        dirty.filter(|(_, since)| **since <= before).map(|(block, _)| *block).collect()
     }
 
     /// It is on the drive: who waits for it.

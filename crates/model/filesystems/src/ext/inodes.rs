@@ -30,11 +30,7 @@ const INODE_TABLE: u64 = 4;
 const DESCRIPTORS_PER_BLOCK: u64 = 128;
 
 impl Inodes {
-    pub(super) fn new(
-        blocks: u64,
-        group_metadata_blocks: u32,
-        per_group: u32,
-    ) -> Result<Inodes, SpecError> {
+    pub(super) fn new(blocks: u64, group_metadata_blocks: u32, per_group: u32) -> Result<Inodes, SpecError> {
         let table = u64::from(group_metadata_blocks).saturating_sub(INODE_TABLE);
         if table == 0 {
             let what = format!(
@@ -52,20 +48,18 @@ impl Inodes {
 
     /// The lowest free one of the group, or of the next that has one; None: there is none.
     pub(super) fn take(&mut self, group: u64) -> Option<u64> {
-        (0..self.groups)
-            .map(|step| (group + step) % self.groups)
-            .find_map(|group| {
-                let of = self.used.entry(group).or_default();
-                let index = match of.free.pop_first() {
-                    Some(index) => index,
-                    None if of.next < self.per_group => {
-                        of.next += 1;
-                        of.next - 1
-                    }
-                    None => return None,
-                };
-                Some(group * u64::from(self.per_group) + u64::from(index))
-            })
+        (0..self.groups).map(|step| (group + step) % self.groups).find_map(|group| {
+            let of = self.used.entry(group).or_default();
+            let index = match of.free.pop_first() {
+                Some(index) => index,
+                None if of.next < self.per_group => {
+                    of.next += 1;
+                    of.next - 1
+                }
+                None => return None,
+            };
+            Some(group * u64::from(self.per_group) + u64::from(index))
+        })
     }
 
     pub(super) fn give_back(&mut self, inode: u64) {
@@ -106,8 +100,7 @@ impl Inodes {
 
     pub(super) fn count(&self) -> u64 {
         let used = self.used.values();
-        used.map(|group| u64::from(group.next) - group.free.len() as u64)
-            .sum()
+        used.map(|group| u64::from(group.next) - group.free.len() as u64).sum()
     }
 
     fn place(&self, inode: u64) -> (u64, u32) {
@@ -137,10 +130,7 @@ mod tests {
     #[test]
     fn a_full_group_hands_on_and_no_table_is_refused() {
         let mut inodes = Inodes::new(2 * GROUP_BLOCKS, 5, 1).unwrap();
-        assert_eq!(
-            [inodes.take(1), inodes.take(1), inodes.take(1)],
-            [Some(1), Some(0), None]
-        );
+        assert_eq!([inodes.take(1), inodes.take(1), inodes.take(1)], [Some(1), Some(0), None]);
         assert!(Inodes::new(GROUP_BLOCKS, 4, 1).is_err());
     }
 }

@@ -26,13 +26,7 @@ pub(super) const LOOK_EVERY_NS: Time = 5 * SECOND;
 pub(super) const EXPIRE_NS: Time = 30 * SECOND;
 
 impl Ext {
-    fn write(
-        &mut self,
-        purpose: Purpose,
-        task: TaskNumber,
-        sync: bool,
-        (block, blocks): (u64, u32),
-    ) {
+    fn write(&mut self, purpose: Purpose, task: TaskNumber, sync: bool, (block, blocks): (u64, u32)) {
         self.in_flight += 1;
         let tag = self.io.put(purpose).number();
         let writes_record = self.journal.as_ref().is_some_and(Journal::writes_record);
@@ -83,12 +77,7 @@ impl Ext {
     }
 
     /// The blocks of the file get their places, and what describes these changes.
-    pub(super) fn allocate(
-        &mut self,
-        task: TaskId,
-        inode: u64,
-        (first, blocks): (u64, u64),
-    ) -> Result<(), ()> {
+    pub(super) fn allocate(&mut self, task: TaskId, inode: u64, (first, blocks): (u64, u64)) -> Result<(), ()> {
         let file = self.files.get(inode).file;
         let tables = self.allocator.map_blocks(file);
         let result = self.allocator.allocate(task, file, first, blocks);
@@ -122,10 +111,7 @@ impl Ext {
         let free = |block: &u64| journal.is_none_or(|journal| !journal.holds(*block));
         let runs = self.home.begin(blocks.into_iter().filter(free));
         for (block, count) in runs {
-            let purpose = Purpose::Home {
-                block,
-                blocks: count,
-            };
+            let purpose = Purpose::Home { block, blocks: count };
             self.write(purpose, task, sync, (block, count));
         }
     }
@@ -176,9 +162,7 @@ impl Ext {
         };
         // Those whose last piece is still on its way are waited for.
         let pending = &self.files;
-        committing
-            .files
-            .retain(|&inode| pending.is_in_flight(inode));
+        committing.files.retain(|&inode| pending.is_in_flight(inode));
         if committing.step == CommitStep::Data && committing.files.is_empty() {
             self.write_log();
         }
@@ -243,9 +227,7 @@ impl Ext {
         let now = self.now;
         let journal = self.journal.as_mut().expect("a transaction commits");
         let (blocks, woken) = journal.committed(now);
-        blocks
-            .into_iter()
-            .for_each(|block| self.home.dirty(block, now));
+        blocks.into_iter().for_each(|block| self.home.dirty(block, now));
         self.wake(woken);
         self.room_may_be_there();
         self.commit_if_wanted();
@@ -268,11 +250,7 @@ impl Ext {
             return self.go_on(thread, None);
         }
         let journal = self.journal.as_ref().expect("a transaction commits");
-        match journal
-            .committing
-            .as_ref()
-            .map(|committing| committing.step)
-        {
+        match journal.committing.as_ref().map(|committing| committing.step) {
             Some(CommitStep::FlushBefore) => self.write_record(),
             _ => self.is_committed(),
         }

@@ -79,10 +79,7 @@ impl Journal {
             blocks,
             head: 0,
             used: 0,
-            running: Transaction {
-                number: 1,
-                ..Transaction::default()
-            },
+            running: Transaction { number: 1, ..Transaction::default() },
             committing: None,
             checkpoints: VecDeque::new(),
             is_wanted: false,
@@ -122,8 +119,7 @@ impl Journal {
     pub(super) fn has_room(&self) -> bool {
         let running = log_blocks(self.running.blocks.len() as u32);
         let committing = self.committing.as_ref();
-        let committing =
-            committing.map_or(0, |committing| log_blocks(committing.blocks.len() as u32));
+        let committing = committing.map_or(0, |committing| log_blocks(committing.blocks.len() as u32));
         self.used + running + committing + self.blocks / 4 < self.blocks
     }
 
@@ -150,10 +146,7 @@ impl Journal {
     /// The thread waits for the commit of the transaction (`log_wait_commit`). False: it is committed.
     pub(super) fn wait_for(&mut self, number: u64, thread: u32) -> bool {
         let is_running = number == self.running.number && self.has_changes();
-        let commits = self
-            .committing
-            .as_ref()
-            .is_some_and(|one| one.number == number);
+        let commits = self.committing.as_ref().is_some_and(|one| one.number == number);
         self.is_wanted |= is_running;
         if is_running || commits {
             self.waiting.push((number, thread));
@@ -167,10 +160,7 @@ impl Journal {
         if self.last_to_sync.replace(thread) == Some(thread) {
             return None;
         }
-        let wait = self
-            .average_commit_ns
-            .max(times.least_ns)
-            .min(times.most_ns);
+        let wait = self.average_commit_ns.max(times.least_ns).min(times.most_ns);
         let waits = self.has_changes() && now - self.running.began < wait;
         self.joining += u32::from(waits);
         waits.then_some(wait)
@@ -193,10 +183,7 @@ impl Journal {
             return None;
         }
         self.is_wanted = false;
-        let next = Transaction {
-            number: self.running.number + 1,
-            ..Transaction::default()
-        };
+        let next = Transaction { number: self.running.number + 1, ..Transaction::default() };
         let done = std::mem::replace(&mut self.running, next);
         let files = done.files.iter().copied().collect();
         self.committing = Some(CommittingTransaction {
@@ -216,9 +203,7 @@ impl Journal {
         let Some(committing) = &mut self.committing else {
             return false;
         };
-        committing.step == CommitStep::Data
-            && committing.files.remove(&inode)
-            && committing.files.is_empty()
+        committing.step == CommitStep::Data && committing.files.remove(&inode) && committing.files.is_empty()
     }
 
     /// Where in the journal's file its descriptors and blocks go: first block and how many.
@@ -257,14 +242,9 @@ impl Journal {
         };
         for checkpoint in &mut self.checkpoints {
             // Who is in a later transaction is written with that.
-            checkpoint
-                .blocks
-                .retain(|block| !done.blocks.contains(block));
+            checkpoint.blocks.retain(|block| !done.blocks.contains(block));
         }
-        self.checkpoints.push_back(Checkpoint {
-            log_blocks: done.log_blocks,
-            blocks: done.blocks.clone(),
-        });
+        self.checkpoints.push_back(Checkpoint { log_blocks: done.log_blocks, blocks: done.blocks.clone() });
         self.free_oldest();
         let mut woken = Vec::new();
         self.waiting.retain(|&(number, thread)| {
@@ -304,8 +284,7 @@ impl Journal {
     /// It is in a transaction that is not committed, and is not to be written in place before.
     pub(super) fn holds(&self, block: u64) -> bool {
         let committing = self.committing.as_ref();
-        self.running.blocks.contains(&block)
-            || committing.is_some_and(|committing| committing.blocks.contains(&block))
+        self.running.blocks.contains(&block) || committing.is_some_and(|committing| committing.blocks.contains(&block))
     }
 
     /// What it takes is what transactions have that are not in place.
@@ -328,9 +307,7 @@ mod tests {
     use super::*;
 
     fn commit(journal: &mut Journal, blocks: impl IntoIterator<Item = u64>) {
-        blocks
-            .into_iter()
-            .for_each(|block| journal.change(block, 0));
+        blocks.into_iter().for_each(|block| journal.change(block, 0));
         journal.want_commit();
         assert_eq!(journal.begin_commit(0), Some(Vec::new()));
         journal.begin_log();
@@ -377,10 +354,7 @@ mod tests {
 
     #[test]
     fn a_synchronous_handle_waits_as_long_as_commits_take_unless_the_last_was_its_threads() {
-        const TIMES: JoinTimes = JoinTimes {
-            least_ns: 10,
-            most_ns: 1000,
-        };
+        const TIMES: JoinTimes = JoinTimes { least_ns: 10, most_ns: 1000 };
         let mut journal = Journal::new(0, 1024);
         let mut commit_of = |began: Time, took: Time| {
             journal.change(1, began);

@@ -118,17 +118,9 @@ const FIRST_FILE: FileId = 1 << 31;
 
 impl Ext {
     /// On a drive whose blocks `allocator` gives out.
-    pub fn new(
-        mount: &Mount,
-        spec: ExtMetadata,
-        allocator: Box<dyn Allocator>,
-    ) -> Result<Ext, SpecError> {
+    pub fn new(mount: &Mount, spec: ExtMetadata, allocator: Box<dyn Allocator>) -> Result<Ext, SpecError> {
         spec.check().map_err(|error| error.within("metadata"))?;
-        let inodes = Inodes::new(
-            mount.blocks,
-            mount.group_metadata_blocks,
-            mount.group_inodes,
-        )?;
+        let inodes = Inodes::new(mount.blocks, mount.group_metadata_blocks, mount.group_inodes)?;
         let mut ext = Ext {
             variant: mount.variant,
             spec,
@@ -168,12 +160,7 @@ impl Ext {
             let file = ext.new_file(0);
             let blocks = u64::from(spec.journal_blocks);
             let given = ext.allocator.allocate(0, file, 0, blocks);
-            given.map_err(|_| {
-                SpecError::of(
-                    "metadata.journal_blocks",
-                    "more than the filesystem has left",
-                )
-            })?;
+            given.map_err(|_| SpecError::of("metadata.journal_blocks", "more than the filesystem has left"))?;
             ext.journal = Some(Journal::new(file, spec.journal_blocks));
         }
         Ok(ext)
@@ -230,10 +217,5 @@ impl Ext {
 
 /// A kernel's or program's task that runs wherever there is room.
 fn unbound() -> TaskSpec {
-    TaskSpec {
-        rank: Rank::Normal,
-        last_cpu: 0,
-        allowed: None,
-        sleeps_for_io: false,
-    }
+    TaskSpec { rank: Rank::Normal, last_cpu: 0, allowed: None, sleeps_for_io: false }
 }

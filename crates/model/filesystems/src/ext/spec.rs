@@ -113,10 +113,7 @@ impl Default for ExtMetadata {
 impl ExtMetadata {
     /// The mount options of ext4 and their names.
     pub fn batch_times(&self) -> [(&'static str, Option<u32>); 2] {
-        [
-            ("min_batch_time", self.min_batch_time),
-            ("max_batch_time", self.max_batch_time),
-        ]
+        [("min_batch_time", self.min_batch_time), ("max_batch_time", self.max_batch_time)]
     }
 
     /// How long synchronous handles of ext4 wait for others.
@@ -130,12 +127,7 @@ impl ExtMetadata {
 
     /// Checks that every value lies in its range.
     pub fn check(&self) -> Result<(), SpecError> {
-        within(
-            "journal_blocks",
-            u64::from(self.journal_blocks),
-            1024,
-            262_144,
-        )?;
+        within("journal_blocks", u64::from(self.journal_blocks), 1024, 262_144)?;
         for (key, time) in self.batch_times() {
             within(key, u64::from(time.unwrap_or(0)), 0, 10_000_000)?;
         }

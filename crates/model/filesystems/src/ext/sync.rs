@@ -193,11 +193,7 @@ impl Ext {
         if self.without_room.is_empty() {
             return;
         }
-        if self
-            .journal
-            .as_ref()
-            .is_some_and(|journal| journal.has_room())
-        {
+        if self.journal.as_ref().is_some_and(|journal| journal.has_room()) {
             let waiting = std::mem::take(&mut self.without_room);
             self.wake(waiting);
         } else {

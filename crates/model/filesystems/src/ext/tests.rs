@@ -171,10 +171,7 @@ fn a_synced_file_is_data_then_journal_then_record_on_ext3_and_flushed_around_the
         assert_eq!(made(&results), 10);
         assert_eq!(machine.blocks(|io| !io.metadata), 20);
         // What each of ten commits changes, one descriptor and one record. The journal has indirect blocks too.
-        let records = machine
-            .writes
-            .iter()
-            .filter(|io| io.metadata && io.blocks == 1);
+        let records = machine.writes.iter().filter(|io| io.metadata && io.blocks == 1);
         assert!((10..=12).contains(&records.count()), "{kind:?}");
         let log = machine.blocks(|io| io.metadata);
         assert!((60..=120).contains(&log), "{kind:?} {log}");
@@ -182,17 +179,9 @@ fn a_synced_file_is_data_then_journal_then_record_on_ext3_and_flushed_around_the
         let behind = machine.writes.iter().filter(|io| io.behind_flush);
         assert_eq!(behind.count() as u32, flushes / 2, "{kind:?}: records");
         // The data of one file, its blocks in the journal, its record.
-        let first: Vec<bool> = machine
-            .writes
-            .iter()
-            .take(3)
-            .map(|io| io.metadata)
-            .collect();
+        let first: Vec<bool> = machine.writes.iter().take(3).map(|io| io.metadata).collect();
         assert_eq!(first, [false, true, true], "{kind:?}");
-        assert!(
-            machine.writes[1].block + u64::from(machine.writes[1].blocks)
-                == machine.writes[2].block
-        );
+        assert!(machine.writes[1].block + u64::from(machine.writes[1].blocks) == machine.writes[2].block);
     }
 }
 
@@ -201,12 +190,7 @@ fn ext2_writes_the_inode_in_its_place() {
     let mut machine = machine(Kind::Ext2, json!({}));
     machine.run(&phase(1, json!({})));
     // Inodes begin behind the bitmaps of their group.
-    let inodes: Vec<u64> = machine
-        .writes
-        .iter()
-        .filter(|io| io.metadata)
-        .map(|io| io.block % GROUP_BLOCKS)
-        .collect();
+    let inodes: Vec<u64> = machine.writes.iter().filter(|io| io.metadata).map(|io| io.block % GROUP_BLOCKS).collect();
     assert_eq!(inodes, [4; 10]);
 }
 
@@ -229,16 +213,8 @@ fn what_is_not_synced_is_committed_after_five_seconds_and_in_place_after_thirty(
     machine.run(&phase(1, json!({ "sync": "none" })));
     assert!(machine.writes.is_empty());
     machine.run_until_idle();
-    assert!(
-        (30 * SECOND..60 * SECOND).contains(&machine.now),
-        "{}",
-        machine.now
-    );
-    let in_place = machine
-        .writes
-        .iter()
-        .filter(|io| io.metadata && io.writeback)
-        .count();
+    assert!((30 * SECOND..60 * SECOND).contains(&machine.now), "{}", machine.now);
+    let in_place = machine.writes.iter().filter(|io| io.metadata && io.writeback).count();
     assert!(in_place > 0);
     assert!(machine.ext.journal.as_ref().unwrap().oldest().is_empty());
 }
@@ -260,8 +236,7 @@ fn everything_that_is_made_can_be_unlinked() {
         for sync in ["none", "before_close", "system_then_in_order", "reverse"] {
             let mut machine = machine(kind, json!({}));
             let free = machine.ext.allocator.free_blocks();
-            let changes =
-                json!({ "files": 300, "keep": false, "sync": sync, "file_bytes": 60_000 });
+            let changes = json!({ "files": 300, "keep": false, "sync": sync, "file_bytes": 60_000 });
             let results = machine.run(&phase(3, changes));
             assert_eq!(made(&results), 900);
             machine.run_until_idle();
@@ -282,11 +257,7 @@ fn subdirectories_are_made_and_a_full_filesystem_ends_it() {
     let mut full = machine(Kind::Ext3, json!({}));
     let fill = json!({ "files": 1_000_000, "file_bytes": 4 << 20, "write_bytes": 1 << 20, "sync": "none", "until_full": true });
     let results = full.run(&phase(1, fill));
-    assert!(
-        results.filesystem_used_percent > 99.0,
-        "{}",
-        results.filesystem_used_percent
-    );
+    assert!(results.filesystem_used_percent > 99.0, "{}", results.filesystem_used_percent);
 }
 
 #[test]
@@ -294,11 +265,7 @@ fn one_seed_one_result() {
     let run = || {
         let mut machine = machine(Kind::Ext4, json!({}));
         machine.run(&phase(4, json!({ "keep": false })));
-        let writes: BTreeMap<u64, u32> = machine
-            .writes
-            .iter()
-            .map(|io| (io.block, io.blocks))
-            .collect();
+        let writes: BTreeMap<u64, u32> = machine.writes.iter().map(|io| (io.block, io.blocks)).collect();
         (machine.now, writes)
     };
     assert_eq!(run(), run());

@@ -54,12 +54,7 @@ pub(super) enum Stage {
 }
 
 impl Thread {
-    pub(super) fn new(
-        spec: &ThreadSpec,
-        task: TaskNumber,
-        directory: usize,
-        now: Time,
-    ) -> Result<Thread, SpecError> {
+    pub(super) fn new(spec: &ThreadSpec, task: TaskNumber, directory: usize, now: Time) -> Result<Thread, SpecError> {
         Ok(Thread {
             program: Program::new(spec, task, now)?,
             directory,

@@ -53,10 +53,7 @@ impl Xfs {
         self.volume.count_allocator_call();
         self.held(caller).answer = None;
         if self.volume.defers_call(request.is_data) {
-            CallNext::Work(
-                CallStage::HandsOver(request),
-                self.volume.spec().cycles.hand_over,
-            )
+            CallNext::Work(CallStage::HandsOver(request), self.volume.spec().cycles.hand_over)
         } else {
             CallNext::Stage(CallStage::LocksSpace(request))
         }
@@ -80,9 +77,7 @@ impl Xfs {
             }
             CallStage::LocksSpace(request) => match self.lock_space(caller, &request, runner) {
                 Space::Locked(group) => CallNext::Stage(CallStage::SpaceLocked(request, group)),
-                Space::Awaited(group) => {
-                    CallNext::Sleep(CallStage::SpaceLocked(request, group), Site::SpaceLock)
-                }
+                Space::Awaited(group) => CallNext::Sleep(CallStage::SpaceLocked(request, group), Site::SpaceLock),
                 Space::Nowhere => CallNext::Answered,
             },
             CallStage::SpaceLocked(request, group) => {
@@ -106,16 +101,15 @@ impl Xfs {
             return self.wait_for_space(caller, request.group, waiter);
         }
         for group in self.volume.around(request.group) {
-            if self.volume.may_fit(group, request)
-                && self.locks.try_take(LockName::Space(group), caller)
-            {
+            if self.volume.may_fit(group, request) && self.locks.try_take(LockName::Space(group), caller) {
                 return Space::Locked(group);
             }
         }
         let highest = self.held(caller).spaces.iter().max().copied();
-        let found = self.volume.around(request.group).find(|&group| {
-            highest.is_none_or(|held| group > held) && self.volume.may_fit(group, request)
-        });
+        let found = self
+            .volume
+            .around(request.group)
+            .find(|&group| highest.is_none_or(|held| group > held) && self.volume.may_fit(group, request));
         match found {
             Some(group) => self.wait_for_space(caller, group, waiter),
             None => Space::Nowhere,
@@ -125,13 +119,7 @@ impl Xfs {
     /// With the header locked, and its time spent. The transaction keeps the header to its end, whether it has found a
     /// place or not; but one that has no room any more is let go (`xfs_alloc_fix_freelist` looks again under the lock,
     /// then gives the buffer back): else a task that continues in a lower group would wait out of the groups' order.
-    pub(super) fn run_allocator(
-        &mut self,
-        caller: Caller,
-        request: &Request,
-        group: u32,
-        cpu: Option<u16>,
-    ) {
+    pub(super) fn run_allocator(&mut self, caller: Caller, request: &Request, group: u32, cpu: Option<u16>) {
         let fits = self.volume.may_fit(group, request);
         let block = fits.then(|| self.volume.allocate(group, request)).flatten();
         let held = self.held(caller);

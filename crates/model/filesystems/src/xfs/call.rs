@@ -27,9 +27,7 @@ impl Xfs {
                 self.give_in_user_mode(number, cpu, cycles.application);
                 StageOutcome::Work(Stage::Begun, cycles.begin)
             }
-            Call::MakeDirectory { .. } | Call::Unlink(_) => {
-                StageOutcome::Work(Stage::Begun, cycles.begin)
-            }
+            Call::MakeDirectory { .. } | Call::Unlink(_) => StageOutcome::Work(Stage::Begun, cycles.begin),
             Call::Write { bytes } => self.writes(number, bytes),
             Call::Fsync => StageOutcome::Work(Stage::Syncs, sync_cycles),
             Call::SystemSync => StageOutcome::Work(Stage::SyncsAll, sync_cycles),
@@ -65,10 +63,7 @@ impl Xfs {
     }
 
     pub(super) fn written(&mut self, number: u32, cpu: Option<u16>) -> StageOutcome {
-        if self
-            .files
-            .is_over(u64::from(self.volume.spec().writeback.background_blocks))
-        {
+        if self.files.is_over(u64::from(self.volume.spec().writeback.background_blocks)) {
             self.wake_flushers(cpu);
         }
         if self.holds_writers() {

@@ -195,11 +195,7 @@ impl Files {
             Some(last) if last.group == group && last.start + last.blocks == start => {
                 last.blocks += blocks;
             }
-            _ => file.extents.push(Extent {
-                group,
-                start,
-                blocks,
-            }),
+            _ => file.extents.push(Extent { group, start, blocks }),
         }
         self.delayed_blocks -= u64::from(blocks);
     }
@@ -232,11 +228,7 @@ impl Files {
             self.dirty.push_back((now, inode));
         }
         self.dirty_pages -= u64::from(clean);
-        if is_unlinked {
-            self.remove(inode)
-        } else {
-            None
-        }
+        if is_unlinked { self.remove(inode) } else { None }
     }
 
     pub(super) fn unlink(&mut self, inode: u64) -> UnlinkOutcome {
@@ -254,25 +246,13 @@ impl Files {
     pub(super) fn check(&self) -> Result<u64, Violation> {
         let mut all: Vec<(u32, u32, u32)> = Vec::new();
         for file in self.files.values() {
-            all.extend(
-                file.extents
-                    .iter()
-                    .map(|extent| (extent.group, extent.start, extent.blocks)),
-            );
+            all.extend(file.extents.iter().map(|extent| (extent.group, extent.start, extent.blocks)));
             all.extend(file.map.iter().map(|&(group, block)| (group, block, 1)));
         }
         all.sort_unstable();
-        let overlap = all
-            .windows(2)
-            .any(|pair| pair[0].0 == pair[1].0 && pair[0].1 + pair[0].2 > pair[1].1);
-        Violation::unless(!overlap, "files", || {
-            "a block belongs to two files".to_owned()
-        })?;
-        let delayed: u64 = self
-            .files
-            .values()
-            .map(|file| u64::from(file.delayed))
-            .sum();
+        let overlap = all.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[0].1 + pair[0].2 > pair[1].1);
+        Violation::unless(!overlap, "files", || "a block belongs to two files".to_owned())?;
+        let delayed: u64 = self.files.values().map(|file| u64::from(file.delayed)).sum();
         let dirty: u64 = self.files.values().map(|file| u64::from(file.dirty)).sum();
         let pages = (self.delayed_blocks, self.dirty_pages);
         Violation::unless((delayed, dirty) == pages, "files", || {
@@ -327,11 +307,7 @@ impl File {
                 break;
             }
             left -= blocks;
-            found.push(Extent {
-                start: extent.start + extent.blocks - blocks,
-                blocks,
-                ..*extent
-            });
+            found.push(Extent { start: extent.start + extent.blocks - blocks, blocks, ..*extent });
         }
         found.reverse();
         found

@@ -72,8 +72,7 @@ impl Xfs {
     fn start_worker(&mut self, cpu: u16, by: u16) {
         let started = self.workers.start(cpu, |of_cpu| {
             let name = Comm::kworker(cpu, of_cpu + 1);
-            self.machine
-                .add_kernel_thread(Some(cpu), name, Site::WorkerIdle)
+            self.machine.add_kernel_thread(Some(cpu), name, Site::WorkerIdle)
         });
         if let Some(worker) = started {
             self.begin_item(worker, by);
@@ -104,9 +103,7 @@ impl Xfs {
     fn work_off(&mut self, worker: u32, by: Option<u16>) {
         let hand_over = self.volume.spec().cycles.hand_over;
         let allocates = match self.item(worker).job {
-            Job::Call {
-                group: Some(group), ..
-            } => self.volume.allocate_cycles(group),
+            Job::Call { group: Some(group), .. } => self.volume.allocate_cycles(group),
             _ => self.volume.spec().cycles.allocate,
         };
         self.give_worker(worker, by, allocates + hand_over);

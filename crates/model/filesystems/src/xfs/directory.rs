@@ -109,10 +109,7 @@ impl Directory {
         let [data, leaves, room] = &self.places;
         // Hashes spread evenly, and so do the leaves' ranges.
         let leaf = (u64::from(hash) * leaves.len() as u64) >> 32;
-        [data.last(), leaves.get(leaf as usize), room.last()]
-            .into_iter()
-            .flatten()
-            .copied()
+        [data.last(), leaves.get(leaf as usize), room.last()].into_iter().flatten().copied()
     }
 
     /// Where its next block is looked for.
@@ -162,24 +159,14 @@ impl Directory {
         self.entries -= 1;
         if matches!(self.format, DirectoryFormat::Leaf | DirectoryFormat::Node) {
             self.vacant += 1;
-            let (_, count) = self
-                .leaves
-                .range_mut(..=hash)
-                .next_back()
-                .expect("ranges begin with 0");
+            let (_, count) = self.leaves.range_mut(..=hash).next_back().expect("ranges begin with 0");
             // What a split moved by halves may be another's.
             *count = count.saturating_sub(1);
         }
     }
 
     /// A block has been put there. True: the map of extents needs another block for that.
-    pub(super) fn placed(
-        &mut self,
-        group: u32,
-        block: u32,
-        what: BlockUse,
-        inode_bytes: u32,
-    ) -> bool {
+    pub(super) fn placed(&mut self, group: u32, block: u32, what: BlockUse, inode_bytes: u32) -> bool {
         self.places[what as usize].push((group, block));
         let next = &mut self.next_of[what as usize];
         if *next != Some((group, block)) {
@@ -207,11 +194,7 @@ impl Directory {
             // The room's own block, and a node above.
             wanted.extend([BlockUse::Free, BlockUse::Leaf]);
         }
-        let (&first, count) = self
-            .leaves
-            .range_mut(..=hash)
-            .next_back()
-            .expect("ranges begin with 0");
+        let (&first, count) = self.leaves.range_mut(..=hash).next_back().expect("ranges begin with 0");
         *count += 1;
         if *count <= LEAF_ENTRIES_MAX {
             return;
@@ -268,25 +251,14 @@ mod tests {
     }
 
     #[test]
-    fn the_calls_of_a_large_directory_are_a_block_of_data_per_72_entries_and_leaves_two_thirds_full()
-     {
+    fn the_calls_of_a_large_directory_are_a_block_of_data_per_72_entries_and_leaves_two_thirds_full() {
         let (directory, wanted) = filled(22_500);
         assert_eq!(directory.data_blocks(), 313);
-        let leaves = wanted
-            .iter()
-            .filter(|&&what| what == BlockUse::Leaf)
-            .count();
+        let leaves = wanted.iter().filter(|&&what| what == BlockUse::Leaf).count();
         assert!((55..=100).contains(&leaves), "{leaves}");
-        let of_data = wanted
-            .iter()
-            .filter(|&&what| what == BlockUse::Data)
-            .count();
+        let of_data = wanted.iter().filter(|&&what| what == BlockUse::Data).count();
         assert_eq!(of_data, 313);
-        let entries: u64 = directory
-            .leaves
-            .values()
-            .map(|&count| u64::from(count))
-            .sum();
+        let entries: u64 = directory.leaves.values().map(|&count| u64::from(count)).sum();
         assert_eq!(entries, 22_500);
     }
 
@@ -302,9 +274,8 @@ mod tests {
     #[test]
     fn scattered_blocks_need_a_map_of_their_own() {
         let mut directory = Directory::new(1, 0);
-        let grows: Vec<u32> = (0..300)
-            .filter(|&number| directory.placed(0, number * 10, BlockUse::Data, 256))
-            .collect();
+        let grows: Vec<u32> =
+            (0..300).filter(|&number| directory.placed(0, number * 10, BlockUse::Data, 256)).collect();
         assert_eq!(grows, [9, 254]);
         let mut together = Directory::new(1, 0);
         assert!((0..300).all(|number| !together.placed(0, number, BlockUse::Data, 256)));

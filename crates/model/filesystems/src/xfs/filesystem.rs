@@ -11,12 +11,7 @@ use events::time::Time;
 use memory::cache::FileId;
 
 impl Filesystem for Xfs {
-    fn begin(
-        &mut self,
-        now: Time,
-        phase: &MetadataPhase,
-        switches: Option<&SwitchesOptions>,
-    ) -> Result<(), SpecError> {
+    fn begin(&mut self, now: Time, phase: &MetadataPhase, switches: Option<&SwitchesOptions>) -> Result<(), SpecError> {
         Xfs::begin(self, now, phase, switches)
     }
 

@@ -98,9 +98,7 @@ impl Xfs {
         let own = |flusher: &&Flusher| flusher.thread.is_none();
         for _ in self.flushers.iter().filter(own).count()..wanted {
             let name = Comm::flusher(self.device);
-            let task = self
-                .machine
-                .add_kernel_thread(None, name, Site::FlusherIdle);
+            let task = self.machine.add_kernel_thread(None, name, Site::FlusherIdle);
             self.flushers.push(Flusher::new(task, None));
         }
         self.arm_writeback();
@@ -117,10 +115,7 @@ impl Xfs {
 
     /// The thread itself writes back the file, which it has claimed.
     pub(super) fn write_back_for(&mut self, thread: u32, inode: u64, cpu: Option<u16>) {
-        let known = self
-            .flushers
-            .iter()
-            .position(|flusher| flusher.thread == Some(thread));
+        let known = self.flushers.iter().position(|flusher| flusher.thread == Some(thread));
         let number = known.unwrap_or_else(|| {
             let task = self.threads[thread].task;
             self.flushers.push(Flusher::new(task, Some(thread)));
@@ -169,9 +164,7 @@ impl Xfs {
                 Stage::Maps(target, step) => self.maps(number, target, step, cpu),
                 Stage::Mapped => match self.flushers[number as usize].worker.take() {
                     Some(worker) => FlusherOutcome::Completes(worker),
-                    None => {
-                        FlusherOutcome::Work(Stage::Committed, self.volume.spec().cycles.commit)
-                    }
+                    None => FlusherOutcome::Work(Stage::Committed, self.volume.spec().cycles.commit),
                 },
                 Stage::Committed => self.flusher_committed(number, cpu),
                 Stage::Submitted => {
@@ -206,9 +199,7 @@ impl Xfs {
         if self.flushers[number as usize].thread.is_some() {
             return FlusherOutcome::Waits(Stage::Idle);
         }
-        let due = self
-            .files
-            .take_due(self.machine.now(), &self.volume.spec().writeback);
+        let due = self.files.take_due(self.machine.now(), &self.volume.spec().writeback);
         let flusher = &mut self.flushers[number as usize];
         let Some(inode) = due else {
             return FlusherOutcome::Sleep(Stage::Idle, Site::FlusherIdle);
@@ -237,13 +228,7 @@ impl Xfs {
     }
 
     /// Blocks for as much as goes into one extent, then for the map if that needs one.
-    fn maps(
-        &mut self,
-        number: u32,
-        target: Target,
-        step: MapStep,
-        cpu: Option<u16>,
-    ) -> FlusherOutcome {
+    fn maps(&mut self, number: u32, target: Target, step: MapStep, cpu: Option<u16>) -> FlusherOutcome {
         let caller = Caller::Flusher(number);
         let flusher = &self.flushers[number as usize];
         let (inode, worker) = (flusher.inode, flusher.worker);
@@ -266,15 +251,9 @@ impl Xfs {
             MapStep::Answered => return self.takes_answer(number, target),
         };
         match next {
-            CallNext::Stage(stage) => {
-                FlusherOutcome::Stage(Stage::Maps(target, MapStep::Call(stage)))
-            }
-            CallNext::Work(stage, cycles) => {
-                FlusherOutcome::Work(Stage::Maps(target, MapStep::Call(stage)), cycles)
-            }
-            CallNext::Sleep(stage, site) => {
-                FlusherOutcome::Sleep(Stage::Maps(target, MapStep::Call(stage)), site)
-            }
+            CallNext::Stage(stage) => FlusherOutcome::Stage(Stage::Maps(target, MapStep::Call(stage))),
+            CallNext::Work(stage, cycles) => FlusherOutcome::Work(Stage::Maps(target, MapStep::Call(stage)), cycles),
+            CallNext::Sleep(stage, site) => FlusherOutcome::Sleep(Stage::Maps(target, MapStep::Call(stage)), site),
             CallNext::Deferred => FlusherOutcome::Waits(Stage::Maps(target, MapStep::Answered)),
             CallNext::Answered => FlusherOutcome::Stage(Stage::Maps(target, MapStep::Answered)),
         }
@@ -338,12 +317,7 @@ impl Xfs {
         self.files.begin_writes(inode, extents.len() as u32);
         for extent in &extents {
             let block = self.volume.absolute(extent.group, extent.start);
-            self.write(
-                Purpose::Data(inode),
-                Submitter::Own(task),
-                block,
-                extent.blocks,
-            );
+            self.write(Purpose::Data(inode), Submitter::Own(task), block, extent.blocks);
         }
         if extents.is_empty() {
             // It has got no place: its pages are thrown away.

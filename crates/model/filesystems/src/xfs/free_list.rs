@@ -26,22 +26,13 @@ struct Fill {
 
 /// A root is split when it is full; from then on a block is ln 2 full in the mean, if insertions are at random (Yao 1978):
 /// inferred for these trees.
-const GROWING: Fill = Fill {
-    root_records: LEAF_RECORDS,
-    percent: 69,
-};
+const GROWING: Fill = Fill { root_records: LEAF_RECORDS, percent: 69 };
 /// Blocks are merged when they would be half full.
-const SHRINKING: Fill = Fill {
-    root_records: LEAF_RECORDS / 2,
-    percent: 50,
-};
+const SHRINKING: Fill = Fill { root_records: LEAF_RECORDS / 2, percent: 50 };
 
 impl FreeList {
     pub(super) fn new(first: u32) -> FreeList {
-        FreeList {
-            blocks: (first..first + LIST_BLOCKS).collect(),
-            in_trees: Vec::new(),
-        }
+        FreeList { blocks: (first..first + LIST_BLOCKS).collect(), in_trees: Vec::new() }
     }
 
     /// Blocks on the list and in the trees.
@@ -134,11 +125,7 @@ mod tests {
         assert_eq!(list.missing(&space), 6);
         list.fix(&mut space);
         assert_eq!((list.missing(&space), list.held()), (0, 10));
-        assert_eq!(
-            space.longest(),
-            44,
-            "of the smallest extent that has six together"
-        );
+        assert_eq!(space.longest(), 44, "of the smallest extent that has six together");
     }
 
     proptest! {

@@ -84,19 +84,9 @@ impl FreeSpace {
             let highest = (first + blocks).checked_sub(length)? / align * align;
             (lowest <= highest).then(|| at.next_multiple_of(align).clamp(lowest, highest))
         };
-        let right = self
-            .by_start
-            .range(target..)
-            .find_map(|(&first, &blocks)| within(first, blocks, target));
-        let left = self
-            .by_start
-            .range(..target)
-            .rev()
-            .find_map(|(&first, &blocks)| within(first, blocks, target));
-        let found = [right, left]
-            .into_iter()
-            .flatten()
-            .min_by_key(|at| at.abs_diff(target))?;
+        let right = self.by_start.range(target..).find_map(|(&first, &blocks)| within(first, blocks, target));
+        let left = self.by_start.range(..target).rev().find_map(|(&first, &blocks)| within(first, blocks, target));
+        let found = [right, left].into_iter().flatten().min_by_key(|at| at.abs_diff(target))?;
         let taken = self.take_at(found, length);
         debug_assert!(taken, "just found free");
         Some(found)
@@ -122,13 +112,8 @@ mod tests {
     const BLOCKS: u32 = 256;
 
     fn near_by_looking_at_each(free: &[bool], target: u32, length: u32, align: u32) -> Option<u32> {
-        let fits =
-            |at: &u32| (*at..at + length).all(|block| free.get(block as usize) == Some(&true));
-        (0..BLOCKS)
-            .step_by(align as usize)
-            .filter(fits)
-            .map(|at| at.abs_diff(target))
-            .min()
+        let fits = |at: &u32| (*at..at + length).all(|block| free.get(block as usize) == Some(&true));
+        (0..BLOCKS).step_by(align as usize).filter(fits).map(|at| at.abs_diff(target)).min()
     }
 
     proptest! {

@@ -96,8 +96,7 @@ impl Group {
     /// Whether an inode can be had: one is free, or there is room for a chunk and a block more (`xfs_ialloc_ag_select`).
     pub(super) fn takes_inodes(&self) -> bool {
         let chunk = self.chunk_blocks();
-        self.free_inodes > 0
-            || self.space.longest() >= chunk && self.space.free() > u64::from(chunk)
+        self.free_inodes > 0 || self.space.longest() >= chunk && self.space.free() > u64::from(chunk)
     }
 
     pub(super) fn free_inodes(&self) -> u64 {
@@ -128,10 +127,7 @@ impl Group {
     /// chunk, else any.
     pub(super) fn take_inode(&mut self, near: u32) -> Option<u32> {
         let chunk = self.choose(near / self.inodes_per_block)?;
-        let free = self
-            .chunks
-            .get_mut(&chunk)
-            .expect("a chunk with free inodes");
+        let free = self.chunks.get_mut(&chunk).expect("a chunk with free inodes");
         let index = free.trailing_zeros();
         *free &= !(1 << index);
         if *free == 0 {
@@ -143,10 +139,7 @@ impl Group {
 
     /// `xfs_difree`. False: it was free.
     pub(super) fn put_inode(&mut self, inode: u32) -> bool {
-        let found = self
-            .chunks
-            .range_mut(..=inode / self.inodes_per_block)
-            .next_back();
+        let found = self.chunks.range_mut(..=inode / self.inodes_per_block).next_back();
         let Some((&chunk, free)) = found else {
             return false;
         };
@@ -166,18 +159,8 @@ impl Group {
         }
         let left = self.with_free.range(..=parent).next_back().copied();
         let right = self.with_free.range(parent..).next().copied();
-        let left = left.filter(|&chunk| {
-            self.chunks
-                .range(chunk..=parent)
-                .nth(LOOK_RECORDS + 1)
-                .is_none()
-        });
-        let right = right.filter(|&chunk| {
-            self.chunks
-                .range(parent..=chunk)
-                .nth(LOOK_RECORDS)
-                .is_none()
-        });
+        let left = left.filter(|&chunk| self.chunks.range(chunk..=parent).nth(LOOK_RECORDS + 1).is_none());
+        let right = right.filter(|&chunk| self.chunks.range(parent..=chunk).nth(LOOK_RECORDS).is_none());
         let near = [left, right].into_iter().flatten();
         near.min_by_key(|chunk| chunk.abs_diff(parent))
             .or_else(|| self.newest.filter(|chunk| self.with_free.contains(chunk)))
@@ -200,11 +183,7 @@ mod tests {
         assert!(!group.put_inode(1390 * 16 + 9));
         let near = |group: &Group, block| group.choose(block);
         assert_eq!(near(&group, 1050), Some(1000));
-        assert_eq!(
-            near(&group, 1200),
-            Some(1390),
-            "neither is within ten records"
-        );
+        assert_eq!(near(&group, 1200), Some(1390), "neither is within ten records");
         assert_eq!(group.take_inode(1000 * 16), Some(1000 * 16 + 7));
         assert_eq!(group.free_inodes(), 1);
     }

@@ -46,12 +46,7 @@ const FLUSHES_OF_THREADS: FlushNumber = 64;
 
 impl Io {
     pub(super) fn new(flushes: bool, fua: bool) -> Io {
-        Io {
-            fua,
-            in_flight: Slab::new(),
-            written: SentBlocks::default(),
-            flushes,
-        }
+        Io { fua, in_flight: Slab::new(), written: SentBlocks::default(), flushes }
     }
 
     pub(super) fn written(&self) -> SentBlocks {
@@ -97,8 +92,7 @@ impl Io {
 
 impl Xfs {
     pub(super) fn write(&mut self, purpose: Purpose, by: Submitter, block: u64, blocks: u32) {
-        self.machine
-            .submit(self.io.write(purpose, by, block, blocks));
+        self.machine.submit(self.io.write(purpose, by, block, blocks));
     }
 
     /// I/O of that tag has ended.

@@ -49,10 +49,7 @@ impl LoadFiles {
 
     /// Blocks that files have, with those behind their ends.
     pub(super) fn blocks(&self) -> u64 {
-        self.files
-            .values()
-            .map(|file| file.mapped + u64::from(file.claimed))
-            .sum()
+        self.files.values().map(|file| file.mapped + u64::from(file.claimed)).sum()
     }
 }
 
@@ -130,9 +127,7 @@ impl Xfs {
         };
         let waiter = Waiter::Load(task);
         match file.changed_in {
-            Some(checkpoint) if checkpoint < self.log.next_checkpoint() => {
-                self.wait_for_checkpoint(checkpoint, waiter)
-            }
+            Some(checkpoint) if checkpoint < self.log.next_checkpoint() => self.wait_for_checkpoint(checkpoint, waiter),
             _ => {
                 let blocks = self.volume.inode_blocks(file.inode);
                 let is_pinned = blocks.into_iter().any(|block| self.log.pins(block));
@@ -142,12 +137,7 @@ impl Xfs {
     }
 
     /// Allocates the `missing` blocks, and more behind them if the file continues (`goes_on`) and there is room.
-    fn claim(
-        &mut self,
-        file: &LoadFile,
-        missing: u64,
-        goes_on: bool,
-    ) -> Result<(u32, u32, u32), Full> {
+    fn claim(&mut self, file: &LoadFile, missing: u64, goes_on: bool) -> Result<(u32, u32, u32), Full> {
         let behind = match goes_on {
             true => file.mapped.next_power_of_two().clamp(CLAIM_MIN, CLAIM_MAX),
             false => 0,
@@ -162,17 +152,9 @@ impl Xfs {
         if blocks == 0 {
             return Err(Full);
         }
-        let (group, near) = file
-            .next
-            .unwrap_or_else(|| self.volume.place_of(file.inode));
-        let request = Request {
-            group,
-            place: BlockTarget::Near(near),
-            blocks,
-            align: 1,
-            is_data: true,
-            elsewhere: true,
-        };
+        let (group, near) = file.next.unwrap_or_else(|| self.volume.place_of(file.inode));
+        let request =
+            Request { group, place: BlockTarget::Near(near), blocks, align: 1, is_data: true, elsewhere: true };
         let groups: Vec<u32> = self.volume.around(group).collect();
         for group in groups {
             if self.volume.may_fit(group, &request)
@@ -203,9 +185,7 @@ impl Xfs {
             grows = true;
             let hole_end = file.map.after(at).unwrap_or(u64::MAX);
             // What was written behind it gets its place at the same time.
-            let written = file
-                .delayed_run(at)
-                .map_or(end, |(first, blocks)| (first + blocks).max(end));
+            let written = file.delayed_run(at).map_or(end, |(first, blocks)| (first + blocks).max(end));
             let missing = hole_end.min(written) - at;
             if file.claimed == 0 {
                 let (group, start, blocks) = self.claim(file, missing, hole_end == u64::MAX)?;
@@ -243,10 +223,7 @@ impl Allocator for Xfs {
         let path = format!("directory {directory} of loads");
         let directory = self.base_directory(&path);
         let inode = self.volume.lay_out_file(directory);
-        let made = LoadFile {
-            inode,
-            ..LoadFile::default()
-        };
+        let made = LoadFile { inode, ..LoadFile::default() };
         let before = self.loads.files.insert(file, made);
         assert!(before.is_none(), "file {file} is created once");
     }
@@ -256,11 +233,7 @@ impl Allocator for Xfs {
     }
 
     fn reserve(&mut self, file: FileId, block: u64, blocks: u64) -> Result<(), Full> {
-        let mut of = self
-            .loads
-            .files
-            .remove(&file)
-            .expect("the file was created");
+        let mut of = self.loads.files.remove(&file).expect("the file was created");
         let new: Vec<u64> = (block..block + blocks).filter(|&at| !of.has(at)).collect();
         let unused = u64::from(of.claimed);
         let wanted = (new.len() as u64).saturating_sub(unused);
@@ -274,18 +247,8 @@ impl Allocator for Xfs {
         has_room.then_some(()).ok_or(Full)
     }
 
-    fn allocate(
-        &mut self,
-        _task: TaskId,
-        file: FileId,
-        block: u64,
-        blocks: u64,
-    ) -> Result<(), Full> {
-        let mut of = self
-            .loads
-            .files
-            .remove(&file)
-            .expect("the file was created");
+    fn allocate(&mut self, _task: TaskId, file: FileId, block: u64, blocks: u64) -> Result<(), Full> {
+        let mut of = self.loads.files.remove(&file).expect("the file was created");
         let result = self.give_places(&mut of, block, block + blocks);
         if result.is_err() {
             // Pages that find no place are thrown away.

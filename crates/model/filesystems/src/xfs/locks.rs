@@ -66,11 +66,7 @@ impl<W: Copy> Locks<W> {
     /// Hands the lock to the first waiting thread, and returns that thread.
     pub(super) fn release(&mut self, name: LockName, transaction: Caller) -> Option<W> {
         let lock = self.lock(name);
-        assert_eq!(
-            lock.holder,
-            Some(transaction),
-            "{name:?} is released by its holder"
-        );
+        assert_eq!(lock.holder, Some(transaction), "{name:?} is released by its holder");
         let next = lock.waiters.pop_front();
         lock.holder = next.map(|(transaction, _)| transaction);
         next.map(|(_, waiter)| waiter)
@@ -82,11 +78,7 @@ impl<W: Copy> Locks<W> {
     }
 
     pub(super) fn all_free(&self) -> bool {
-        let mut all = self
-            .directories
-            .iter()
-            .chain(&self.inodes)
-            .chain(&self.space);
+        let mut all = self.directories.iter().chain(&self.inodes).chain(&self.space);
         all.all(|lock| lock.holder.is_none())
     }
 
@@ -101,10 +93,7 @@ impl<W: Copy> Locks<W> {
 
 impl<W> Default for Lock<W> {
     fn default() -> Self {
-        Lock {
-            holder: None,
-            waiters: VecDeque::new(),
-        }
+        Lock { holder: None, waiters: VecDeque::new() }
     }
 }
 
@@ -118,11 +107,7 @@ mod tests {
         let name = LockName::Space(0);
         let [one, two, three, four] = [1, 2, 3, 4].map(Caller::Thread);
         assert!(locks.take(name, one, 'a') && locks.take(name, one, 'a'));
-        assert!(
-            !locks.take(name, two, 'b')
-                && !locks.take(name, three, 'c')
-                && !locks.try_take(name, four)
-        );
+        assert!(!locks.take(name, two, 'b') && !locks.take(name, three, 'c') && !locks.try_take(name, four));
         assert_eq!(locks.release(name, one), Some('b'));
         assert_eq!(locks.release(name, two), Some('c'));
         assert_eq!(locks.release(name, three), None);

@@ -113,16 +113,9 @@ impl Machine {
     }
 
     /// A kernel thread; `cpu`: the one that it is bound to, else it runs wherever there is room.
-    pub(super) fn add_kernel_thread(
-        &mut self,
-        cpu: Option<u16>,
-        comm: Comm,
-        site: Site,
-    ) -> TaskNumber {
-        let spec = cpu.map_or_else(unbound, |cpu| TaskSpec {
-            sleeps_for_io: false,
-            ..TaskSpec::pinned(self.cpus, cpu)
-        });
+    pub(super) fn add_kernel_thread(&mut self, cpu: Option<u16>, comm: Comm, site: Site) -> TaskNumber {
+        let spec =
+            cpu.map_or_else(unbound, |cpu| TaskSpec { sleeps_for_io: false, ..TaskSpec::pinned(self.cpus, cpu) });
         self.add_task(spec, comm, site)
     }
 
@@ -157,14 +150,7 @@ impl Machine {
         of: Option<Actor>,
     ) {
         self.in_flight += u64::from(of.is_some_and(is_awaited));
-        self.effects.push(Effect::Work {
-            task,
-            by,
-            cycles,
-            locked_cycles,
-            context,
-            of,
-        });
+        self.effects.push(Effect::Work { task, by, cycles, locked_cycles, context, of });
     }
 
     pub(super) fn worked(&mut self, actor: Actor) {
@@ -203,10 +189,5 @@ fn is_awaited(actor: Actor) -> bool {
 
 /// A task that runs wherever there is room.
 pub(super) fn unbound() -> TaskSpec {
-    TaskSpec {
-        rank: Rank::Normal,
-        last_cpu: 0,
-        allowed: None,
-        sleeps_for_io: false,
-    }
+    TaskSpec { rank: Rank::Normal, last_cpu: 0, allowed: None, sleeps_for_io: false }
 }

@@ -130,10 +130,7 @@ impl Component for Xfs {
     fn check(&self, _now: Time) -> Result<(), Violation> {
         let is_busy = self.machine.is_busy();
         let holds = |holds, what: &str| Violation::unless(holds, "xfs", || what.to_owned());
-        holds(
-            is_busy || !self.log.has_waiting_for_room(),
-            "a thread waits for room in the log for ever",
-        )?;
+        holds(is_busy || !self.log.has_waiting_for_room(), "a thread waits for room in the log for ever")?;
         if is_busy {
             // Work that continues after a phase's end is not complete.
             return self.files.check().map(|_| ());
@@ -151,16 +148,11 @@ impl Component for Xfs {
 
 impl Xfs {
     /// `allocation`: the kernel's, if the filesystem's table has none.
-    pub fn new(
-        below: &Platform<'_>,
-        xfs: &XfsSpec,
-        allocation: Allocation,
-    ) -> Result<Xfs, SpecError> {
+    pub fn new(below: &Platform<'_>, xfs: &XfsSpec, allocation: Allocation) -> Result<Xfs, SpecError> {
         xfs.check().map_err(|error| error.within("filesystem"))?;
         let cpus = below.cpus;
         let mut machine = Machine::new(cpus, below.clock_hz);
-        let mut daemon =
-            |cpu| machine.add_kernel_thread(Some(cpu), Comm::kworker(cpu, 0), Site::WorkerIdle);
+        let mut daemon = |cpu| machine.add_kernel_thread(Some(cpu), Comm::kworker(cpu, 0), Site::WorkerIdle);
         let daemons = (0..cpus).map(&mut daemon).collect();
         let mut locks = Locks::new(xfs.ag_count);
         locks.add_directory();
@@ -216,18 +208,10 @@ impl Xfs {
 
     /// Of those that submit I/O.
     pub fn task_names(&self) -> impl Iterator<Item = (TaskNumber, String)> {
-        let threads = self
-            .threads
-            .iter()
-            .map(|thread| (thread.task, thread.name.clone()));
+        let threads = self.threads.iter().map(|thread| (thread.task, thread.name.clone()));
         let own = [(self.log.pusher_task(), pusher_name(&self.drive))];
-        let flushers = self
-            .flushers
-            .iter()
-            .filter(|flusher| !flusher.is_a_thread());
-        threads
-            .chain(own)
-            .chain(flushers.map(|flusher| (flusher.task, flusher_name(self.device))))
+        let flushers = self.flushers.iter().filter(|flusher| !flusher.is_a_thread());
+        threads.chain(own).chain(flushers.map(|flusher| (flusher.task, flusher_name(self.device))))
     }
 
     /// Who has left a CPU for whom, in the filesystem's own numbers of tasks.
@@ -272,8 +256,7 @@ impl Xfs {
         let task = self.daemons[usize::from(cpu)];
         let cycles = (daemons.cycles.max(1), 0);
         let of = Some(Actor::Daemon(cpu));
-        self.machine
-            .give(task, None, cycles, Context::KernelThread, of);
+        self.machine.give(task, None, cycles, Context::KernelThread, of);
         let mean_ns = SECOND as f64 / f64::from(daemons.wakeups_per_s);
         let pause_ns = -libm::log(1.0 - self.draws.unit()) * mean_ns;
         self.machine.arm(pause_ns as Time, Timer::Daemon);

@@ -34,21 +34,10 @@ impl Xfs {
         let mut placed = vec![0u32; usize::from(cpus)];
         for spec in &phase.threads {
             let directory = self.base_directory(&spec.directory);
-            let allowed = spec
-                .cpus
-                .as_ref()
-                .map(|list| CpuSet::of(cpus, list.iter().map(|&cpu| cpu as u16)));
-            let last_cpu = emptiest(
-                &placed,
-                allowed.as_ref(),
-                self.draws.below(u64::from(cpus)) as u16,
-            );
+            let allowed = spec.cpus.as_ref().map(|list| CpuSet::of(cpus, list.iter().map(|&cpu| cpu as u16)));
+            let last_cpu = emptiest(&placed, allowed.as_ref(), self.draws.below(u64::from(cpus)) as u16);
             placed[usize::from(last_cpu)] += 1;
-            let task = TaskSpec {
-                last_cpu,
-                allowed,
-                ..unbound()
-            };
+            let task = TaskSpec { last_cpu, allowed, ..unbound() };
             let task = self.machine.add_task(task, Comm::thread(), Site::Begins);
             self.threads.add(Thread::new(spec, task, directory, now)?);
         }

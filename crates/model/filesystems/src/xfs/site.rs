@@ -90,40 +90,20 @@ impl Site {
             Site::Allocation => (WAITS_FOR_WORKER, &["xfs_alloc_vextent"]),
             Site::InodesLock => (WAITS_FOR_BUFFER, &["xfs_read_agi", "xfs_dialloc"]),
             Site::SpaceLock => (WAITS_FOR_BUFFER, &["xfs_read_agf", "xfs_alloc_vextent"]),
-            Site::WorkerSpaceLock => (
-                WAITS_FOR_BUFFER,
-                &["xfs_read_agf", "xfs_alloc_vextent_worker"],
-            ),
+            Site::WorkerSpaceLock => (WAITS_FOR_BUFFER, &["xfs_read_agf", "xfs_alloc_vextent_worker"]),
             Site::DirectoryLock => (SLEEPS, &["__mutex_lock_slowpath", "mutex_lock", "do_last"]),
             Site::Mapping => (WAITS_FOR_WORKER, &["xfs_bmapi_allocate"]),
-            Site::MappingSpaceLock => (
-                WAITS_FOR_BUFFER,
-                &[
-                    "xfs_read_agf",
-                    "xfs_alloc_vextent",
-                    "xfs_bmapi_allocate_worker",
-                ],
-            ),
-            Site::FlusherIdle => (
-                SLEEPS,
-                &["schedule_timeout", "bdi_writeback_thread", "kthread"],
-            ),
+            Site::MappingSpaceLock => {
+                (WAITS_FOR_BUFFER, &["xfs_read_agf", "xfs_alloc_vextent", "xfs_bmapi_allocate_worker"])
+            }
+            Site::FlusherIdle => (SLEEPS, &["schedule_timeout", "bdi_writeback_thread", "kthread"]),
             Site::PusherIdle => (SLEEPS, &["schedule_timeout", "xfsaild", "kthread"]),
             Site::LogSpace => (SLEEPS, &["xlog_grant_head_wait", "xfs_log_reserve"]),
             Site::LogBuffers => (SLEEPS, &["xlog_state_get_iclog_space", "xlog_write"]),
-            Site::WorkerLogBuffers => (
-                SLEEPS,
-                &["xlog_state_get_iclog_space", "xlog_write", "xlog_cil_push"],
-            ),
+            Site::WorkerLogBuffers => (SLEEPS, &["xlog_state_get_iclog_space", "xlog_write", "xlog_cil_push"]),
             Site::LogForce => (SLEEPS, &["_xfs_log_force_lsn", "xfs_file_fsync"]),
-            Site::FileWrites => (
-                SLEEPS,
-                &["io_schedule", "wait_on_page_bit", "filemap_fdatawait_range"],
-            ),
-            Site::Throttled => (
-                SLEEPS,
-                &["schedule_timeout", "balance_dirty_pages_ratelimited_nr"],
-            ),
+            Site::FileWrites => (SLEEPS, &["io_schedule", "wait_on_page_bit", "filemap_fdatawait_range"]),
+            Site::Throttled => (SLEEPS, &["schedule_timeout", "balance_dirty_pages_ratelimited_nr"]),
             Site::MappingBegins => (MAKES_WAY, &["xfs_bmapi_allocate"]),
             Site::AllocationBegins => (MAKES_WAY, &["xfs_alloc_vextent"]),
             Site::Preempted => (&["__schedule", "preempt_schedule_irq"], &["retint_kernel"]),
@@ -133,21 +113,9 @@ impl Site {
 }
 
 const SLEEPS: &[&str] = &["__schedule", "schedule"];
-const WAITS_FOR_WORKER: &[&str] = &[
-    "__schedule",
-    "schedule",
-    "schedule_timeout",
-    "wait_for_common",
-    "wait_for_completion",
-];
+const WAITS_FOR_WORKER: &[&str] =
+    &["__schedule", "schedule", "schedule_timeout", "wait_for_common", "wait_for_completion"];
 /// Before it has begun to wait.
 const MAKES_WAY: &[&str] = &["__schedule", "_cond_resched", "wait_for_completion"];
-const WAITS_FOR_BUFFER: &[&str] = &[
-    "__schedule",
-    "schedule",
-    "schedule_timeout",
-    "__down",
-    "down",
-    "xfs_buf_lock",
-    "_xfs_buf_find",
-];
+const WAITS_FOR_BUFFER: &[&str] =
+    &["__schedule", "schedule", "schedule_timeout", "__down", "down", "xfs_buf_lock", "_xfs_buf_find"];

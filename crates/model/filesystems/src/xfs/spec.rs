@@ -170,59 +170,27 @@ impl XfsSpec {
             return Err(SpecError::of("ag_count", what));
         }
         if ![256, 512, 1024, 2048].contains(&self.inode_bytes) {
-            let what = format!(
-                "expected 256, 512, 1024 or 2048, found {}",
-                self.inode_bytes
-            );
+            let what = format!("expected 256, 512, 1024 or 2048, found {}", self.inode_bytes);
             return Err(SpecError::of("inode_bytes", what));
         }
         within("log_blocks", u64::from(self.log_blocks), 512, of_group / 2)?;
         within("log_buffers", u64::from(self.log_buffers), 2, 8)?;
         let sizes = [16u32, 32, 64, 128, 256].map(|kib| kib << 10);
         if !sizes.contains(&self.log_buffer_bytes) {
-            let what = format!(
-                "expected 16384, 32768, 65536, 131072 or 262144, found {}",
-                self.log_buffer_bytes
-            );
+            let what = format!("expected 16384, 32768, 65536, 131072 or 262144, found {}", self.log_buffer_bytes);
             return Err(SpecError::of("log_buffer_bytes", what));
         }
-        within(
-            "log_bytes_per_create",
-            u64::from(self.log_bytes_per_create),
-            1,
-            1 << 20,
-        )?;
+        within("log_bytes_per_create", u64::from(self.log_bytes_per_create), 1, 1 << 20)?;
         within("workers_max", u64::from(self.workers_max), 1, 65_536)?;
-        self.writeback
-            .check()
-            .map_err(|error| error.within("writeback"))?;
+        self.writeback.check().map_err(|error| error.within("writeback"))?;
         within("call_stall_ns", self.call_stall_ns, 0, 1_000_000_000)?;
-        let Cycles {
-            commit,
-            commit_locked,
-            ..
-        } = self.cycles;
+        let Cycles { commit, commit_locked, .. } = self.cycles;
         for (key, cycles) in self.cycles.named() {
             within(&format!("cycles.{key}"), u64::from(cycles), 0, CYCLES_MAX)?;
         }
-        within(
-            "cycles.commit_locked",
-            u64::from(commit_locked),
-            0,
-            u64::from(commit),
-        )?;
-        within(
-            "daemons.wakeups_per_s",
-            u64::from(self.daemons.wakeups_per_s),
-            0,
-            1_000_000,
-        )?;
-        within(
-            "daemons.cycles",
-            u64::from(self.daemons.cycles),
-            0,
-            CYCLES_MAX,
-        )
+        within("cycles.commit_locked", u64::from(commit_locked), 0, u64::from(commit))?;
+        within("daemons.wakeups_per_s", u64::from(self.daemons.wakeups_per_s), 0, 1_000_000)?;
+        within("daemons.cycles", u64::from(self.daemons.cycles), 0, CYCLES_MAX)
     }
 
     pub(super) fn inodes_per_block(&self) -> u32 {

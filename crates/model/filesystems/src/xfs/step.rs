@@ -56,8 +56,7 @@ impl Xfs {
                 Stage::InodesLocked | Stage::Rolled => self.inodes_locked(number, cpu),
                 Stage::Calls(call) => {
                     let caller = Caller::Thread(number);
-                    self.continue_call(caller, Actor::Caller(caller), call, cpu)
-                        .into()
+                    self.continue_call(caller, Actor::Caller(caller), call, cpu).into()
                 }
                 Stage::Answered => self.answered(number),
                 Stage::HasInode => self.enters(number),
@@ -133,8 +132,7 @@ impl Xfs {
         let thread = &mut self.threads[number];
         thread.user_ns += spent_ns;
         let task = thread.task;
-        self.machine
-            .give(task, by, (cycles, 0), Context::User, None);
+        self.machine.give(task, by, (cycles, 0), Context::User, None);
     }
 
     pub(super) fn sleeps(&mut self, number: u32, site: Site) {

@@ -68,11 +68,7 @@ struct SiteSwitches {
 impl Scheduling {
     /// A task that was just made: its number, which is the next.
     pub(super) fn add(&mut self, comm: Comm, site: Site) -> TaskNumber {
-        self.tasks.push(SiteSwitches {
-            comm: comm.0,
-            site,
-            switches: Switches::default(),
-        });
+        self.tasks.push(SiteSwitches { comm: comm.0, site, switches: Switches::default() });
         self.tasks.len() as TaskNumber - 1
     }
 
@@ -87,10 +83,7 @@ impl Scheduling {
     }
 
     pub(super) fn set_switches(&mut self, task: TaskNumber, voluntary: u64, involuntary: u64) {
-        self.tasks[task as usize].switches = Switches {
-            voluntary,
-            involuntary,
-        };
+        self.tasks[task as usize].switches = Switches { voluntary, involuntary };
     }
 
     pub(super) fn switches_of(&self, task: TaskNumber) -> Switches {
@@ -108,20 +101,11 @@ impl Scheduling {
             frames.map(str::to_owned).collect()
         };
         let report = self.analysis.take()?.finish(now - self.began, frames);
-        Some(SwitchesObservation {
-            report,
-            trace_events_lost: 0,
-            stack_samples_lost: 0,
-            notes: Vec::new(),
-        })
+        Some(SwitchesObservation { report, trace_events_lost: 0, stack_samples_lost: 0, notes: Vec::new() })
     }
 
     fn count(&mut self, event: &SchedulerEvent) {
-        if let SchedulerEventKind::Switch {
-            previous: Some(task),
-            preempted,
-            ..
-        } = event.what
+        if let SchedulerEventKind::Switch { previous: Some(task), preempted, .. } = event.what
             && let Some(seen) = self.tasks.get_mut(task as usize)
         {
             let switches = &mut seen.switches;
@@ -146,20 +130,10 @@ impl Scheduling {
                 add(SchedKind::Waking { pid: pid(task) });
                 add(SchedKind::Wakeup { pid: pid(task) });
             }
-            SchedulerEventKind::Switch {
-                previous,
-                preempted,
-                next,
-            } => {
+            SchedulerEventKind::Switch { previous, preempted, next } => {
                 // A task that is none of the filesystem's has no stack here.
                 let seen = previous.and_then(|task| self.tasks.get(task as usize));
-                let site = seen.map(|seen| {
-                    if preempted {
-                        seen.site.preempted()
-                    } else {
-                        seen.site
-                    }
-                });
+                let site = seen.map(|seen| if preempted { seen.site.preempted() } else { seen.site });
                 add(SchedKind::Switch {
                     previous: previous.map_or(0, pid),
                     previous_comm: match (seen, previous) {

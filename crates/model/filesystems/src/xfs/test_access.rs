@@ -31,14 +31,7 @@ pub fn small_filesystem(ag_count: u32) -> XfsSpec {
 
 /// A drive without a cache on two CPUs of 2 GHz.
 pub fn some_drive() -> Platform<'static> {
-    Platform {
-        cpus: 2,
-        clock_hz: 2_000_000_000,
-        drive: "sda",
-        device: Device::new(8, 0),
-        flushes: false,
-        fua: false,
-    }
+    Platform { cpus: 2, clock_hz: 2_000_000_000, drive: "sda", device: Device::new(8, 0), flushes: false, fua: false }
 }
 
 impl Xfs {
@@ -46,11 +39,7 @@ impl Xfs {
     pub fn files_inside(&self) -> Vec<FileInside> {
         let inside = |(inode, file): (u64, &super::data::File)| FileInside {
             inode,
-            extents: file
-                .extents
-                .iter()
-                .map(|extent| (extent.group, extent.blocks))
-                .collect(),
+            extents: file.extents.iter().map(|extent| (extent.group, extent.blocks)).collect(),
             map_blocks: file.map.len() as u64,
         };
         self.files.with_inodes().map(inside).collect()

@@ -29,18 +29,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn below(flushes: bool) -> Platform<'static> {
-    Platform {
-        flushes,
-        ..some_drive()
-    }
+    Platform { flushes, ..some_drive() }
 }
 
 fn bare(blocks: u64, ag_count: u32) -> Xfs {
-    let spec = XfsSpec {
-        blocks,
-        log_blocks: 512,
-        ..small_filesystem(ag_count)
-    };
+    let spec = XfsSpec { blocks, log_blocks: 512, ..small_filesystem(ag_count) };
     Xfs::new(&below(false), &spec, Allocation::Direct).unwrap()
 }
 
@@ -136,19 +129,13 @@ fn a_write_that_has_no_room_is_refused_before_it_is_written_back() {
 #[test]
 fn a_buffer_of_the_log_goes_to_the_drive_behind_a_flush_where_barriers_are_on() {
     for flushes in [false, true] {
-        let spec = XfsSpec {
-            blocks: 1 << 18,
-            log_blocks: 512,
-            ..small_filesystem(1)
-        };
+        let spec = XfsSpec { blocks: 1 << 18, log_blocks: 512, ..small_filesystem(1) };
         let mut fs = Xfs::new(&below(flushes), &spec, Allocation::Direct).unwrap();
         fs.commit_to_log(vec![1, 2, 3]);
         fs.force_for_nobody();
         let mut effects = Vec::new();
         fs.take_effects(&mut effects);
-        let flushed = effects
-            .iter()
-            .filter(|effect| matches!(effect, Effect::Flush(_)));
+        let flushed = effects.iter().filter(|effect| matches!(effect, Effect::Flush(_)));
         assert_eq!(flushed.count(), usize::from(flushes));
         if flushes {
             fs.flushed(1, 0);
@@ -184,11 +171,7 @@ fn who_forces_the_log_for_its_file_writes_it_itself() {
 
 #[test]
 fn kernel_threads_are_called_after_their_drive() {
-    let below = Platform {
-        drive: "nvme1n1",
-        device: Device::new(259, 1),
-        ..some_drive()
-    };
+    let below = Platform { drive: "nvme1n1", device: Device::new(259, 1), ..some_drive() };
     let mut fs = Xfs::new(&below, &small_filesystem(1), Allocation::Direct).unwrap();
     fs.start_flushers();
     let names: Vec<String> = fs.task_names().map(|(_, name)| name).collect();

@@ -163,18 +163,12 @@ impl IndexMut<u32> for Threads {
 }
 
 impl Thread {
-    pub(super) fn new(
-        spec: &ThreadSpec,
-        task: TaskNumber,
-        directory: usize,
-        now: Time,
-    ) -> Result<Thread, SpecError> {
+    pub(super) fn new(spec: &ThreadSpec, task: TaskNumber, directory: usize, now: Time) -> Result<Thread, SpecError> {
         Ok(Thread {
             program: Program::new(spec, task, now)?,
             directory,
             inodes: BTreeMap::new(),
-            forgets: spec.job.keep
-                && matches!(spec.job.sync, SyncMethod::None | SyncMethod::BeforeClose),
+            forgets: spec.job.keep && matches!(spec.job.sync, SyncMethod::None | SyncMethod::BeforeClose),
             checkpoint: None,
             open: 0,
             stage: Stage::Program,
@@ -207,12 +201,7 @@ impl Thread {
         self.inodes[&file]
     }
 
-    pub(super) fn into_measured(
-        self,
-        began: Time,
-        switches: Switches,
-        process_ns: (Time, Time),
-    ) -> ThreadMeasured {
+    pub(super) fn into_measured(self, began: Time, switches: Switches, process_ns: (Time, Time)) -> ThreadMeasured {
         self.program.into_measured(began, switches, process_ns)
     }
 }

@@ -13,8 +13,8 @@ use super::{Actor, Caller, Xfs};
 
 impl Xfs {
     pub(super) fn begun(&mut self, number: u32) -> StageOutcome {
-        let is_full = !matches!(self.threads[number].call, Call::Unlink(_))
-            && !self.volume.has_room(self.reserved_blocks());
+        let is_full =
+            !matches!(self.threads[number].call, Call::Unlink(_)) && !self.volume.has_room(self.reserved_blocks());
         if is_full {
             self.threads[number].transaction.fails = true;
             return StageOutcome::Stage(Stage::Over);
@@ -34,10 +34,7 @@ impl Xfs {
             }
             None => thread.directory,
         };
-        self.threads[number].transaction = Transaction {
-            directory,
-            ..Transaction::default()
-        };
+        self.threads[number].transaction = Transaction { directory, ..Transaction::default() };
         if self.locks.take(
             LockName::Directory(directory),
             Caller::Thread(number),
@@ -52,10 +49,7 @@ impl Xfs {
     pub(super) fn directory_locked(&mut self, number: u32, cpu: Option<u16>) -> StageOutcome {
         let thread = &self.threads[number];
         if let Call::MakeDirectory { directory } = thread.call
-            && self
-                .volume
-                .directory_at(&thread.path, Some(directory))
-                .is_some()
+            && self.volume.directory_at(&thread.path, Some(directory)).is_some()
         {
             self.release_all(number, cpu);
             return StageOutcome::Stage(Stage::Over);
@@ -71,24 +65,15 @@ impl Xfs {
     /// Of the first group from that one on that can have an inode; of an unlink, of that one.
     pub(super) fn lock_inodes(&mut self, number: u32, from: u32) -> StageOutcome {
         let unlinks = matches!(self.threads[number].call, Call::Unlink(_));
-        let found = if unlinks {
-            Some(from)
-        } else {
-            self.volume.group_for_inode(from)
-        };
+        let found = if unlinks { Some(from) } else { self.volume.group_for_inode(from) };
         let transaction = &mut self.threads[number].transaction;
         transaction.attempt = 0;
         transaction.groups_tried += 1;
-        let Some(group) = found.filter(|_| transaction.groups_tried <= self.volume.spec().ag_count)
-        else {
+        let Some(group) = found.filter(|_| transaction.groups_tried <= self.volume.spec().ag_count) else {
             return self.gives_up(number);
         };
         transaction.group = Some(group);
-        if self.locks.take(
-            LockName::Inodes(group),
-            Caller::Thread(number),
-            Actor::Caller(Caller::Thread(number)),
-        ) {
+        if self.locks.take(LockName::Inodes(group), Caller::Thread(number), Actor::Caller(Caller::Thread(number))) {
             StageOutcome::Stage(Stage::InodesLocked)
         } else {
             StageOutcome::Sleep(Stage::InodesLocked, Site::InodesLock)
@@ -159,15 +144,8 @@ impl Xfs {
         if std::mem::take(&mut transaction.maps) {
             return StageOutcome::Stage(Stage::HasInode);
         }
-        let what = transaction
-            .wanted
-            .as_mut()
-            .and_then(Vec::pop)
-            .expect("it asked for one");
-        transaction.maps =
-            self.volume
-                .directory(directory)
-                .placed(group, block, what, spec.inode_bytes);
+        let what = transaction.wanted.as_mut().and_then(Vec::pop).expect("it asked for one");
+        transaction.maps = self.volume.directory(directory).placed(group, block, what, spec.inode_bytes);
         StageOutcome::Stage(Stage::HasInode)
     }
 
@@ -191,14 +169,8 @@ impl Xfs {
         let blocks = directory.data_blocks();
         let cycles = spec.cycles;
         // Of blocks that are filled one after the other only the last has room.
-        let scan = cycles
-            .scan_block
-            .saturating_mul(blocks)
-            .min(SCAN_CYCLES_MAX);
-        StageOutcome::Work(
-            Stage::Committed,
-            cycles.inode + cycles.entry + scan + cycles.commit,
-        )
+        let scan = cycles.scan_block.saturating_mul(blocks).min(SCAN_CYCLES_MAX);
+        StageOutcome::Work(Stage::Committed, cycles.inode + cycles.entry + scan + cycles.commit)
     }
 
     pub(super) fn committed(&mut self, number: u32, cpu: Option<u16>) -> StageOutcome {
@@ -221,9 +193,7 @@ impl Xfs {
     fn changed_by(&self, number: u32) -> Vec<u64> {
         let thread = &self.threads[number];
         let transaction = &thread.transaction;
-        let mut blocks = self
-            .volume
-            .entry_blocks(transaction.directory, thread.hash());
+        let mut blocks = self.volume.entry_blocks(transaction.directory, thread.hash());
         if let Some(group) = transaction.group {
             blocks.extend(self.volume.inode_headers(group));
         }
@@ -245,8 +215,7 @@ impl Xfs {
         match thread.call {
             Call::Create(place) => thread.remember(place.file, inode),
             Call::MakeDirectory { directory } => {
-                self.volume
-                    .add_directory(inode, &thread.path, Some(directory));
+                self.volume.add_directory(inode, &thread.path, Some(directory));
                 self.locks.add_directory();
             }
             _ => {}

@@ -66,11 +66,7 @@ impl Volume {
         let blocks = (spec.blocks / u64::from(count)) as u32;
         let groups: Vec<Group> = (0..count)
             .map(|number| {
-                let log = if number == count / 2 {
-                    spec.log_blocks
-                } else {
-                    0
-                };
+                let log = if number == count / 2 { spec.log_blocks } else { 0 };
                 Group::new(blocks, log, spec.inodes_per_block())
             })
             .collect();
@@ -171,9 +167,7 @@ impl Volume {
     pub(super) fn entry_blocks(&self, directory: usize, hash: u32) -> Vec<u64> {
         let directory = &self.directories[directory];
         let places = directory.changed_by(hash);
-        let mut blocks: Vec<u64> = places
-            .map(|(group, block)| self.absolute(group, block))
-            .collect();
+        let mut blocks: Vec<u64> = places.map(|(group, block)| self.absolute(group, block)).collect();
         blocks.extend(self.inode_blocks(directory.inode));
         blocks
     }
@@ -187,8 +181,7 @@ impl Volume {
 
     /// The first group from that one on, around, that can have an inode (`xfs_ialloc_ag_select`).
     pub(super) fn group_for_inode(&self, from: u32) -> Option<u32> {
-        self.around(from)
-            .find(|&group| self.groups[group as usize].takes_inodes())
+        self.around(from).find(|&group| self.groups[group as usize].takes_inodes())
     }
 
     pub(super) fn around(&self, from: u32) -> impl Iterator<Item = u32> + use<> {
@@ -208,11 +201,7 @@ impl Volume {
     /// Near the inode of the directory if that lies in the group (`xfs_dialloc`).
     pub(super) fn take_inode(&mut self, group: u32, directory: Option<usize>) -> Option<u64> {
         let near = directory.map_or(0, |number| self.directories[number].inode);
-        let near = if (near >> GROUP_SHIFT) as u32 == group {
-            near as u32
-        } else {
-            0
-        };
+        let near = if (near >> GROUP_SHIFT) as u32 == group { near as u32 } else { 0 };
         let inode = self.groups[group as usize].take_inode(near)?;
         self.inodes_taken += 1;
         Some(u64::from(group) << GROUP_SHIFT | u64::from(inode))
@@ -235,14 +224,7 @@ impl Volume {
             (0, None) | (1, Some(_)) => BlockTarget::Near(INODE_ROOT_BLOCK),
             _ => return None,
         };
-        Some(Request {
-            group,
-            place,
-            blocks,
-            align: blocks,
-            is_data: false,
-            elsewhere: false,
-        })
+        Some(Request { group, place, blocks, align: blocks, is_data: false, elsewhere: false })
     }
 
     pub(super) fn add_chunk(&mut self, group: u32, block: u32) {
@@ -268,10 +250,7 @@ impl Volume {
     pub(super) fn data_request(&self, inode: u64, file: &File) -> Option<Request> {
         let (group, near) = match file.extents.last() {
             Some(last) => (last.group, last.start + last.blocks),
-            None => (
-                (inode >> GROUP_SHIFT) as u32,
-                inode as u32 / self.spec.inodes_per_block(),
-            ),
+            None => ((inode >> GROUP_SHIFT) as u32, inode as u32 / self.spec.inodes_per_block()),
         };
         let blocks = file.delayed.min(self.longest()).min(EXTENT_BLOCKS_MAX);
         (blocks > 0).then_some(Request {
@@ -309,11 +288,7 @@ impl Volume {
 
     /// What `__xfs_alloc_vextent` does with that group's header locked. None: no room there.
     pub(super) fn allocate(&mut self, group: u32, request: &Request) -> Option<u32> {
-        let place = if group == request.group {
-            request.place
-        } else {
-            BlockTarget::Near(0)
-        };
+        let place = if group == request.group { request.place } else { BlockTarget::Near(0) };
         self.groups[group as usize].allocate(place, request.blocks, request.align)
     }
 
@@ -347,12 +322,8 @@ impl Volume {
     fn lay_out_inode(&mut self, from: u32, directory: Option<usize>) -> Option<u64> {
         self.around(from).find_map(|group| {
             if self.groups[group as usize].free_inodes() == 0 {
-                let mut requests = (0..)
-                    .map_while(|attempt| self.chunk_request(group, attempt))
-                    .collect::<Vec<_>>();
-                let block = requests
-                    .drain(..)
-                    .find_map(|request| self.allocate(group, &request))?;
+                let mut requests = (0..).map_while(|attempt| self.chunk_request(group, attempt)).collect::<Vec<_>>();
+                let block = requests.drain(..).find_map(|request| self.allocate(group, &request))?;
                 self.add_chunk(group, block);
             }
             self.take_inode(group, directory)
@@ -370,11 +341,7 @@ impl Volume {
     /// An unlinked file's inode and blocks, at once: that truncating locks the free-space headers is left out.
     pub(super) fn free_file(&mut self, inode: u64, file: &File) {
         self.put_inode(inode);
-        let map = file.map.iter().map(|&(group, start)| Extent {
-            group,
-            start,
-            blocks: 1,
-        });
+        let map = file.map.iter().map(|&(group, start)| Extent { group, start, blocks: 1 });
         for extent in file.extents.iter().copied().chain(map) {
             self.groups[extent.group as usize].give_back(extent.start, extent.blocks);
             self.data_blocks -= u64::from(extent.blocks);
@@ -395,11 +362,7 @@ impl Volume {
     /// theirs.
     pub(super) fn check(&self, of_files: u64) -> Result<(), Violation> {
         let free = self.free();
-        let chunks: u64 = self
-            .groups
-            .iter()
-            .map(|group| group.chunks() * u64::from(group.chunk_blocks()))
-            .sum();
+        let chunks: u64 = self.groups.iter().map(|group| group.chunks() * u64::from(group.chunk_blocks())).sum();
         let held: u64 = self.groups.iter().map(Group::held).sum();
         let inodes: u64 = self.groups.iter().map(Group::inodes).sum();
         let free_inodes: u64 = self.groups.iter().map(Group::free_inodes).sum();
@@ -425,9 +388,7 @@ impl Volume {
             let Some(first) = group.allocate(BlockTarget::Near(0), blocks, 1) else {
                 continue;
             };
-            (first..first + blocks)
-                .step_by(2)
-                .for_each(|block| group.give_back(block, 1));
+            (first..first + blocks).step_by(2).for_each(|block| group.give_back(block, 1));
         }
         let held: u64 = self.groups.iter().map(Group::held).sum();
         self.blocks_at_first = self.free() + held;

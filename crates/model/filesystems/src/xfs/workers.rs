@@ -42,10 +42,7 @@ pub(super) struct Item {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Job {
     /// One call of the allocator. The group whose header is locked; None: none had room.
-    Call {
-        request: Request,
-        group: Option<u32>,
-    },
+    Call { request: Request, group: Option<u32> },
     /// A flusher's mapping, with all its calls (`xfs_bmapi_allocate`).
     Mapping,
 }
@@ -53,18 +50,8 @@ pub(super) enum Job {
 impl<I: Copy> Workers<I> {
     /// `active_max`: items of a CPU that are active at once (`max_active`).
     pub(super) fn new(cpus: u16, active_max: u32) -> Workers<I> {
-        let pool = Pool {
-            waiting: VecDeque::new(),
-            idle: Vec::new(),
-            running: 0,
-            active: 0,
-            made: 0,
-        };
-        Workers {
-            pools: vec![pool; usize::from(cpus)],
-            workers: Vec::new(),
-            active_max,
-        }
+        let pool = Pool { waiting: VecDeque::new(), idle: Vec::new(), running: 0, active: 0, made: 0 };
+        Workers { pools: vec![pool; usize::from(cpus)], workers: Vec::new(), active_max }
     }
 
     /// In line there.
@@ -82,11 +69,7 @@ impl<I: Copy> Workers<I> {
         let number = pool.idle.pop().unwrap_or_else(|| {
             let of_cpu = pool.made;
             pool.made += 1;
-            self.workers.push(Worker {
-                cpu,
-                task: make(of_cpu),
-                item: None,
-            });
+            self.workers.push(Worker { cpu, task: make(of_cpu), item: None });
             self.workers.len() as u32 - 1
         });
         pool.running += 1;
@@ -138,18 +121,13 @@ mod tests {
     #[test]
     fn one_worker_runs_at_a_time_and_another_begins_when_it_sleeps() {
         let mut workers: Workers<char> = Workers::new(2, 3);
-        ['a', 'b', 'c']
-            .into_iter()
-            .for_each(|item| workers.put(1, item));
+        ['a', 'b', 'c'].into_iter().for_each(|item| workers.put(1, item));
         assert_eq!(workers.start(0, |_| 7), None, "nothing to do there");
         let first = workers.start(1, |_| 7).unwrap();
         assert_eq!(workers.start(1, |_| 8), None);
         workers.blocks(first);
         let second = workers.start(1, |of_cpu| 7 + of_cpu).unwrap();
-        assert_eq!(
-            (workers.worker(second).task, workers.worker(second).item),
-            (8, Some('b'))
-        );
+        assert_eq!((workers.worker(second).task, workers.worker(second).item), (8, Some('b')));
         workers.goes_on(first);
         assert_eq!(workers.finish(first), Some('c'));
         assert_eq!(workers.finish(first), None);

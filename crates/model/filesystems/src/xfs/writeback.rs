@@ -58,12 +58,7 @@ impl Default for Writeback {
 
 impl Default for WritebackCycles {
     fn default() -> Self {
-        WritebackCycles {
-            write: 1500,
-            copy_page: 3000,
-            map: 15_000,
-            write_back_page: 2000,
-        }
+        WritebackCycles { write: 1500, copy_page: 3000, map: 15_000, write_back_page: 2000 }
     }
 }
 
@@ -72,18 +67,10 @@ impl Writeback {
         within("flushers", u64::from(self.flushers), 1, 1024)?;
         within("period_ns", self.period_ns, 1_000_000, 3600 * SECOND)?;
         within("expire_ns", self.expire_ns, 0, 3600 * SECOND)?;
-        let WritebackCycles {
-            write,
-            copy_page,
-            map,
-            write_back_page,
-        } = self.cycles;
-        for (key, cycles) in [
-            ("write", write),
-            ("copy_page", copy_page),
-            ("map", map),
-            ("write_back_page", write_back_page),
-        ] {
+        let WritebackCycles { write, copy_page, map, write_back_page } = self.cycles;
+        for (key, cycles) in
+            [("write", write), ("copy_page", copy_page), ("map", map), ("write_back_page", write_back_page)]
+        {
             within(&format!("cycles.{key}"), u64::from(cycles), 0, CYCLES_MAX)?;
         }
         Ok(())

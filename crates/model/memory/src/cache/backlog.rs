@@ -111,12 +111,7 @@ impl File {
 
 impl Backlog {
     pub(super) fn new(variant: CacheVariant, devices: usize) -> Backlog {
-        Backlog {
-            variant,
-            files: Vec::new(),
-            inodes: vec![VecDeque::new(); devices],
-            order: DirtyOrder::default(),
-        }
+        Backlog { variant, files: Vec::new(), inodes: vec![VecDeque::new(); devices], order: DirtyOrder::default() }
     }
 
     pub(super) fn place(&mut self, file: FileId, device: DeviceId) {
@@ -224,10 +219,7 @@ impl Backlog {
         if self.variant == CacheVariant::Linux2_4 {
             let is_old = |since| before.is_none_or(|before| since <= before);
             let is_due = self.order.oldest().is_some_and(is_old);
-            let piece = is_due.then(|| {
-                self.order
-                    .pop(most, |file, page| pages.is_waiting(file, page))
-            });
+            let piece = is_due.then(|| self.order.pop(most, |file, page| pages.is_waiting(file, page)));
             return piece.flatten();
         }
         loop {
@@ -245,9 +237,7 @@ impl Backlog {
                     of.cursor = (part, start + piece.2);
                     piece
                 }),
-                false => of
-                    .order
-                    .pop(most, |file, page| pages.is_waiting(file, page)),
+                false => of.order.pop(most, |file, page| pages.is_waiting(file, page)),
             };
             if piece.is_some() {
                 return piece;
@@ -264,14 +254,7 @@ impl Backlog {
 
     /// The inode that a flusher has had: at the end of the line if pages are left. Who writes what is old leaves it its age,
     /// and so comes to it again after the others that are old (`requeue_io`); until 2.6.5 it counted as just dirtied.
-    pub(super) fn put_back(
-        &mut self,
-        now: Time,
-        device: DeviceId,
-        before: Option<Time>,
-        file: FileId,
-        pages: &Pages,
-    ) {
+    pub(super) fn put_back(&mut self, now: Time, device: DeviceId, before: Option<Time>, file: FileId, pages: &Pages) {
         let of = &mut self.files[file as usize];
         of.queued = of.waiting(pages) > 0;
         if !of.queued {

@@ -13,8 +13,7 @@ impl PageCache {
     fn commit_if_due(&mut self, device: DeviceId) {
         if self.journals.begin_if_due(self.now, device) {
             let task = journal_task(device);
-            self.flushers
-                .start(Purpose::Commit, task, device, u64::MAX, u64::MAX);
+            self.flushers.start(Purpose::Commit, task, device, u64::MAX, u64::MAX);
         }
     }
 

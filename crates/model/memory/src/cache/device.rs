@@ -113,9 +113,7 @@ impl Devices {
         let on_drives = (sum(|one| one.dirty), sum(|one| one.writing));
         let in_memory = (pages.dirty(), pages.writing());
         Violation::unless(on_drives == in_memory, "page cache", || {
-            format!(
-                "{on_drives:?} pages of drives are dirty and being written, {in_memory:?} in memory"
-            )
+            format!("{on_drives:?} pages of drives are dirty and being written, {in_memory:?} in memory")
         })
     }
 }

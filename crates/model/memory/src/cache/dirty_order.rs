@@ -34,29 +34,17 @@ impl DirtyOrder {
             {
                 run.pages += 1;
             }
-            _ => self.runs.push_back(Run {
-                file,
-                page,
-                pages: 1,
-                since: now,
-            }),
+            _ => self.runs.push_back(Run { file, page, pages: 1, since: now }),
         }
     }
 
     /// Takes consecutive pages from the front, those that are still dirty, at most this many.
-    pub(super) fn pop(
-        &mut self,
-        most: u64,
-        is_dirty: impl Fn(FileId, u64) -> bool,
-    ) -> Option<(FileId, u64, u64)> {
+    pub(super) fn pop(&mut self, most: u64, is_dirty: impl Fn(FileId, u64) -> bool) -> Option<(FileId, u64, u64)> {
         while let Some(run) = self.runs.front_mut() {
             let (file, end) = (run.file, run.page + u64::from(run.pages));
-            let start = (run.page..end)
-                .find(|&page| is_dirty(file, page))
-                .unwrap_or(end);
-            let stop = (start..end.min(start + most))
-                .find(|&page| !is_dirty(file, page))
-                .unwrap_or(end.min(start + most));
+            let start = (run.page..end).find(|&page| is_dirty(file, page)).unwrap_or(end);
+            let stop =
+                (start..end.min(start + most)).find(|&page| !is_dirty(file, page)).unwrap_or(end.min(start + most));
             self.pages -= stop - run.page;
             run.pages = (end - stop) as u32;
             run.page = stop;

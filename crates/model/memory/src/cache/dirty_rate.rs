@@ -197,13 +197,7 @@ impl DirtyRate {
     /// Args:
     ///     on_cpu: what its CPU has dirtied since a task looked there in its turn (`bdp_ratelimits`).
     ///     on_cpu_max: with this many, whoever dirties next there has to look.
-    pub(super) fn looks(
-        &mut self,
-        task: TaskId,
-        pages: u64,
-        on_cpu: &mut u64,
-        on_cpu_max: u64,
-    ) -> Option<u64> {
+    pub(super) fn looks(&mut self, task: TaskId, pages: u64, on_cpu: &mut u64, on_cpu_max: u64) -> Option<u64> {
         self.dirtied += pages;
         let exceeded = self.exceeded;
         let dirtier = self.tasks.entry(task).or_insert(Dirtier {
@@ -231,26 +225,12 @@ impl DirtyRate {
     }
 
     /// One look at what is dirty (the loop of `balance_dirty_pages`): for how long the task sleeps.
-    pub(super) fn pause(
-        &mut self,
-        now: Time,
-        task: TaskId,
-        pages: u64,
-        level: Level,
-    ) -> Option<Time> {
+    pub(super) fn pause(&mut self, now: Time, task: TaskId, pages: u64, level: Level) -> Option<Time> {
         let tick = now / TICK_NS;
         self.exceeded = level.dirty > level.limit && level.of_device > level.device_limit;
         if level.dirty <= level.free_run() {
             let looks_at = poll_interval(level);
-            self.tasks.insert(
-                task,
-                Dirtier {
-                    dirtied: 0,
-                    looks_at,
-                    paused: tick,
-                    looks_again: None,
-                },
-            );
+            self.tasks.insert(task, Dirtier { dirtied: 0, looks_at, paused: tick, looks_again: None });
             return None;
         }
         self.update(now, level);
@@ -277,12 +257,7 @@ impl DirtyRate {
                 pause.min(longest)
             }
         };
-        *dirtier = Dirtier {
-            dirtied: 0,
-            looks_at,
-            paused: paused + pause,
-            looks_again: (rate == 0).then_some(pages),
-        };
+        *dirtier = Dirtier { dirtied: 0, looks_at, paused: paused + pause, looks_again: (rate == 0).then_some(pages) };
         // Never early: it ends with the tick after the last (`calc_index` of kernel/time/timer.c, 6.1).
         Some((tick + pause + 1) * TICK_NS - now)
     }
@@ -339,8 +314,7 @@ impl DirtyRate {
             (self.write_rate, self.average_write_rate) = (new, new.max(1));
             return;
         }
-        self.write_rate =
-            ((u128::from(new) * weight + u128::from(old) * (MEAN_NS - weight)) / MEAN_NS) as u64;
+        self.write_rate = ((u128::from(new) * weight + u128::from(old) * (MEAN_NS - weight)) / MEAN_NS) as u64;
         if average > old && old >= self.write_rate {
             self.average_write_rate -= (average - old) / 8;
         } else if average < old && old <= self.write_rate {
@@ -353,8 +327,7 @@ impl DirtyRate {
     fn update_dirty_rate(&mut self, dirtied: u64, level: Level) {
         let control = level.control(self.average_write_rate);
         let task_limit = self.limit * control / ONE as u64 + 1;
-        let balanced =
-            u128::from(task_limit) * u128::from(self.average_write_rate) / u128::from(dirtied | 1);
+        let balanced = u128::from(task_limit) * u128::from(self.average_write_rate) / u128::from(dirtied | 1);
         let balanced = (balanced as u64).min(self.average_write_rate);
         let step = if level.dirty < level.set_point() {
             let least = self.balanced.min(balanced).min(task_limit);
@@ -364,10 +337,7 @@ impl DirtyRate {
             self.limit.saturating_sub(most)
         };
         let shift = self.limit / (2 * step + 1);
-        let step = step
-            .checked_shr(shift.min(63) as u32)
-            .unwrap_or(0)
-            .div_ceil(8);
+        let step = step.checked_shr(shift.min(63) as u32).unwrap_or(0).div_ceil(8);
         if self.limit < balanced {
             self.limit += step;
         } else {
@@ -424,14 +394,7 @@ mod tests {
 
     /// All on one drive, which has the whole limit.
     fn level(dirty: u64) -> Level {
-        Level {
-            dirty,
-            background: 10_000,
-            limit: 20_000,
-            hard_limit: 20_000,
-            of_device: dirty,
-            device_limit: 20_000,
-        }
+        Level { dirty, background: 10_000, limit: 20_000, hard_limit: 20_000, of_device: dirty, device_limit: 20_000 }
     }
 
     #[test]
@@ -446,17 +409,9 @@ mod tests {
     #[test]
     fn a_drive_with_more_than_its_part_is_slower_and_one_with_less_is_faster() {
         // Two drives that may have half each, at the set point of all: 8,750 is each one's.
-        let of_device = |of_device| Level {
-            of_device,
-            device_limit: 10_000,
-            ..level(17_500)
-        };
+        let of_device = |of_device| Level { of_device, device_limit: 10_000, ..level(17_500) };
         let control = |dirty| of_device(dirty).control(500);
-        assert!(
-            (1020..=1024).contains(&control(8_750)),
-            "{}",
-            control(8_750)
-        );
+        assert!((1020..=1024).contains(&control(8_750)), "{}", control(8_750));
         assert!(control(11_000) < 800 && control(6_000) > 1200);
         // Far beyond: a quarter. Nearly nothing to write: eight times what the line gives.
         assert_eq!(control(17_000), 256);
@@ -469,28 +424,15 @@ mod tests {
     #[test]
     fn nobody_sleeps_below_the_middle_of_both_thresholds() {
         let mut rate = DirtyRate::new();
-        assert_eq!(
-            holds(&mut rate, 0, 1, 1_000, level(15_000), &mut 0, 625),
-            None
-        );
+        assert_eq!(holds(&mut rate, 0, 1, 1_000, level(15_000), &mut 0, 625), None);
         assert!(holds(&mut rate, 0, 1, 10_000, level(19_900), &mut 0, 625).is_some());
     }
 
     /// Four writers to a drive of 16,000 pages a second, with 8 MiB that may be dirty.
     fn small_limit(dirty: u64) -> (DirtyRate, Level) {
-        let rate = DirtyRate {
-            average_write_rate: 16_000,
-            limit: 4_000,
-            ..DirtyRate::new()
-        };
-        let level = Level {
-            dirty,
-            background: 1_000,
-            limit: 2_000,
-            hard_limit: 2_000,
-            of_device: dirty,
-            device_limit: 2_000,
-        };
+        let rate = DirtyRate { average_write_rate: 16_000, limit: 4_000, ..DirtyRate::new() };
+        let level =
+            Level { dirty, background: 1_000, limit: 2_000, hard_limit: 2_000, of_device: dirty, device_limit: 2_000 };
         (rate, level)
     }
 
@@ -511,10 +453,7 @@ mod tests {
         let pause_ns = holds(&mut rate, now, 1, 64, level, &mut 0, 1_000).unwrap();
         assert_eq!((now + pause_ns) % TICK_NS, 0);
         // 64 pages at the rate of the set point, 4,000 a second: 4 ticks.
-        assert!(
-            (4 * TICK_NS..=5 * TICK_NS).contains(&pause_ns),
-            "{pause_ns}"
-        );
+        assert!((4 * TICK_NS..=5 * TICK_NS).contains(&pause_ns), "{pause_ns}");
         assert_eq!(rate.holds_on(now + pause_ns, 1, level), None);
     }
 
@@ -524,16 +463,10 @@ mod tests {
         let (now, later) = (SECOND, SECOND + 4 * TICK_NS);
         let pause_ns = holds(&mut rate, now, 1, 64, level, &mut 0, 1_000).unwrap();
         // It has dirtied one page since: not enough for the half of a pause, and it goes on.
-        assert_eq!(
-            holds(&mut rate, now + pause_ns, 1, 1, level, &mut 1_000, 1_000),
-            None
-        );
+        assert_eq!(holds(&mut rate, now + pause_ns, 1, 1, level, &mut 1_000, 1_000), None);
         assert_eq!(rate.tasks[&1].dirtied, 1, "a pause of no tick counts on");
         // After 4 ticks without any, another 64 pages have taken their time.
-        assert_eq!(
-            holds(&mut rate, later + pause_ns, 1, 63, level, &mut 0, 1_000),
-            None
-        );
+        assert_eq!(holds(&mut rate, later + pause_ns, 1, 63, level, &mut 0, 1_000), None);
         assert_eq!(rate.tasks[&1].dirtied, 0);
     }
 

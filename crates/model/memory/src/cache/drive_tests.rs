@@ -59,10 +59,7 @@ impl Bench {
     }
 
     fn of(variant: CacheVariant, lately: Option<WriteoutPeriod>, pages_per_s: [u64; 2]) -> Bench {
-        let spec = CacheSpec {
-            lately,
-            ..CacheSpec::new(variant, MEMORY)
-        };
+        let spec = CacheSpec { lately, ..CacheSpec::new(variant, MEMORY) };
         Bench::new(spec, pages_per_s)
     }
 
@@ -107,10 +104,7 @@ impl Bench {
     }
 
     fn queued(&self, drive: usize) -> u64 {
-        self.queues[drive]
-            .iter()
-            .map(|io| u64::from(io.pages))
-            .sum()
+        self.queues[drive].iter().map(|io| u64::from(io.pages)).sum()
     }
 
     fn write(&mut self, task: TaskId, file: FileId, page: u64, pages: u64) -> Outcome {
@@ -189,14 +183,8 @@ fn the_limit_goes_to_the_drives_by_what_they_write() {
             let cache = &bench.cache;
             cache.limits.of_drive(&cache.standing(), drive, limit)
         });
-        assert!(
-            limits[0] * 100 > limit * 83,
-            "{variant:?} {lately:?} {limits:?} of {limit}"
-        );
-        assert!(
-            limits[1] * 100 < limit * 17,
-            "{variant:?} {lately:?} {limits:?} of {limit}"
-        );
+        assert!(limits[0] * 100 > limit * 83, "{variant:?} {lately:?} {limits:?} of {limit}");
+        assert!(limits[1] * 100 < limit * 17, "{variant:?} {lately:?} {limits:?} of {limit}");
         // So the slow drive has not filled the memory, and the fast one has always something to write.
         let slow = bench.cache.devices.unwritten(1);
         assert!(slow * 3 < limit, "{variant:?} {lately:?} {slow} of {limit}");
@@ -228,11 +216,7 @@ fn pdflush_leaves_out_a_congested_drive_and_goes_on_with_another() {
     (0..400).for_each(|_| bench.step());
     // The first drive writes nothing at all: its queue is congested, and has what it takes until then.
     assert!(bench.congested[0] && bench.queued(0) < CONGESTED_PAGES + 100);
-    assert!(
-        bench.written[1] > background * 9 / 10,
-        "{:?}",
-        bench.written
-    );
+    assert!(bench.written[1] > background * 9 / 10, "{:?}", bench.written);
 }
 
 #[test]
@@ -300,19 +284,14 @@ fn a_throttled_writer_writes_back_on_its_own_drive() {
         bench.cache.advance(bench.now);
     }
     let of_writer = taken_io(&mut bench.cache).into_iter();
-    let files: BTreeSet<FileId> = of_writer
-        .filter(|io| io.task == 1)
-        .map(|io| io.file)
-        .collect();
+    let files: BTreeSet<FileId> = of_writer.filter(|io| io.task == 1).map(|io| io.file).collect();
     assert!(!files.is_empty() && !files.contains(&1), "{files:?}");
 }
 
 #[test]
 fn a_commit_is_of_its_drives_journal_alone() {
-    let spec = CacheSpec {
-        ordered_commit_interval_ns: Some(5 * SECOND),
-        ..CacheSpec::new(CacheVariant::Linux2_6_35, MEMORY)
-    };
+    let spec =
+        CacheSpec { ordered_commit_interval_ns: Some(5 * SECOND), ..CacheSpec::new(CacheVariant::Linux2_6_35, MEMORY) };
     let mut bench = Bench::new(spec, [0, 0]);
     bench.write(7, 0, 0, 3);
     bench.now = 2 * SECOND;
@@ -323,10 +302,7 @@ fn a_commit_is_of_its_drives_journal_alone() {
     bench.now = 7 * SECOND;
     bench.flush();
     assert_eq!([bench.queued(0), bench.queued(1)], [3, 3]);
-    assert_eq!(
-        bench.writers[1].keys().copied().collect::<Vec<_>>(),
-        [JOURNAL + 4]
-    );
+    assert_eq!(bench.writers[1].keys().copied().collect::<Vec<_>>(), [JOURNAL + 4]);
     // The second drive's has ended whatever the first one does.
     bench.pages_per_s = [0, 1_000];
     bench.call(|cache, now| cache.fsync(now, 9, 1));
@@ -363,10 +339,7 @@ fn read_ahead_looks_at_its_own_drive() {
 #[test]
 fn read_ahead_goes_on_once_the_queue_is_congested_no_more() {
     let reads_ahead = |read_ahead| {
-        let spec = CacheSpec {
-            read_ahead: Some(read_ahead),
-            ..CacheSpec::new(CacheVariant::Linux2_6_35, MEMORY)
-        };
+        let spec = CacheSpec { read_ahead: Some(read_ahead), ..CacheSpec::new(CacheVariant::Linux2_6_35, MEMORY) };
         let mut cache = PageCache::new(&spec).unwrap();
         cache.set_size(0, 1 << 30);
         [false, true, false].map(|is_congested| {
@@ -389,16 +362,8 @@ fn read_ahead_goes_on_once_the_queue_is_congested_no_more() {
             ahead > 0
         })
     };
-    for read_ahead in [
-        ReadAhead::Linux2_6_8,
-        ReadAhead::Linux2_6_17,
-        ReadAhead::Linux2_6_34,
-    ] {
-        assert_eq!(
-            reads_ahead(read_ahead),
-            [true, false, true],
-            "{read_ahead:?}"
-        );
+    for read_ahead in [ReadAhead::Linux2_6_8, ReadAhead::Linux2_6_17, ReadAhead::Linux2_6_34] {
+        assert_eq!(reads_ahead(read_ahead), [true, false, true], "{read_ahead:?}");
     }
 }
 

@@ -96,8 +96,7 @@ impl PageCache {
                 false => self.next_piece(&mut flusher, left),
             };
             let Some(piece) = piece else {
-                dry =
-                    !self.is_within_ioend(&flusher) || matches!(flusher.purpose, Purpose::Sync(..));
+                dry = !self.is_within_ioend(&flusher) || matches!(flusher.purpose, Purpose::Sync(..));
                 if !dry {
                     // Behind what it has written of the inode there is no more: it does not begin again at its start.
                     flusher.turn = 0;
@@ -178,8 +177,7 @@ impl PageCache {
     /// A throttled writer leaves the little that is waiting to be written.
     fn only_waits(&self, flusher: &Flusher) -> bool {
         let (device, task) = (flusher.of, flusher.task);
-        flusher.purpose == Purpose::Throttled
-            && self.limits.only_waits(&self.standing(), device, task)
+        flusher.purpose == Purpose::Throttled && self.limits.only_waits(&self.standing(), device, task)
     }
 
     /// It has written its share, or has found nothing more to write.
@@ -194,8 +192,7 @@ impl PageCache {
             }
             // 2.4: until the oldest write that is in flight is done.
             Purpose::Throttled if self.rules.variant == CacheVariant::Linux2_4 => {
-                self.writes
-                    .wait(AwaitedWrites::Oldest, WriteFollowUp::Release(task));
+                self.writes.wait(AwaitedWrites::Oldest, WriteFollowUp::Release(task));
                 self.end_waits();
             }
             Purpose::Throttled => {
@@ -210,10 +207,7 @@ impl PageCache {
                 self.file_is_submitted(task, file);
             }
             Purpose::Commit => {
-                self.writes.wait(
-                    AwaitedWrites::Device(device),
-                    WriteFollowUp::Committed(device),
-                );
+                self.writes.wait(AwaitedWrites::Device(device), WriteFollowUp::Committed(device));
                 self.end_waits();
             }
         }
@@ -241,14 +235,10 @@ impl PageCache {
         if flusher.inode.is_none() {
             self.begins_inode(device);
         }
-        let memory = Memory {
-            pages: &self.pages,
-            folios: &self.folios,
-        };
+        let memory = Memory { pages: &self.pages, folios: &self.folios };
         let goes_on = self.end_of_ioend(flusher);
         let how = (most, goes_on, !self.is_within_ioend(flusher));
-        self.backlog
-            .next(device, before, &mut flusher.inode, how, memory)
+        self.backlog.next(device, before, &mut flusher.inode, how, memory)
     }
 
     pub(super) fn begins_inode(&mut self, device: DeviceId) {
@@ -259,8 +249,7 @@ impl PageCache {
     pub(super) fn return_inode(&mut self, flusher: &mut Flusher) {
         if let Some(file) = flusher.inode.take() {
             let (device, before) = (flusher.of, flusher.purpose.before());
-            self.backlog
-                .put_back(self.now, device, before, file, &self.pages);
+            self.backlog.put_back(self.now, device, before, file, &self.pages);
         }
     }
 }

@@ -75,10 +75,7 @@ pub(super) struct Walk {
 
 impl Walk {
     pub(super) fn over(drives: usize) -> Walk {
-        Walk {
-            drives,
-            found_congestion: false,
-        }
+        Walk { drives, found_congestion: false }
     }
 }
 
@@ -109,14 +106,7 @@ impl Flushers {
 
     // Flushers.
 
-    pub(super) fn start(
-        &mut self,
-        purpose: Purpose,
-        task: TaskId,
-        of: DeviceId,
-        left: u64,
-        turn: u64,
-    ) {
+    pub(super) fn start(&mut self, purpose: Purpose, task: TaskId, of: DeviceId, left: u64, turn: u64) {
         if purpose == Purpose::Throttled {
             self.throttle(task);
         }
@@ -173,17 +163,13 @@ impl Flushers {
 
     /// Until then, or until some queue has room.
     pub(super) fn pause(&mut self, until: Time, flusher: Flusher) {
-        let flusher = Flusher {
-            has_waited: true,
-            ..flusher
-        };
+        let flusher = Flusher { has_waited: true, ..flusher };
         self.paused.push((until, flusher));
     }
 
     /// Some queue has room: who waits for that need not wait longer.
     pub(super) fn go_on(&mut self) {
-        self.running
-            .extend(self.paused.drain(..).map(|(_, flusher)| flusher));
+        self.running.extend(self.paused.drain(..).map(|(_, flusher)| flusher));
     }
 
     /// Those whose pause is over.
@@ -205,13 +191,7 @@ impl Flushers {
     }
 
     /// Whether the task has to wait to write to these pages, as a flusher that waits for a request has a folio of them locked.
-    pub(super) fn keeps_for_folio(
-        &mut self,
-        task: TaskId,
-        file: FileId,
-        first: u64,
-        last: u64,
-    ) -> bool {
+    pub(super) fn keeps_for_folio(&mut self, task: TaskId, file: FileId, first: u64, last: u64) -> bool {
         let is_locked = |flusher: &Flusher| {
             let overlaps = |(of, start, end)| of == file && start <= last && first < end;
             flusher.locked.is_some_and(overlaps) && self.blocked.contains(&flusher.task)
@@ -286,13 +266,7 @@ impl Flushers {
     // pdflush.
 
     /// `pdflush_operation`. False: there is no thread that could do it.
-    pub(super) fn start_pdflush(
-        &mut self,
-        now: Time,
-        purpose: Purpose,
-        walk: Walk,
-        turn: u64,
-    ) -> bool {
+    pub(super) fn start_pdflush(&mut self, now: Time, purpose: Purpose, walk: Walk, turn: u64) -> bool {
         let Some(task) = self.pdflush.take(now) else {
             return false;
         };
@@ -313,8 +287,7 @@ impl Flushers {
     }
 
     pub(super) fn has_pdflush_for_old_data(&self) -> bool {
-        self.pdflush_at_work()
-            .any(|flusher| flusher.purpose != Purpose::Background)
+        self.pdflush_at_work().any(|flusher| flusher.purpose != Purpose::Background)
     }
 
     fn pdflush_at_work(&self) -> impl Iterator<Item = &Flusher> {
@@ -331,8 +304,6 @@ impl Flushers {
     /// Nobody is kept and free.
     pub(super) fn check(&self) -> Result<(), Violation> {
         let both = self.throttled.intersection(&self.released).next();
-        Violation::unless(both.is_none(), "flushers", || {
-            format!("task {both:?} is kept and may go")
-        })
+        Violation::unless(both.is_none(), "flushers", || format!("task {both:?} is kept and may go"))
     }
 }

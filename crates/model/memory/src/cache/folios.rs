@@ -45,20 +45,13 @@ impl Folio {
             0 => 0,
             count => self.pages - count,
         };
-        Beyond {
-            dirty: of(self.dirty),
-            writing: of(self.writing),
-        }
+        Beyond { dirty: of(self.dirty), writing: of(self.writing) }
     }
 }
 
 impl Folios {
     pub(super) fn new(devices: usize) -> Folios {
-        Folios {
-            on: BTreeSet::new(),
-            folios: BTreeMap::new(),
-            of_devices: vec![Beyond::default(); devices],
-        }
+        Folios { on: BTreeSet::new(), folios: BTreeMap::new(), of_devices: vec![Beyond::default(); devices] }
     }
 
     /// Files on that drive have large ones.
@@ -72,21 +65,12 @@ impl Folios {
 
     pub(super) fn beyond_of_all(&self) -> Beyond {
         let sum = |of: fn(&Beyond) -> u64| self.of_devices.iter().map(of).sum();
-        Beyond {
-            dirty: sum(|of| of.dirty),
-            writing: sum(|of| of.writing),
-        }
+        Beyond { dirty: sum(|of| of.dirty), writing: sum(|of| of.writing) }
     }
 
     /// A call writes those pages: what is not in memory gets folios, each as large as what is left of the call and the place
     /// in the file allow.
-    pub(super) fn make(
-        &mut self,
-        device: DeviceId,
-        file: FileId,
-        (first, last): (u64, u64),
-        pages: &Pages,
-    ) {
+    pub(super) fn make(&mut self, device: DeviceId, file: FileId, (first, last): (u64, u64), pages: &Pages) {
         if !self.on.contains(&device) {
             return;
         }
@@ -96,8 +80,7 @@ impl Folios {
                 page = start + folio.pages;
                 continue;
             }
-            let end = (page..=last)
-                .find(|&at| pages.is_cached(file, at) || self.folios.contains_key(&(file, at)));
+            let end = (page..=last).find(|&at| pages.is_cached(file, at) || self.folios.contains_key(&(file, at)));
             let room = (end.unwrap_or(last + 1) - page).min(PAGES_MAX);
             if room < 2 {
                 page += 1;
@@ -105,12 +88,7 @@ impl Folios {
             }
             let count = 1 << room.ilog2().min(page.trailing_zeros());
             if count > 1 {
-                let folio = Folio {
-                    device,
-                    pages: count,
-                    dirty: 0,
-                    writing: 0,
-                };
+                let folio = Folio { device, pages: count, dirty: 0, writing: 0 };
                 self.folios.insert((file, page), folio);
             }
             page += count;

@@ -57,23 +57,21 @@ fn specs() -> impl Strategy<Value = CacheSpec> {
     let read_ahead = prop::sample::select(&ReadAhead::ALL[..]);
     let flags = any::<[bool; 4]>();
     let spec = (variant, 1u64..4, flags, lately, read_ahead);
-    spec.prop_map(
-        |(variant, mib, [journal, own_limits, only_beyond, plugs_calls], lately, read_ahead)| {
-            let spec = CacheSpec::new(variant, mib << 20);
-            let lately = match variant {
-                CacheVariant::Linux2_6_18 => own_limits.then_some(WriteoutPeriod::Pages),
-                _ => spec.lately.and(Some(lately)),
-            };
-            CacheSpec {
-                ordered_commit_interval_ns: journal.then_some(5 * SECOND),
-                lately,
-                writes_back_only_beyond_limit: only_beyond && lately.is_some(),
-                read_ahead: Some(read_ahead),
-                plugs_calls,
-                ..spec
-            }
-        },
-    )
+    spec.prop_map(|(variant, mib, [journal, own_limits, only_beyond, plugs_calls], lately, read_ahead)| {
+        let spec = CacheSpec::new(variant, mib << 20);
+        let lately = match variant {
+            CacheVariant::Linux2_6_18 => own_limits.then_some(WriteoutPeriod::Pages),
+            _ => spec.lately.and(Some(lately)),
+        };
+        CacheSpec {
+            ordered_commit_interval_ns: journal.then_some(5 * SECOND),
+            lately,
+            writes_back_only_beyond_limit: only_beyond && lately.is_some(),
+            read_ahead: Some(read_ahead),
+            plugs_calls,
+            ..spec
+        }
+    })
 }
 
 /// Versions of pages.
@@ -107,10 +105,7 @@ impl Machine {
                 let apart = other.file != io.file
                     || other.page >= io.page + u64::from(io.pages)
                     || io.page >= other.page + u64::from(other.pages);
-                prop_assert!(
-                    apart || other.direction != io.direction,
-                    "{io:?} beside {other:?}"
-                );
+                prop_assert!(apart || other.direction != io.direction, "{io:?} beside {other:?}");
             }
             prop_assert!(io.pages > 0 && io.page + u64::from(io.pages) <= FILE_PAGES + 50);
             let versions = (io.page..io.page + u64::from(io.pages))
@@ -158,10 +153,7 @@ impl Machine {
         match step {
             Step::Read(_, f, p, n) => {
                 for page in p..p + n {
-                    prop_assert!(
-                        self.known.contains(&(f, page)),
-                        "page {page} was never read"
-                    );
+                    prop_assert!(self.known.contains(&(f, page)), "page {page} was never read");
                 }
             }
             Step::Fsync(..) => {
@@ -177,10 +169,7 @@ impl Machine {
 
     fn run(&mut self, step: Step) -> Result<(), TestCaseError> {
         match step {
-            Step::Read(task, ..)
-            | Step::Write(task, ..)
-            | Step::Fsync(task, _)
-            | Step::Direct(task, ..) => {
+            Step::Read(task, ..) | Step::Write(task, ..) | Step::Fsync(task, _) | Step::Direct(task, ..) => {
                 if self.asleep.contains_key(&task) {
                     return Ok(());
                 }
@@ -204,12 +193,8 @@ impl Machine {
                         .collect();
                     // A write that sleeps may not have happened yet.
                     if !asleep.contains(&file) {
-                        before = self
-                            .memory
-                            .iter()
-                            .filter(|(place, _)| place.0 == file)
-                            .map(|(&p, &v)| (p, v))
-                            .collect();
+                        before =
+                            self.memory.iter().filter(|(place, _)| place.0 == file).map(|(&p, &v)| (p, v)).collect();
                     }
                 }
                 return self.call(step, before);
@@ -233,24 +218,14 @@ impl Machine {
                 }
             }
             Step::Sleep(time) => self.now += time,
-            Step::Congested(drive, is) => {
-                self.cache.congested(self.now, drive, Direction::Write, is)
-            }
+            Step::Congested(drive, is) => self.cache.congested(self.now, drive, Direction::Write, is),
         }
         self.absorb()?;
         let rules = &self.cache.rules;
         // Beyond the limit: what may be dirtied between two looks, and a call that each task has made.
         let bound = rules.foreground + rules.ratelimit + u64::from(TASKS) * 40;
-        prop_assert!(
-            self.cache.dirty_pages() <= bound,
-            "{} pages are dirty",
-            self.cache.dirty_pages()
-        );
-        let in_flight: u64 = self
-            .in_flight
-            .iter()
-            .map(|(io, _)| u64::from(io.pages))
-            .sum();
+        prop_assert!(self.cache.dirty_pages() <= bound, "{} pages are dirty", self.cache.dirty_pages());
+        let in_flight: u64 = self.in_flight.iter().map(|(io, _)| u64::from(io.pages)).sum();
         let most = rules.memory.max(self.cache.pages.dirty() + in_flight);
         prop_assert!(self.cache.pages.in_memory() <= most);
         Ok(())

@@ -41,14 +41,7 @@ impl Journals {
 
     /// `journal_dirty_data`.
     #[inline]
-    pub(super) fn became_dirty(
-        &mut self,
-        now: Time,
-        device: DeviceId,
-        file: FileId,
-        page: u64,
-        pages: &Pages,
-    ) {
+    pub(super) fn became_dirty(&mut self, now: Time, device: DeviceId, file: FileId, page: u64, pages: &Pages) {
         if let Some(journal) = self.0.get_mut(device) {
             journal.order.push(file, page, now);
             journal.commit_at.get_or_insert(now + journal.interval);
@@ -121,9 +114,7 @@ impl Journals {
         let mut devices = 0..self.0.len();
         let stuck = devices.find(|&one| self.is_idle(one) && !self.0[one].waiters.is_empty());
         Violation::unless(stuck.is_none(), "journals", || {
-            format!(
-                "somebody waits for the journal of drive {stuck:?}, which has nothing to commit"
-            )
+            format!("somebody waits for the journal of drive {stuck:?}, which has nothing to commit")
         })
     }
 }

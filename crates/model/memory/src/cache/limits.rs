@@ -146,13 +146,7 @@ impl Limits {
     /// Who calls looks at the thresholds now and then, each CPU for itself (`balance_dirty_pages_ratelimited`); from 3.2 on each
     /// task. Writers that dirty pages in turn on CPUs of their own are thus made to wait
     /// together, and continue together. How many pages the look is about; None: the task does not look.
-    pub(super) fn looks(
-        &mut self,
-        rules: &Rules,
-        device: DeviceId,
-        task: TaskId,
-        pages: u64,
-    ) -> Option<u64> {
+    pub(super) fn looks(&mut self, rules: &Rules, device: DeviceId, task: TaskId, pages: u64) -> Option<u64> {
         if let Some(rate) = &mut self.of_drives[device].rate {
             // A thirty-second of the limit per CPU (`writeback_set_ratelimit`); the number of CPUs is taken as 1.
             let on_cpu_max = (rules.foreground / 32).max(16);
@@ -193,13 +187,7 @@ impl Limits {
 
     /// What the task has to do that looks, with this many pages that it has dirtied. From 3.2 on (`balance_dirty_pages` of 3.2) it
     /// sleeps for as long as its pages take at the rate that it may have.
-    pub(super) fn judge(
-        &mut self,
-        at: &LimitContext,
-        device: DeviceId,
-        task: TaskId,
-        pages: u64,
-    ) -> Verdict {
+    pub(super) fn judge(&mut self, at: &LimitContext, device: DeviceId, task: TaskId, pages: u64) -> Verdict {
         let level = self.level(at, device);
         self.follow_limit(at, device);
         let Some(rate) = &mut self.of_drives[device].rate else {
@@ -233,8 +221,7 @@ impl Limits {
 
     /// Too little of the drive is waiting to be written for a throttled writer to do it.
     pub(super) fn only_waits(&self, at: &LimitContext, device: DeviceId, task: TaskId) -> bool {
-        at.rules.writes_back_only_beyond_limit
-            && at.dirty_of(device) <= self.task_limit(at, device, task)
+        at.rules.writes_back_only_beyond_limit && at.dirty_of(device) <= self.task_limit(at, device, task)
     }
 
     /// The drive's share of the limit (`bdi_dirty_limit`).
@@ -249,13 +236,9 @@ impl Limits {
     /// all it has dirtied lately.
     fn task_limit(&self, at: &LimitContext, device: DeviceId, task: TaskId) -> u64 {
         let left = at.rules.foreground.saturating_sub(at.unwritten());
-        let limit = self
-            .of_drive(at, device, at.rules.foreground)
-            .min(left + at.unwritten_of(device));
+        let limit = self.of_drive(at, device, at.rules.foreground).min(left + at.unwritten_of(device));
         let dirtied = self.dirtied_by.get(&task).copied().unwrap_or_default();
-        let less = self
-            .dirtiers
-            .map_or(0, |all| all.part(at.now, dirtied, limit / 8));
+        let less = self.dirtiers.map_or(0, |all| all.part(at.now, dirtied, limit / 8));
         limit - less
     }
 

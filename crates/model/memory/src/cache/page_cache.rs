@@ -85,9 +85,7 @@ impl Component for PageCache {
         let in_flight = (of_io(false), of_io(true));
         let in_memory = (self.pages.reading(), self.pages.writing());
         Violation::unless(in_flight == in_memory, "page cache", || {
-            format!(
-                "{in_flight:?} pages are read and written by I/O under way, {in_memory:?} in memory"
-            )
+            format!("{in_flight:?} pages are read and written by I/O under way, {in_memory:?} in memory")
         })?;
         self.pages.check()?;
         self.folios.check()?;
@@ -166,9 +164,9 @@ impl PageCache {
             (OLD_DATA_FLUSHER, "old_flusher", old_data_flushers),
             (JOURNAL, "journal", devices),
         ];
-        names.into_iter().flat_map(|(task, name, count)| {
-            (0..count).map(move |number| (task_of(task, number), name.to_owned()))
-        })
+        names
+            .into_iter()
+            .flat_map(|(task, name, count)| (0..count).map(move |number| (task_of(task, number), name.to_owned())))
     }
 
     /// What an fsync of files on the drive holds.
@@ -226,11 +224,7 @@ impl PageCache {
     pub fn split_read(&mut self, tag: u32, page: u64) -> u32 {
         let id = self.in_flight.id(tag);
         let whole = &mut self.in_flight[id];
-        let rest = PageIo {
-            page,
-            pages: whole.page + whole.pages - page,
-            ..*whole
-        };
+        let rest = PageIo { page, pages: whole.page + whole.pages - page, ..*whole };
         whole.pages = page - whole.page;
         self.put(rest)
     }
@@ -287,13 +281,7 @@ impl PageCache {
         while let Some(task) = {
             let (pages, folios, devices) = (&self.pages, &self.folios, &self.devices);
             let (now, rules) = (self.now, &self.rules);
-            self.limits.pop_rested(&LimitContext {
-                now,
-                rules,
-                pages,
-                folios,
-                devices,
-            })
+            self.limits.pop_rested(&LimitContext { now, rules, pages, folios, devices })
         } {
             self.release(task);
         }
@@ -321,21 +309,9 @@ impl PageCache {
         }
     }
 
-    pub(super) fn submit_read(
-        &mut self,
-        task: TaskId,
-        file: FileId,
-        page: u64,
-        pages: u64,
-        read_ahead: bool,
-    ) {
+    pub(super) fn submit_read(&mut self, task: TaskId, file: FileId, page: u64, pages: u64, read_ahead: bool) {
         (page..page + pages).for_each(|page| self.pages.start_reading(file, page));
-        let tag = self.put(PageIo {
-            file,
-            page,
-            pages,
-            write: None,
-        });
+        let tag = self.put(PageIo { file, page, pages, write: None });
         self.effects.push(Effect::Io(Io {
             tag,
             file,
@@ -357,9 +333,7 @@ impl PageCache {
         let counts = self.folios.start_writing(file, page, pages);
         self.devices.start_writing(device, pages);
         let follows = self.end_of_ioend(flusher) == Some((file, page));
-        let has_room = |io: &PageIo| {
-            self.devices.has_ioends(device) || io.pages + pages <= self.rules.io_pages_max
-        };
+        let has_room = |io: &PageIo| self.devices.has_ioends(device) || io.pages + pages <= self.rules.io_pages_max;
         let kept = flusher.ioend.map(|tag| self.in_flight.id(tag));
         match kept.filter(|&id| follows && has_room(&self.in_flight[id])) {
             Some(id) => self.in_flight[id].pages += pages,
@@ -367,12 +341,7 @@ impl PageCache {
                 self.submit_ioend(flusher);
                 let number = self.writes.start(file, page, device);
                 let write = Some(number);
-                flusher.ioend = Some(self.put(PageIo {
-                    file,
-                    page,
-                    pages,
-                    write,
-                }));
+                flusher.ioend = Some(self.put(PageIo { file, page, pages, write }));
             }
         }
         if !self.keeps_writes() {
@@ -439,8 +408,7 @@ impl PageCache {
             self.flushers.go_on();
         }
         let mut again = std::mem::take(&mut self.again);
-        self.pages
-            .written(done.file, done.page, done.pages, &mut again);
+        self.pages.written(done.file, done.page, done.pages, &mut again);
         let is_last = !self.backlog.is_being_written(done.file, &self.pages);
         self.limits.count_written(self.now, device, counts, is_last);
         for page in again.drain(..) {
@@ -448,8 +416,7 @@ impl PageCache {
             self.became_dirty(done.file, page);
         }
         self.again = again;
-        self.backlog
-            .queue_what_waits(self.now, done.file, &self.pages);
+        self.backlog.queue_what_waits(self.now, done.file, &self.pages);
         self.end_waits();
     }
 }

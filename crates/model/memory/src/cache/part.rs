@@ -48,8 +48,7 @@ impl Rules {
     }
 
     fn beside(&self, mapped: u64) -> Percentages {
-        self.dirty_limits
-            .beside(self.percentages, mapped, self.memory)
+        self.dirty_limits.beside(self.percentages, mapped, self.memory)
     }
 }
 

@@ -28,8 +28,7 @@ impl PageCache {
 
     /// It is time to look for old data (`wb_timer_fn`, `wb_kupdate`). When to do so again.
     pub(super) fn pdflush_old_data(&mut self, before: Time) -> Time {
-        if !self.flushers.has_pdflush_for_old_data() && self.give_pdflush(Purpose::OldData(before))
-        {
+        if !self.flushers.has_pdflush_for_old_data() && self.give_pdflush(Purpose::OldData(before)) {
             self.now + self.rules.interval
         } else {
             self.now + RETRY
@@ -66,14 +65,12 @@ impl PageCache {
     /// `pdflush_operation`. False: there is none that could do it.
     fn give_pdflush(&mut self, purpose: Purpose) -> bool {
         let walk = Walk::over(self.devices.count());
-        self.flushers
-            .start_pdflush(self.now, purpose, walk, self.rules.turn)
+        self.flushers.start_pdflush(self.now, purpose, walk, self.rules.turn)
     }
 
     /// `background_writeout`. False: enough has been written.
     fn starts_round(&mut self, flusher: &mut Flusher) -> bool {
-        let goes_on = flusher.purpose != Purpose::Background
-            || self.limits.goes_on(&self.standing(), flusher.of);
+        let goes_on = flusher.purpose != Purpose::Background || self.limits.goes_on(&self.standing(), flusher.of);
         flusher.turn = self.rules.turn;
         flusher.walk = Some(Walk::over(self.devices.count()));
         goes_on
@@ -88,8 +85,7 @@ impl PageCache {
             let is_congested = self.devices.is_congested(device, Direction::Write);
             // Seen before whether another has the inode, or whether it is of age.
             walk.found_congestion |= is_congested && self.devices.dirty(device) > 0;
-            let has_work =
-                flusher.inode.is_some() || self.backlog.has_inode(device, flusher.purpose.before());
+            let has_work = flusher.inode.is_some() || self.backlog.has_inode(device, flusher.purpose.before());
             let is_free = flusher.inode.is_some() || !self.flushers.has_pdflush(device);
             if has_work && !is_congested && is_free {
                 flusher.of = device;

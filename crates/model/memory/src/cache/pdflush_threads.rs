@@ -32,10 +32,7 @@ impl Default for Pdflush {
     fn default() -> Pdflush {
         let mut threads = [Thread::Absent; THREADS_MAX];
         threads[..THREADS_MIN].fill(Thread::Asleep(0));
-        Pdflush {
-            threads,
-            ran_out_at: 0,
-        }
+        Pdflush { threads, ran_out_at: 0 }
     }
 }
 
@@ -56,10 +53,7 @@ impl Pdflush {
         let of_task = |number: &usize| task_of(FLUSHER, *number) == task;
         let number = (0..THREADS_MAX).find(of_task).expect("one of them");
         let longest_asleep = self.asleep().min_by_key(|&(_, since)| since);
-        let count = self
-            .threads
-            .iter()
-            .filter(|&&thread| thread != Thread::Absent);
+        let count = self.threads.iter().filter(|&&thread| thread != Thread::Absent);
         let count = count.count();
         self.threads[number] = Thread::Asleep(now);
         match longest_asleep {

@@ -30,9 +30,7 @@ const PERIOD_NS: Time = 3 * SECOND;
 
 impl Share {
     fn in_period(self, period: u64) -> u64 {
-        self.events
-            .checked_shr((period - self.period) as u32)
-            .unwrap_or(0)
+        self.events.checked_shr((period - self.period) as u32).unwrap_or(0)
     }
 }
 
@@ -43,10 +41,7 @@ impl Proportions {
             WriteoutPeriod::Pages => Length::Events(2 << limit.saturating_sub(1).max(1).ilog2()),
             WriteoutPeriod::Time => Length::Ns(PERIOD_NS),
         };
-        Proportions {
-            length,
-            all: Share::default(),
-        }
+        Proportions { length, all: Share::default() }
     }
 
     /// The share of each of `among` drives if all had had the same for ever. If periods are of time, no history lasts
@@ -61,19 +56,10 @@ impl Proportions {
 
     pub(super) fn count(&mut self, now: Time, share: &mut Share, events: u64) {
         let period = self.period(now);
-        *share = Share {
-            events: share.in_period(period) + events,
-            period,
-        };
+        *share = Share { events: share.in_period(period) + events, period };
         self.all = match self.length {
-            Length::Events(_) => Share {
-                events: self.all.events + events,
-                period: 0,
-            },
-            Length::Ns(_) => Share {
-                events: self.all.in_period(period) + events,
-                period,
-            },
+            Length::Events(_) => Share { events: self.all.events + events, period: 0 },
+            Length::Ns(_) => Share { events: self.all.in_period(period) + events, period },
         };
     }
 

@@ -10,14 +10,7 @@ use events::time::Time;
 impl PageCache {
     /// Reads a range of a file up to the first page that is not in memory (`do_generic_mapping_read`, before and after 2.6
     /// `do_generic_file_read`). After a wait the same call continues from there.
-    pub fn read(
-        &mut self,
-        now: Time,
-        task: TaskId,
-        file: FileId,
-        offset: u64,
-        bytes: u64,
-    ) -> Outcome {
+    pub fn read(&mut self, now: Time, task: TaskId, file: FileId, offset: u64, bytes: u64) -> Outcome {
         self.now = now;
         if bytes == 0 {
             return Outcome::Done;
@@ -58,8 +51,7 @@ impl PageCache {
         };
         if outcome != Outcome::Done {
             let has_waited = outcome == Outcome::Wait;
-            self.readers
-                .resume_at(task, ResumePoint { page, has_waited });
+            self.readers.resume_at(task, ResumePoint { page, has_waited });
         }
         self.readers.keep_stream(task, file, stream);
         if copies_in_turn && self.rules.plugs_calls {
@@ -81,14 +73,7 @@ impl PageCache {
     }
 
     #[inline]
-    fn look_ahead(
-        &mut self,
-        stream: &mut Stream,
-        task: TaskId,
-        file: FileId,
-        page: u64,
-        last: u64,
-    ) {
+    fn look_ahead(&mut self, stream: &mut Stream, task: TaskId, file: FileId, page: u64, last: u64) {
         let present = self.pages.is_present(file, page);
         let found = ReaderPage {
             page,
@@ -97,9 +82,7 @@ impl PageCache {
             absent: !present && !self.pages.is_cached(file, page),
             present,
             marked: self.pages.take_mark(file, page),
-            congested: self
-                .devices
-                .is_congested(self.backlog.device_of(file), Direction::Read),
+            congested: self.devices.is_congested(self.backlog.device_of(file), Direction::Read),
         };
         let cached = |page| self.pages.is_cached(file, page);
         // A call that asks for more than a window gets it in one, as far as a request goes (`ondemand_readahead` of 4.10).
@@ -129,13 +112,7 @@ impl PageCache {
     }
 
     /// What of the window is inside the file and not cached, in consecutive pieces.
-    fn submit_window(
-        &mut self,
-        task: TaskId,
-        file: FileId,
-        window: Window,
-        asked: std::ops::RangeInclusive<u64>,
-    ) {
+    fn submit_window(&mut self, task: TaskId, file: FileId, window: Window, asked: std::ops::RangeInclusive<u64>) {
         let end = self.end_of(file, *asked.end());
         let end = (window.start + window.pages).min(end);
         // What is there already is not marked.
@@ -143,9 +120,7 @@ impl PageCache {
         let mark = window.mark.filter(is_new);
         let mut at = window.start;
         while at < end {
-            let run = (at..end)
-                .take_while(|&page| !self.pages.is_cached(file, page))
-                .count() as u64;
+            let run = (at..end).take_while(|&page| !self.pages.is_cached(file, page)).count() as u64;
             if run == 0 {
                 at += 1;
                 continue;

@@ -62,13 +62,7 @@ impl Readers {
 
     /// What a call asks for, of the effects from `before` on, leaves when it waits or is over (`blk_start_plug` in
     /// `generic_file_aio_read`).
-    pub(super) fn plug(
-        &mut self,
-        task: TaskId,
-        effects: &mut Vec<Effect>,
-        before: usize,
-        outcome: Outcome,
-    ) {
+    pub(super) fn plug(&mut self, task: TaskId, effects: &mut Vec<Effect>, before: usize, outcome: Outcome) {
         let held = self.plugged.entry(task).or_default();
         held.extend(effects.drain(before..));
         if !matches!(outcome, Outcome::Copies(_)) {

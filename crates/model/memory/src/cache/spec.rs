@@ -148,20 +148,10 @@ impl CacheSpec {
                 "this kernel's limit changes at once; leave it out: it falls slowly from 3.2 on",
             );
         }
-        if self
-            .read_ahead_bytes
-            .is_some_and(|most| most > self.memory_bytes / 4)
-        {
-            return wrong(
-                "read_ahead_bytes",
-                "expected at most a quarter of the memory",
-            );
+        if self.read_ahead_bytes.is_some_and(|most| most > self.memory_bytes / 4) {
+            return wrong("read_ahead_bytes", "expected at most a quarter of the memory");
         }
-        let Percentages {
-            background,
-            foreground,
-            ..
-        } = self.percentages();
+        let Percentages { background, foreground, .. } = self.percentages();
         let (least, most) = DIRTY_PERCENT;
         within("dirty_percent", foreground, least.into(), most.into())?;
         within("dirty_background_percent", background, 0, foreground)?;
@@ -186,9 +176,7 @@ impl CacheSpec {
         let total = self.memory_bytes / PAGE_BYTES;
         let low = self.lowmem_bytes.unwrap_or(self.memory_bytes) / PAGE_BYTES;
         let default = self.dirty_limits().percentages(total, low);
-        let background = self
-            .dirty_background_percent
-            .map_or(default.background, u64::from);
+        let background = self.dirty_background_percent.map_or(default.background, u64::from);
         Percentages {
             background,
             foreground: self.dirty_percent.map_or(default.foreground, u64::from),
@@ -202,9 +190,7 @@ impl CacheSpec {
 
     /// This many dirty pages start writeback.
     pub fn background_pages(&self) -> u64 {
-        let Percentages {
-            base, background, ..
-        } = self.percentages();
+        let Percentages { base, background, .. } = self.percentages();
         base * background / 100
     }
 
@@ -213,11 +199,7 @@ impl CacheSpec {
         let memory = self.memory_bytes / PAGE_BYTES;
         let newer = self.variant != CacheVariant::Linux2_4;
         // A thirty-second of the memory per CPU, at most 4 MiB (2.5.59); the number of CPUs is taken as 1.
-        let ratelimit = if newer {
-            (memory / 32).clamp(16, 1024)
-        } else {
-            1
-        };
+        let ratelimit = if newer { (memory / 32).clamp(16, 1024) } else { 1 };
         // 2.4 has a maximum of 31 pages.
         let read_ahead_bytes = if newer { 128 << 10 } else { 31 * PAGE_BYTES };
         let io_pages_max = match self.variant {
@@ -238,9 +220,7 @@ impl CacheSpec {
             background: 0,
             background_stop: 0,
             foreground: 0,
-            foreground_when_set: self
-                .former_bytes
-                .map(|bytes| bytes / PAGE_BYTES * percentages.foreground / 100),
+            foreground_when_set: self.former_bytes.map(|bytes| bytes / PAGE_BYTES * percentages.foreground / 100),
             ratelimit,
             ratelimit_exceeded: match self.looks_often_beyond_limit {
                 true => 8,
@@ -269,13 +249,7 @@ mod tests {
         let mut spec = CacheSpec::new(CacheVariant::Linux2_5, 3840 << 20);
         spec.lowmem_bytes = Some(896 << 20);
         let (rules, pages) = (spec.rules(), (3840 << 20) / PAGE_BYTES);
-        assert_eq!(
-            (
-                rules.background * 1000 / pages,
-                rules.foreground * 1000 / pages
-            ),
-            (93, 373)
-        );
+        assert_eq!((rules.background * 1000 / pages, rules.foreground * 1000 / pages), (93, 373));
         assert_eq!(rules.throttled_writes, 1536);
     }
 
@@ -284,59 +258,14 @@ mod tests {
         let good = CacheSpec::new(CacheVariant::Linux2_4, 1 << 30);
         assert_eq!(good.check(), Ok(()));
         let key = |spec: CacheSpec| spec.check().unwrap_err().key;
-        assert_eq!(
-            key(CacheSpec {
-                memory_bytes: 0,
-                ..good
-            }),
-            "memory_bytes"
-        );
-        assert_eq!(
-            key(CacheSpec {
-                lowmem_bytes: Some(2 << 30),
-                ..good
-            }),
-            "lowmem_bytes"
-        );
-        assert_eq!(
-            key(CacheSpec {
-                former_bytes: Some(0),
-                ..good
-            }),
-            "former_bytes"
-        );
-        let falls_slowly = CacheSpec {
-            former_bytes: Some(2 << 30),
-            ..CacheSpec::new(CacheVariant::Linux3_2, 1 << 30)
-        };
+        assert_eq!(key(CacheSpec { memory_bytes: 0, ..good }), "memory_bytes");
+        assert_eq!(key(CacheSpec { lowmem_bytes: Some(2 << 30), ..good }), "lowmem_bytes");
+        assert_eq!(key(CacheSpec { former_bytes: Some(0), ..good }), "former_bytes");
+        let falls_slowly = CacheSpec { former_bytes: Some(2 << 30), ..CacheSpec::new(CacheVariant::Linux3_2, 1 << 30) };
         assert_eq!(falls_slowly.check(), Ok(()));
-        assert_eq!(
-            key(CacheSpec {
-                variant: CacheVariant::Linux2_4,
-                ..falls_slowly
-            }),
-            "former_bytes"
-        );
-        assert_eq!(
-            key(CacheSpec {
-                dirty_percent: Some(0),
-                ..good
-            }),
-            "dirty_percent"
-        );
-        assert_eq!(
-            key(CacheSpec {
-                dirty_percent: Some(20),
-                ..good
-            }),
-            "dirty_background_percent"
-        );
-        assert_eq!(
-            key(CacheSpec {
-                dirty_expire_ns: Some(0),
-                ..good
-            }),
-            "dirty_expire"
-        );
+        assert_eq!(key(CacheSpec { variant: CacheVariant::Linux2_4, ..falls_slowly }), "former_bytes");
+        assert_eq!(key(CacheSpec { dirty_percent: Some(0), ..good }), "dirty_percent");
+        assert_eq!(key(CacheSpec { dirty_percent: Some(20), ..good }), "dirty_background_percent");
+        assert_eq!(key(CacheSpec { dirty_expire_ns: Some(0), ..good }), "dirty_expire");
     }
 }

@@ -43,22 +43,15 @@ impl PageCache {
     }
 
     /// Before direct I/O on a range: what is dirty there is written first, then the cache forgets the range.
-    pub fn direct(
-        &mut self,
-        now: Time,
-        task: TaskId,
-        file: FileId,
-        offset: u64,
-        bytes: u64,
-    ) -> Outcome {
+    pub fn direct(&mut self, now: Time, task: TaskId, file: FileId, offset: u64, bytes: u64) -> Outcome {
         self.now = now;
         if self.sync_goes_on(task) {
             return Outcome::Wait;
         }
         self.syncs.take_done(task);
         let (first, end) = (offset / PAGE_BYTES, (offset + bytes).div_ceil(PAGE_BYTES));
-        let is_clean = self.pages.unwritten_of(file) == 0
-            || (first..end).all(|page| !self.pages.is_unwritten(file, page));
+        let is_clean =
+            self.pages.unwritten_of(file) == 0 || (first..end).all(|page| !self.pages.is_unwritten(file, page));
         if is_clean {
             self.pages.forget(file, first, end - first);
             return Outcome::Done;
@@ -79,8 +72,7 @@ impl PageCache {
         let purpose = Purpose::Sync(file, 0, self.backlog.size(file));
         let device = self.backlog.device_of(file);
         self.begins_inode(device);
-        self.flushers
-            .start(purpose, task, device, u64::MAX, u64::MAX);
+        self.flushers.start(purpose, task, device, u64::MAX, u64::MAX);
     }
 
     /// All that was dirty of the file is in flight.

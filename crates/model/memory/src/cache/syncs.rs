@@ -28,14 +28,7 @@ struct Sync {
 impl Syncs {
     /// False: the task waits already, and was called before its time.
     pub(super) fn begin(&mut self, task: TaskId, file: FileId, again: bool, commit: bool) -> bool {
-        let sync = Sync {
-            file,
-            again,
-            commit,
-            writes: Vec::new(),
-            behind: Some(0),
-            is_woken: false,
-        };
+        let sync = Sync { file, again, commit, writes: Vec::new(), behind: Some(0), is_woken: false };
         let is_new = !self.waiting.contains_key(&task);
         if is_new {
             self.waiting.insert(task, sync);

@@ -21,12 +21,7 @@ struct Bench {
 
 impl Bench {
     fn new(spec: CacheSpec) -> Bench {
-        Bench {
-            cache: PageCache::new(&spec).unwrap(),
-            now: 0,
-            in_flight: Vec::new(),
-            woken: Vec::new(),
-        }
+        Bench { cache: PageCache::new(&spec).unwrap(), now: 0, in_flight: Vec::new(), woken: Vec::new() }
     }
 
     fn of(variant: CacheVariant) -> Bench {
@@ -34,10 +29,7 @@ impl Bench {
     }
 
     fn with_journal(variant: CacheVariant) -> Bench {
-        Bench::new(CacheSpec {
-            ordered_commit_interval_ns: Some(5 * SECOND),
-            ..CacheSpec::new(variant, MEMORY)
-        })
+        Bench::new(CacheSpec { ordered_commit_interval_ns: Some(5 * SECOND), ..CacheSpec::new(variant, MEMORY) })
     }
 
     fn call<T>(&mut self, call: impl FnOnce(&mut PageCache, Time) -> T) -> T {
@@ -146,10 +138,7 @@ fn bdflush_begins_at_30_percent_and_goes_on_until_20() {
     assert_eq!(bench.flush(), []);
     bench.write(1, 1, 30 * PERCENT, 1);
     let written = pages(&bench.flush());
-    assert!(
-        (10 * PERCENT..=10 * PERCENT + 512).contains(&written),
-        "{written} pages"
-    );
+    assert!((10 * PERCENT..=10 * PERCENT + 512).contains(&written), "{written} pages");
     assert!(bench.in_flight.iter().all(|io| io.task == FLUSHER));
 }
 
@@ -158,11 +147,7 @@ fn beyond_60_percent_a_writer_of_2_4_writes_32_buffers_and_waits_for_the_oldest(
     let mut bench = Bench::of(CacheVariant::Linux2_4);
     bench.write(1, 1, 0, 60 * PERCENT);
     assert_eq!(bench.write(1, 1, 60 * PERCENT, 1), Outcome::Wait);
-    let of_writer: Vec<Io> = bench
-        .flush()
-        .into_iter()
-        .filter(|io| io.task == 1)
-        .collect();
+    let of_writer: Vec<Io> = bench.flush().into_iter().filter(|io| io.task == 1).collect();
     assert_eq!(pages(&of_writer), 32);
     assert!(bench.woken.is_empty());
     let oldest = bench.in_flight.remove(0);
@@ -188,10 +173,7 @@ fn in_2_5_background_writeback_begins_at_10_percent_and_takes_1024_pages_of_each
     }
     assert_eq!(turns[..4], [(1, 1024), (2, 1024), (1, 1024), (2, 1024)]);
     let left = bench.cache.pages.waiting();
-    assert!(
-        (10 * PERCENT - 1024..10 * PERCENT).contains(&left),
-        "{left}"
-    );
+    assert!((10 * PERCENT - 1024..10 * PERCENT).contains(&left), "{left}");
 }
 
 #[test]
@@ -280,23 +262,11 @@ fn in_2_5_a_throttled_writer_writes_1536_pages_of_any_inode() {
     bench.write(1, 1, 0, 20 * PERCENT);
     bench.write(1, 3, 0, 19 * PERCENT);
     assert_eq!(bench.write(2, 2, 0, 2 * PERCENT), Outcome::Wait);
-    assert_eq!(
-        bench.write(2, 2, 0, 2 * PERCENT),
-        Outcome::Wait,
-        "called before its time"
-    );
-    let of_writer: Vec<Io> = bench
-        .flush()
-        .into_iter()
-        .filter(|io| io.task == 2)
-        .collect();
+    assert_eq!(bench.write(2, 2, 0, 2 * PERCENT), Outcome::Wait, "called before its time");
+    let of_writer: Vec<Io> = bench.flush().into_iter().filter(|io| io.task == 2).collect();
     assert_eq!(pages(&of_writer), 1536);
     // Background writeback has the first in the line.
-    assert!(
-        of_writer.iter().all(|io| io.file == 3),
-        "{:?}",
-        places(&of_writer)
-    );
+    assert!(of_writer.iter().all(|io| io.file == 3), "{:?}", places(&of_writer));
     assert_eq!(bench.woken, [2]);
     assert_eq!(bench.write(2, 2, 0, 2 * PERCENT), Outcome::Done);
 }
@@ -344,11 +314,7 @@ fn who_got_its_last_request_late_unplugs_the_queue_then() {
     bench.cache.blocked(1);
     bench.cache.unblocked(bench.now, 1);
     let effects = taken(&mut bench.cache);
-    assert_eq!(
-        effects,
-        [Effect::Unplug],
-        "it waits for the oldest write from now on"
-    );
+    assert_eq!(effects, [Effect::Unplug], "it waits for the oldest write from now on");
 }
 
 #[test]
@@ -376,12 +342,9 @@ fn a_congested_queue_stops_pdflush_until_it_is_so_no_more() {
 
 #[test]
 fn what_has_been_dirty_for_30_s_is_written() {
-    for variant in [
-        CacheVariant::Linux2_4,
-        CacheVariant::Linux2_5,
-        CacheVariant::Linux2_6_18,
-        CacheVariant::Linux2_6_35,
-    ] {
+    for variant in
+        [CacheVariant::Linux2_4, CacheVariant::Linux2_5, CacheVariant::Linux2_6_18, CacheVariant::Linux2_6_35]
+    {
         let mut bench = Bench::of(variant);
         bench.now = 12 * SECOND;
         bench.write(1, 1, 0, 10);
@@ -392,11 +355,7 @@ fn what_has_been_dirty_for_30_s_is_written() {
         assert_eq!(places(&bench.wait_until(51 * SECOND)), [(2, 0, 10)]);
         bench.complete_all();
         bench.wait_until(60 * SECOND);
-        assert_eq!(
-            bench.cache.next_event(),
-            None,
-            "nothing dirty, nothing to do"
-        );
+        assert_eq!(bench.cache.next_event(), None, "nothing dirty, nothing to do");
     }
 }
 
@@ -418,11 +377,9 @@ fn from_2_6_6_on_an_inode_is_written_in_the_order_of_the_file() {
 
 #[test]
 fn from_2_6_6_on_an_old_inode_is_written_as_a_whole() {
-    for (variant, expected) in [
-        (CacheVariant::Linux2_5, 1024),
-        (CacheVariant::Linux2_6_18, 3000),
-        (CacheVariant::Linux2_6_35, 3000),
-    ] {
+    for (variant, expected) in
+        [(CacheVariant::Linux2_5, 1024), (CacheVariant::Linux2_6_18, 3000), (CacheVariant::Linux2_6_35, 3000)]
+    {
         let mut bench = Bench::of(variant);
         bench.write(1, 1, 0, 3000);
         let written = pages(&bench.wait_until(36 * SECOND));
@@ -465,14 +422,7 @@ fn an_ordered_commit_writes_data_of_all_files_5_s_later_in_the_order_of_dirtying
         }
         assert_eq!(bench.wait_until(6 * SECOND - 1), []);
         let written = bench.wait_until(6 * SECOND);
-        let expected = [
-            (1, 0, 1),
-            (2, 0, 1),
-            (1, 1, 1),
-            (2, 1, 1),
-            (1, 2, 1),
-            (2, 2, 1),
-        ];
+        let expected = [(1, 0, 1), (2, 0, 1), (1, 1, 1), (2, 1, 1), (1, 2, 1), (2, 2, 1)];
         assert_eq!(places(&written), expected);
         assert!(written.iter().all(|io| io.task == JOURNAL));
     }
@@ -484,18 +434,10 @@ fn one_transaction_commits_at_a_time() {
     bench.write(1, 1, 0, 1);
     bench.wait_until(5 * SECOND);
     bench.write(1, 1, 1, 1);
-    assert_eq!(
-        bench.wait_until(20 * SECOND),
-        [],
-        "the first is still being written"
-    );
+    assert_eq!(bench.wait_until(20 * SECOND), [], "the first is still being written");
     bench.complete_all();
     assert_eq!(places(&bench.wait_until(20 * SECOND)), []);
-    assert_eq!(
-        bench.cache.dirty_pages(),
-        0,
-        "and the second when that is done"
-    );
+    assert_eq!(bench.cache.dirty_pages(), 0, "and the second when that is done");
 }
 
 #[test]
@@ -571,11 +513,9 @@ fn fsync_with_an_ordered_journal_writes_what_others_have_dirtied_too() {
 
 #[test]
 fn until_2_6_9_an_fsync_holds_off_writers_to_its_file_from_beginning_to_end() {
-    for (holds, expected) in [
-        (FsyncHolds::All, Outcome::Wait),
-        (FsyncHolds::Commit, Outcome::Done),
-        (FsyncHolds::Nothing, Outcome::Done),
-    ] {
+    for (holds, expected) in
+        [(FsyncHolds::All, Outcome::Wait), (FsyncHolds::Commit, Outcome::Done), (FsyncHolds::Nothing, Outcome::Done)]
+    {
         let mut bench = Bench::of(CacheVariant::Linux2_4);
         bench.cache.set_fsync_holds(0, holds);
         bench.write(1, 1, 0, 10);
@@ -613,11 +553,7 @@ fn from_2_6_10_on_an_fsync_holds_off_writers_while_the_journal_commits() {
 
 #[test]
 fn a_reader_waits_until_its_page_is_there_and_goes_on_with_it() {
-    for variant in [
-        CacheVariant::Linux2_4,
-        CacheVariant::Linux2_5,
-        CacheVariant::Linux2_6_35,
-    ] {
+    for variant in [CacheVariant::Linux2_4, CacheVariant::Linux2_5, CacheVariant::Linux2_6_35] {
         let mut bench = Bench::of(variant);
         bench.cache.set_size(1, 1000 * PAGE);
         assert_eq!(bench.read(1, 0, 1), Outcome::Wait);
@@ -661,21 +597,14 @@ fn a_stream_of_2_6_35_has_two_windows_of_128_kib_in_flight() {
         }
         most = most.max(pages(&bench.in_flight));
     }
-    assert_eq!(
-        most, 64,
-        "the second is asked for when the reader comes to the first"
-    );
+    assert_eq!(most, 64, "the second is asked for when the reader comes to the first");
     assert!(bench.in_flight.iter().all(|io| io.read_ahead));
 }
 
 #[test]
-fn a_call_longer_than_a_window_copies_up_to_each_mark_and_a_plugged_one_keeps_its_windows_until_it_waits_or_ends()
- {
+fn a_call_longer_than_a_window_copies_up_to_each_mark_and_a_plugged_one_keeps_its_windows_until_it_waits_or_ends() {
     for plugs_calls in [false, true] {
-        let mut bench = Bench::new(CacheSpec {
-            plugs_calls,
-            ..CacheSpec::new(CacheVariant::Linux2_6_35, MEMORY)
-        });
+        let mut bench = Bench::new(CacheSpec { plugs_calls, ..CacheSpec::new(CacheVariant::Linux2_6_35, MEMORY) });
         bench.cache.set_size(1, 1000 * PAGE);
         // A window, the one that comes with it, and the mark in between.
         assert_eq!(bench.read_on(1, 0, 64), Outcome::Wait);
@@ -689,10 +618,7 @@ fn a_call_longer_than_a_window_copies_up_to_each_mark_and_a_plugged_one_keeps_it
         bench.complete_all();
         // One that continues behind the next mark waits for the window that it starts there.
         let first = bench.read_on(1, 64, 65);
-        assert_eq!(
-            (first, bench.in_flight.is_empty()),
-            (Outcome::Copies(32), plugs_calls)
-        );
+        assert_eq!((first, bench.in_flight.is_empty()), (Outcome::Copies(32), plugs_calls));
         assert_eq!(bench.read_on(1, 64, 65), Outcome::Wait);
         assert_eq!(places(&bench.in_flight), [(1, 96, 32), (1, 128, 32)]);
     }
@@ -702,9 +628,7 @@ fn a_call_longer_than_a_window_copies_up_to_each_mark_and_a_plugged_one_keeps_it
 fn a_page_that_is_written_to_in_part_is_read_first() {
     let mut bench = Bench::of(CacheVariant::Linux2_5);
     bench.cache.set_size(1, 10 * PAGE);
-    let write = |bench: &mut Bench, offset, bytes| {
-        bench.call(|cache, now| cache.write(now, 7, 1, offset, bytes))
-    };
+    let write = |bench: &mut Bench, offset, bytes| bench.call(|cache, now| cache.write(now, 7, 1, offset, bytes));
     assert_eq!(write(&mut bench, 100, PAGE), Outcome::Wait);
     assert_eq!(places(&bench.in_flight), [(1, 0, 1)]);
     bench.complete_all();
@@ -712,19 +636,14 @@ fn a_page_that_is_written_to_in_part_is_read_first() {
     assert_eq!(places(&bench.in_flight), [(1, 1, 1)]);
     bench.complete_all();
     assert_eq!(write(&mut bench, 100, PAGE), Outcome::Done);
-    assert_eq!(
-        write(&mut bench, 10 * PAGE, 5),
-        Outcome::Done,
-        "there is nothing to read"
-    );
+    assert_eq!(write(&mut bench, 10 * PAGE, 5), Outcome::Done, "there is nothing to read");
 }
 
 #[test]
 fn direct_io_has_dirty_pages_written_and_cached_ones_forgotten() {
     let mut bench = Bench::of(CacheVariant::Linux2_6_35);
     bench.write(1, 1, 0, 10);
-    let direct =
-        |bench: &mut Bench, offset| bench.call(|cache, now| cache.direct(now, 5, 1, offset, PAGE));
+    let direct = |bench: &mut Bench, offset| bench.call(|cache, now| cache.direct(now, 5, 1, offset, PAGE));
     assert_eq!(direct(&mut bench, 20 * PAGE), Outcome::Done);
     assert_eq!(direct(&mut bench, 0), Outcome::Wait);
     bench.flush();
@@ -757,19 +676,13 @@ fn one_page_of_each_large_folio_holds_its_writer_as_all_of_them_do() {
     };
     assert_eq!(held_at(false), None);
     let pages = held_at(true).expect("it is held");
-    assert!(
-        (15 * PERCENT..=20 * PERCENT + 256).contains(&pages),
-        "{pages}"
-    );
+    assert!((15 * PERCENT..=20 * PERCENT + 256).contains(&pages), "{pages}");
 }
 
 #[test]
 fn who_writes_beyond_a_limit_that_has_fallen_goes_on_until_it_has_followed() {
     let held_for = |former_bytes: Option<u64>| {
-        let mut bench = Bench::new(CacheSpec {
-            former_bytes,
-            ..CacheSpec::new(CacheVariant::Linux3_2, MEMORY)
-        });
+        let mut bench = Bench::new(CacheSpec { former_bytes, ..CacheSpec::new(CacheVariant::Linux3_2, MEMORY) });
         bench.write(1, 0, 0, 21 * PERCENT);
         assert_eq!(bench.write(1, 0, 21 * PERCENT, 1), Outcome::Wait);
         bench.wait_until(SECOND);

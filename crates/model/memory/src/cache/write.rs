@@ -11,30 +11,17 @@ use events::time::Time;
 
 impl PageCache {
     /// May keep the writer until enough has been written back.
-    pub fn write(
-        &mut self,
-        now: Time,
-        task: TaskId,
-        file: FileId,
-        offset: u64,
-        bytes: u64,
-    ) -> Outcome {
+    pub fn write(&mut self, now: Time, task: TaskId, file: FileId, offset: u64, bytes: u64) -> Outcome {
         self.now = now;
         if let Some(released) = self.flushers.was_throttled(task) {
-            return if released {
-                Outcome::Done
-            } else {
-                Outcome::Wait
-            };
+            return if released { Outcome::Done } else { Outcome::Wait };
         }
         if bytes == 0 {
             return Outcome::Done;
         }
         let end = offset + bytes;
         let (first, last) = (offset / PAGE_BYTES, (end - 1) / PAGE_BYTES);
-        if self.inode_locks.keeps(task, file)
-            || self.flushers.keeps_for_folio(task, file, first, last)
-        {
+        if self.inode_locks.keeps(task, file) || self.flushers.keeps_for_folio(task, file, first, last) {
             return Outcome::Wait;
         }
         if self.reads_first(task, file, offset, end) {
@@ -105,8 +92,7 @@ impl PageCache {
             Verdict::Sleeps => self.flushers.throttle(task),
             Verdict::WritesBack => {
                 let pages = self.rules.throttled_writes;
-                self.flushers
-                    .start(Purpose::Throttled, task, device, pages, pages);
+                self.flushers.start(Purpose::Throttled, task, device, pages, pages);
             }
         }
         Outcome::Wait

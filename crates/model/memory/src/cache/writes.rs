@@ -43,12 +43,7 @@ pub(super) enum WriteFollowUp {
 
 impl Writes {
     pub(super) fn new(devices: usize) -> Writes {
-        Writes {
-            last: 0,
-            of_files: Vec::new(),
-            of_devices: vec![BTreeSet::new(); devices],
-            waits: Vec::new(),
-        }
+        Writes { last: 0, of_files: Vec::new(), of_devices: vec![BTreeSet::new(); devices], waits: Vec::new() }
     }
 
     /// Its number.
@@ -92,11 +87,7 @@ impl Writes {
     pub(super) fn wait_for(&mut self, task: TaskId, device: DeviceId, number: u64) -> bool {
         let is_in_flight = self.of_devices[device].contains(&number);
         if is_in_flight {
-            self.waits.push(Wait {
-                until: number,
-                of: AwaitedWrites::One(device),
-                then: WriteFollowUp::Synced(task),
-            });
+            self.waits.push(Wait { until: number, of: AwaitedWrites::One(device), then: WriteFollowUp::Synced(task) });
         }
         is_in_flight
     }
@@ -129,8 +120,6 @@ impl Writes {
             format!("{of_files} of files are under way, {of_devices} of drives")
         })?;
         let over = self.waits.iter().find(|wait| self.is_over(wait));
-        Violation::unless(over.is_none(), "writes", || {
-            format!("{over:?} is over and nobody was told")
-        })
+        Violation::unless(over.is_none(), "writes", || format!("{over:?} is over and nobody was told"))
     }
 }

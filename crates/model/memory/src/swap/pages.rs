@@ -86,11 +86,7 @@ impl Memory {
             newer: NONE,
             older: NONE,
         };
-        let empty = Ends {
-            newest: NONE,
-            oldest: NONE,
-            pages: 0,
-        };
+        let empty = Ends { newest: NONE, oldest: NONE, pages: 0 };
         Memory {
             pages: vec![page; pages as usize],
             lists: [empty; 2],
@@ -273,18 +269,8 @@ impl Memory {
 
     /// Each page is in one place, the frames and slots add up, and the lists have what is in memory.
     pub(super) fn check(&self) -> Result<(), Violation> {
-        let violated = |what: String| {
-            Err(Violation {
-                station: "swap".to_owned(),
-                what,
-            })
-        };
-        let in_memory = |page: &&Page| {
-            matches!(
-                page.place,
-                PageState::Mapped | PageState::Cached | PageState::Reading
-            )
-        };
+        let violated = |what: String| Err(Violation { station: "swap".to_owned(), what });
+        let in_memory = |page: &&Page| matches!(page.place, PageState::Mapped | PageState::Cached | PageState::Reading);
         let resident = self.pages.iter().filter(in_memory).count() as u64;
         if resident != self.resident {
             let counted = self.resident;
@@ -300,13 +286,9 @@ impl Memory {
             return violated(format!("{slotted} pages with slots, {used} slots in use"));
         }
         for (number, page) in (0..).zip(&self.pages) {
-            let owns = page
-                .slot
-                .is_none_or(|slot| self.slots.owner(slot) == Some(number));
-            let has_slot =
-                page.slot.is_some() || matches!(page.place, PageState::Nowhere | PageState::Mapped);
-            let moves =
-                page.writing && !matches!(page.place, PageState::Mapped | PageState::Cached);
+            let owns = page.slot.is_none_or(|slot| self.slots.owner(slot) == Some(number));
+            let has_slot = page.slot.is_some() || matches!(page.place, PageState::Nowhere | PageState::Mapped);
+            let moves = page.writing && !matches!(page.place, PageState::Mapped | PageState::Cached);
             if !owns || !has_slot || moves || page.list.is_some() != in_memory(&page) {
                 return violated(format!("page {number} is nowhere in order: {page:?}"));
             }
@@ -321,9 +303,7 @@ impl Memory {
     }
 
     fn take_off(&mut self, number: PageNumber) {
-        let Page {
-            list, newer, older, ..
-        } = *self.page(number);
+        let Page { list, newer, older, .. } = *self.page(number);
         let Some(list) = list else {
             return;
         };

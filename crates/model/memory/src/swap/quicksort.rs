@@ -68,15 +68,7 @@ impl Sort {
     /// Without numbers.
     pub(super) fn new(numbers: u64, passes: u32, number_ns: f64, stream: Stream) -> Sort {
         assert!(numbers > 0, "something to sort");
-        Sort {
-            numbers,
-            passes_left: passes,
-            number_ns,
-            stage: Stage::Filling(0),
-            parts: Vec::new(),
-            placed: 0,
-            stream,
-        }
+        Sort { numbers, passes_left: passes, number_ns, stage: Stage::Filling(0), parts: Vec::new(), placed: 0, stream }
     }
 
     pub(super) fn pages(&self) -> u32 {
@@ -98,10 +90,7 @@ impl Sort {
                     self.stage = if page + 1 < self.pages() {
                         Stage::Filling(page + 1)
                     } else {
-                        self.parts.push(Part {
-                            begin: 0,
-                            end: self.numbers,
-                        });
+                        self.parts.push(Part { begin: 0, end: self.numbers });
                         Stage::NextPart
                     };
                     return Some(self.touch(page, true, NUMBERS_OF_PAGE));
@@ -138,21 +127,12 @@ impl Sort {
         if numbers <= NUMBERS_OF_PAGE {
             self.placed += numbers;
             let (first, last) = (page_of(part.begin), page_of(part.end - 1));
-            self.stage = if last > first {
-                Stage::Crossing(last)
-            } else {
-                Stage::NextPart
-            };
+            self.stage = if last > first { Stage::Crossing(last) } else { Stage::NextPart };
             return self.touch(first, true, numbers * levels(numbers));
         }
         let share = median_of_three(&mut self.stream);
         let middle = part.begin + ((share * numbers as f64) as u64).clamp(1, numbers - 1);
-        self.stage = Stage::Partitioning(Partition {
-            part,
-            middle,
-            low: part.begin,
-            high: part.end,
-        });
+        self.stage = Stage::Partitioning(Partition { part, middle, low: part.begin, high: part.end });
         self.touch(page_of(part.begin + numbers / 2), true, 0)
     }
 
@@ -160,8 +140,7 @@ impl Sort {
     fn go_on(&mut self, mut at: Partition) -> Option<Touch> {
         let (left, right) = (at.middle - at.part.begin, at.part.end - at.middle);
         let (low_done, high_done) = (at.low - at.part.begin, at.part.end - at.high);
-        let low_is_behind =
-            u128::from(low_done) * u128::from(right) <= u128::from(high_done) * u128::from(left);
+        let low_is_behind = u128::from(low_done) * u128::from(right) <= u128::from(high_done) * u128::from(left);
         if at.low < at.middle && (low_is_behind || at.high == at.middle) {
             let page = page_of(at.low);
             let end = page_begin(page + 1).min(at.middle);
@@ -178,33 +157,16 @@ impl Sort {
             self.stage = Stage::Partitioning(at);
             return Some(self.touch(page, true, numbers));
         }
-        let (left, right) = (
-            Part {
-                end: at.middle,
-                ..at.part
-            },
-            Part {
-                begin: at.middle,
-                ..at.part
-            },
-        );
+        let (left, right) = (Part { end: at.middle, ..at.part }, Part { begin: at.middle, ..at.part });
         let left_is_smaller = left.end - left.begin < right.end - right.begin;
-        let (smaller, larger) = if left_is_smaller {
-            (left, right)
-        } else {
-            (right, left)
-        };
+        let (smaller, larger) = if left_is_smaller { (left, right) } else { (right, left) };
         self.parts.extend([larger, smaller]);
         self.stage = Stage::NextPart;
         None
     }
 
     fn touch(&self, page: u32, write: bool, numbers: u64) -> Touch {
-        Touch {
-            page,
-            write,
-            cost_ns: (numbers as f64 * self.number_ns) as Time,
-        }
+        Touch { page, write, cost_ns: (numbers as f64 * self.number_ns) as Time }
     }
 }
 

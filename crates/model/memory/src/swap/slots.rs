@@ -23,14 +23,7 @@ pub(super) struct Slots {
 impl Slots {
     /// The slots of an area of `pages` pages, its header among them.
     pub(super) fn new(pages: u32) -> Slots {
-        Slots {
-            owners: vec![None; pages as usize],
-            lowest: 1,
-            next: 1,
-            left_of_run: 0,
-            used: 0,
-            used_max: 0,
-        }
+        Slots { owners: vec![None; pages as usize], lowest: 1, next: 1, left_of_run: 0, used: 0, used_max: 0 }
     }
 
     /// A slot for the page; None: all are in use.
@@ -57,16 +50,10 @@ impl Slots {
 
     /// The slots that are read together with one: those in use from the start of its aligned cluster of
     /// 2^`page_cluster` to the first that is not, as `valid_swaphandles` finds them, and itself.
-    pub(super) fn around(
-        &self,
-        slot: SlotNumber,
-        page_cluster: u32,
-    ) -> impl Iterator<Item = SlotNumber> {
+    pub(super) fn around(&self, slot: SlotNumber, page_cluster: u32) -> impl Iterator<Item = SlotNumber> {
         let first = ((slot >> page_cluster) << page_cluster).max(1);
         let end = ((slot >> page_cluster) + 1) << page_cluster;
-        let in_use = (first..end)
-            .take_while(|&slot| self.owner(slot).is_some())
-            .count() as u32;
+        let in_use = (first..end).take_while(|&slot| self.owner(slot).is_some()).count() as u32;
         let own = (slot >= first + in_use).then_some(slot);
         (first..first + in_use).chain(own)
     }
@@ -96,11 +83,7 @@ impl Slots {
         self.left_of_run = RUN;
         let mut free = 0;
         for slot in self.lowest..self.owners.len() as u32 {
-            free = if self.owners[slot as usize].is_none() {
-                free + 1
-            } else {
-                0
-            };
+            free = if self.owners[slot as usize].is_none() { free + 1 } else { 0 };
             if free == RUN {
                 return Some(slot + 1 - RUN);
             }

@@ -95,8 +95,8 @@ impl SortLoad {
         within("process_bytes", pages * PAGE_BYTES, 1, BYTES_MAX)?;
         let area_bytes = self.swap_bytes.unwrap_or(swap.bytes);
         within("swap_bytes", area_bytes, 2 * PAGE_BYTES, swap.bytes)?;
-        let room = self.memory_bytes / PAGE_BYTES - Watermarks::of(self.frames()).high
-            + u64::from(self.slots(swap) - 1);
+        let room =
+            self.memory_bytes / PAGE_BYTES - Watermarks::of(self.frames()).high + u64::from(self.slots(swap) - 1);
         if pages <= room {
             return Ok(());
         }
@@ -148,10 +148,6 @@ pub(super) struct Watermarks {
 impl Watermarks {
     pub(super) fn of(frames: u64) -> Watermarks {
         let min = (frames / 128).clamp(20, 255);
-        Watermarks {
-            min,
-            low: 2 * min,
-            high: 3 * min,
-        }
+        Watermarks { min, low: 2 * min, high: 3 * min }
     }
 }

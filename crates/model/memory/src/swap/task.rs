@@ -59,11 +59,7 @@ impl Task {
             effort: None,
             asks: false,
             wait: if is_daemon { Wait::Work } else { Wait::Nothing },
-            state: if is_daemon {
-                State::Asleep
-            } else {
-                State::Runnable
-            },
+            state: if is_daemon { State::Asleep } else { State::Runnable },
             usage: Usage::default(),
             finished_at: None,
         }

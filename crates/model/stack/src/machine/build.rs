@@ -6,8 +6,8 @@ use crate::world::{DriveParts, FuaRules, LoadJournal, SwapArea, World};
 use block_layer::TaskPlug;
 use block_layer::scheduler::spec::Surroundings;
 use block_layer::{
-    CostRules, HardwareRules, LatencyRules, PriorityPolicy, RequestQueue, SECTOR_BYTES, Throttle,
-    ThrottleLimits, ThrottleRules,
+    CostRules, HardwareRules, LatencyRules, PriorityPolicy, RequestQueue, SECTOR_BYTES, Throttle, ThrottleLimits,
+    ThrottleRules,
 };
 use events::SpecError;
 use events::time::SECOND;
@@ -26,9 +26,7 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
         .drives
         .iter()
         .enumerate()
-        .map(|(number, drive)| {
-            parts(drive, machine).map_err(|error| error.within(&format!("drives.{number}")))
-        })
+        .map(|(number, drive)| parts(drive, machine).map_err(|error| error.within(&format!("drives.{number}"))))
         .collect();
     let cache = machine
         .memory
@@ -36,10 +34,8 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
         .map(|memory| PageCache::new(&memory.cache(&machine.kernel, &machine.drives)))
         .transpose()
         .map_err(|error| error.within("memory"))?;
-    let mounts: Result<Vec<DirectIo>, SpecError> = (0..)
-        .zip(&machine.mounts)
-        .map(|(seed, mount)| DirectIo::new(mount, seed))
-        .collect();
+    let mounts: Result<Vec<DirectIo>, SpecError> =
+        (0..).zip(&machine.mounts).map(|(seed, mount)| DirectIo::new(mount, seed)).collect();
     let cpus = machine.cpus.build(&machine.kernel, &machine.drives)?;
     let plug = machine.kernel.task_plug_rules().map(TaskPlug::new);
     let mut world = World::new(cpus, drives?, cache, plug)
@@ -101,8 +97,7 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
             }
         }
         if let Some(xfs) = &drive.xfs {
-            let mounted = mounted(machine, number, xfs)
-                .map_err(|error| error.within(&format!("drives.{number}")))?;
+            let mounted = mounted(machine, number, xfs).map_err(|error| error.within(&format!("drives.{number}")))?;
             world = world.with_xfs(number, mounted);
             if machine.kernel.xfs_fsync_locks_inode() {
                 world = world.with_inode_locks(number);
@@ -118,18 +113,13 @@ fn throttle_rules(machine: &MachineSpec, drive: &DrivePlan) -> Option<ThrottleRu
     if !machine.has_limits() {
         return None;
     }
-    let slice_ticks = machine
-        .kernel
-        .throttle_slice_ticks(machine.hz, drive.rotational)?;
+    let slice_ticks = machine.kernel.throttle_slice_ticks(machine.hz, drive.rotational)?;
     let limits_of = |group: &CgroupSpec| group.io_max.unwrap_or_default().limits();
     let root = ThrottleLimits::default();
     Some(ThrottleRules {
         hz: u64::from(machine.hz),
         slice_ticks,
-        groups: [root]
-            .into_iter()
-            .chain(machine.cgroups.iter().map(limits_of))
-            .collect(),
+        groups: [root].into_iter().chain(machine.cgroups.iter().map(limits_of)).collect(),
     })
 }
 
@@ -143,10 +133,7 @@ fn weights(machine: &MachineSpec) -> Vec<u32> {
 fn policies(machine: &MachineSpec) -> Vec<PriorityPolicy> {
     let groups = machine.cgroups.iter();
     let given = groups.map(|group| group.io_prio_class.unwrap_or_default());
-    [PriorityPolicy::NoChange]
-        .into_iter()
-        .chain(given)
-        .collect()
+    [PriorityPolicy::NoChange].into_iter().chain(given).collect()
 }
 
 fn latency_rules(machine: &MachineSpec, drive: &DrivePlan) -> LatencyRules {
@@ -176,12 +163,9 @@ fn mounted(machine: &MachineSpec, drive: usize, xfs: &XfsSpec) -> Result<Xfs, Sp
 
 /// The area lies at the end of its drive. The error names a key of the load.
 pub(super) fn swap_area(machine: &MachineSpec, load: &SortLoad) -> Result<SwapArea, SpecError> {
-    let spec = machine.swap.ok_or_else(|| {
-        SpecError::of(
-            "kind",
-            "the machine has no [swap], so there is nowhere to swap to",
-        )
-    })?;
+    let spec = machine
+        .swap
+        .ok_or_else(|| SpecError::of("kind", "the machine has no [swap], so there is nowhere to swap to"))?;
     load.check(&spec)?;
     Ok(SwapArea {
         spec,
@@ -197,15 +181,9 @@ fn parts(drive: &DrivePlan, machine: &MachineSpec) -> Result<DriveParts, SpecErr
         Some(_) => vec![WEIGHT_DEFAULT; weights.len()],
         None => weights.clone(),
     };
-    let device = drive
-        .device
-        .build()
-        .map_err(|error| error.within("device"))?;
-    let filesystem = drive
-        .filesystem
-        .map(|spec| spec.build())
-        .transpose()
-        .map_err(|error| error.within("filesystem"))?;
+    let device = drive.device.build().map_err(|error| error.within("device"))?;
+    let filesystem =
+        drive.filesystem.map(|spec| spec.build()).transpose().map_err(|error| error.within("filesystem"))?;
     let hardware = drive.hardware.clone().unwrap_or(HardwareRules::SINGLE);
     let surroundings = Surroundings {
         rotational: drive.rotational,

@@ -5,9 +5,7 @@ use serde_json::Value;
 
 use super::drive::DrivePlan;
 use super::{Table, read};
-use crate::world::{
-    CALL_NS_MAX, CallCycles, CpuSpec, Cpus, DetailedSpec, DriveCpus, QueueRunCosts, World,
-};
+use crate::world::{CALL_NS_MAX, CallCycles, CpuSpec, Cpus, DetailedSpec, DriveCpus, QueueRunCosts, World};
 use block_layer::completion::{CompletionSpec, CompletionVariant};
 use events::SpecError;
 use events::smp::{SmpSpec, Topology};
@@ -69,14 +67,8 @@ pub(super) struct DetailedCpusTable {
 const CPUS_MAX: u16 = 1024;
 
 /// Of the table `cpus`, what tasks do there.
-const CALL_KEYS: [&str; 6] = [
-    "submit_cycles",
-    "user_cycles",
-    "reap_cycles",
-    "page_copy_cycles",
-    "poll_cycles",
-    "jitter",
-];
+const CALL_KEYS: [&str; 6] =
+    ["submit_cycles", "user_cycles", "reap_cycles", "page_copy_cycles", "poll_cycles", "jitter"];
 
 impl CpusPlan {
     /// From the table `cpus`.
@@ -86,10 +78,7 @@ impl CpusPlan {
             check_simple(&spec).map_err(|error| error.within("cpus"))?;
             return Ok(CpusPlan::Simple(Box::new(spec)));
         }
-        let calls: Table = CALL_KEYS
-            .iter()
-            .filter_map(|&key| table.remove_entry(key))
-            .collect();
+        let calls: Table = CALL_KEYS.iter().filter_map(|&key| table.remove_entry(key)).collect();
         let offline = table.remove("offline").unwrap_or(Value::Array(Vec::new()));
         let plan = DetailedPlan {
             calls: read("cpus", Value::Object(calls))?,
@@ -132,10 +121,7 @@ impl CpusPlan {
                         return Err(SpecError::of(&format!("drives.{number}.device"), what));
                     }
                     if let Some(key) = drive.needs_detailed_cpus() {
-                        return Err(SpecError::of(
-                            &format!("drives.{number}.{key}"),
-                            ONLY_DETAILED,
-                        ));
+                        return Err(SpecError::of(&format!("drives.{number}.{key}"), ONLY_DETAILED));
                     }
                 }
                 Ok(())
@@ -158,10 +144,9 @@ impl CpusPlan {
     /// What runs of hardware queues cost; None: nothing of their own.
     pub(super) fn queue_run_costs(&self) -> Option<QueueRunCosts> {
         match self {
-            CpusPlan::Simple(spec) => spec.timer_interrupts.map(|of| QueueRunCosts {
-                dequeue_ns: of.dequeue_ns,
-                issue_ns: of.issue_ns,
-            }),
+            CpusPlan::Simple(spec) => {
+                spec.timer_interrupts.map(|of| QueueRunCosts { dequeue_ns: of.dequeue_ns, issue_ns: of.issue_ns })
+            }
             CpusPlan::Detailed(_) => None,
         }
     }
@@ -172,10 +157,7 @@ impl CpusPlan {
             CpusPlan::Simple(spec) => (spec.call_ns, spec.page_copy_ns),
             CpusPlan::Detailed(plan) => {
                 let ns = |cycles: u32| u64::from(cycles) * SECOND / plan.smp.clock_hz;
-                (
-                    ns(plan.calls.submit_cycles),
-                    ns(plan.calls.page_copy_cycles),
-                )
+                (ns(plan.calls.submit_cycles), ns(plan.calls.page_copy_cycles))
             }
         }
     }
@@ -189,9 +171,7 @@ impl CpusPlan {
             return Err(SpecError::of("cpus", "expected at least one CPU"));
         }
         let last = plan.smp.topology.cpus() - 1;
-        cpus.iter()
-            .map(|&cpu| within("cpus", u64::from(cpu), 0, last).map(|()| cpu as u16))
-            .collect()
+        cpus.iter().map(|&cpu| within("cpus", u64::from(cpu), 0, last).map(|()| cpu as u16)).collect()
     }
 
     pub(super) fn build(&self, kernel: &Kernel, drives: &[DrivePlan]) -> Result<Cpus, SpecError> {
@@ -249,12 +229,7 @@ impl DetailedPlan {
         for (number, offline) in self.offline.iter().enumerate() {
             let key = format!("offline.{number}");
             within(&format!("{key}.cpu"), u64::from(offline.cpu), 0, last)?;
-            within(
-                &format!("{key}.from_ns"),
-                offline.from_ns,
-                0,
-                Time::MAX >> 1,
-            )?;
+            within(&format!("{key}.from_ns"), offline.from_ns, 0, Time::MAX >> 1)?;
             if let Some(until) = offline.until_ns {
                 let key = format!("{key}.until_ns");
                 within(&key, until, offline.from_ns, Time::MAX >> 1)?;
@@ -263,18 +238,9 @@ impl DetailedPlan {
         Ok(())
     }
 
-    fn complete(
-        &mut self,
-        completion: Option<Table>,
-        kernel: &Kernel,
-        drives: &[DrivePlan],
-    ) -> Result<(), SpecError> {
-        let mut table = completion.ok_or_else(|| {
-            SpecError::of(
-                "completion",
-                "detailed CPUs need this table: what completing costs",
-            )
-        })?;
+    fn complete(&mut self, completion: Option<Table>, kernel: &Kernel, drives: &[DrivePlan]) -> Result<(), SpecError> {
+        let mut table = completion
+            .ok_or_else(|| SpecError::of("completion", "detailed CPUs need this table: what completing costs"))?;
         let is_multi_queue = drives.first().is_some_and(|drive| drive.hardware.is_some());
         let other = |drive: &DrivePlan| drive.hardware.is_some() != is_multi_queue;
         if let Some(number) = drives.iter().position(other) {
@@ -288,9 +254,7 @@ impl DetailedPlan {
         spec.check().map_err(|error| error.within("completion"))?;
         self.completion = Some(spec);
         self.rq_affinity = match spec.variant {
-            CompletionVariant::Softirq
-            | CompletionVariant::RemoteSoftirq
-            | CompletionVariant::Thread => 0,
+            CompletionVariant::Softirq | CompletionVariant::RemoteSoftirq | CompletionVariant::Thread => 0,
             _ => kernel.rq_affinity(),
         };
         Ok(())
@@ -303,17 +267,8 @@ impl DetailedPlan {
             .map(|(number, drive)| {
                 let cpus = drive
                     .cpus
-                    .resolve(
-                        number,
-                        &self.smp.topology,
-                        drive.hardware.as_ref(),
-                        drive.hooks(),
-                    )
-                    .map(|cpus| {
-                        drive
-                            .with_rq_affinity(cpus, self.rq_affinity)
-                            .by_rules_of(variant)
-                    });
+                    .resolve(number, &self.smp.topology, drive.hardware.as_ref(), drive.hooks())
+                    .map(|cpus| drive.with_rq_affinity(cpus, self.rq_affinity).by_rules_of(variant));
                 cpus.and_then(|cpus| cpus.affinity.check(variant).map(|()| cpus))
                     .map_err(|error| error.within(&format!("drives.{number}")))
             })
@@ -324,11 +279,9 @@ impl DetailedPlan {
 fn check_simple(cpus: &CpuSpec) -> Result<(), SpecError> {
     within("count", u64::from(cpus.count), 1, u64::from(CPUS_MAX))?;
     within("time_slice_ns", cpus.time_slice_ns, 1, CALL_NS_MAX)?;
-    for (key, value) in [
-        ("call_ns", cpus.call_ns),
-        ("completion_ns", cpus.completion_ns),
-        ("page_copy_ns", cpus.page_copy_ns),
-    ] {
+    for (key, value) in
+        [("call_ns", cpus.call_ns), ("completion_ns", cpus.completion_ns), ("page_copy_ns", cpus.page_copy_ns)]
+    {
         within(key, value, 0, CALL_NS_MAX)?;
     }
     for (key, value) in [

@@ -118,19 +118,10 @@ pub(super) struct DrivePlan {
 }
 
 impl DriveSpec {
-    pub(super) fn plan(
-        self,
-        kernel: &Kernel,
-        hz: u32,
-        topology: &Topology,
-    ) -> Result<DrivePlan, SpecError> {
+    pub(super) fn plan(self, kernel: &Kernel, hz: u32, topology: &Topology) -> Result<DrivePlan, SpecError> {
         let device_spec = device_of(self.device)?;
-        let device = device_spec
-            .identity()
-            .map_err(|error| error.within("device"))?;
-        self.queue
-            .check(kernel, topology.cpus() as u16)
-            .map_err(|error| error.within("queue"))?;
+        let device = device_spec.identity().map_err(|error| error.within("device"))?;
+        self.queue.check(kernel, topology.cpus() as u16).map_err(|error| error.within("queue"))?;
         let queues = self.queue.hardware_queues.unwrap_or(1);
         let scheduler = scheduler_of(self.scheduler, kernel, hz, queues)?;
         let (xfs, table) = match self.filesystem {
@@ -139,9 +130,7 @@ impl DriveSpec {
             }
             other => (None, other),
         };
-        let filesystem = table
-            .map(|table| filesystem_of(table, kernel, &device))
-            .transpose()?;
+        let filesystem = table.map(|table| filesystem_of(table, kernel, &device)).transpose()?;
         let is_ext = filesystem.is_some_and(|spec| spec.kind != Kind::Contiguous);
         if self.metadata.is_some() && !is_ext {
             let what = "only drives with filesystem ext2, ext3, ext3_windows or ext4 have it";
@@ -166,15 +155,9 @@ impl DriveSpec {
         let mut rules = self.queue.rules(of_device);
         let hardware = match scheduler.is_multi_queue() {
             true => {
-                let map = QueueMap::new(
-                    kernel.queue_spread(device.manages_interrupts),
-                    topology,
-                    queues,
-                );
-                let hardware = self
-                    .queue
-                    .hardware(map, &device, &scheduler, kernel, hz)
-                    .map_err(|error| error.within("queue"))?;
+                let map = QueueMap::new(kernel.queue_spread(device.manages_interrupts), topology, queues);
+                let hardware =
+                    self.queue.hardware(map, &device, &scheduler, kernel, hz).map_err(|error| error.within("queue"))?;
                 let tags = self.queue.tags(&hardware, &scheduler);
                 rules.pool = PoolRules::tags(tags, kernel.tag_waking(), kernel.tag_limit());
                 if self.queue.nr_requests.is_some() && kernel.limits_by_former_requests() {
@@ -184,14 +167,8 @@ impl DriveSpec {
             }
             false => None,
         };
-        let wbt = self
-            .queue
-            .wbt(kernel, &scheduler, &device, rotational)
-            .map_err(|error| error.within("queue"))?;
-        let polling = self
-            .queue
-            .polling(kernel, &scheduler, &device)
-            .map_err(|error| error.within("queue"))?;
+        let wbt = self.queue.wbt(kernel, &scheduler, &device, rotational).map_err(|error| error.within("queue"))?;
+        let polling = self.queue.polling(kernel, &scheduler, &device).map_err(|error| error.within("queue"))?;
         Ok(DrivePlan {
             device: device_spec,
             sectors: device.sectors,
@@ -208,11 +185,7 @@ impl DriveSpec {
             polling,
             flushes: self.queue.has_write_cache(&device),
             fua: self.queue.takes_fua(&device),
-            cpus: DriveCpuKeys {
-                interrupt_cpu: self.interrupt_cpu,
-                affinity: self.affinity,
-                dma: self.dma,
-            },
+            cpus: DriveCpuKeys { interrupt_cpu: self.interrupt_cpu, affinity: self.affinity, dma: self.dma },
         })
     }
 }
@@ -228,20 +201,12 @@ impl DrivePlan {
     pub(super) fn with_rq_affinity(&self, cpus: DriveCpus, kernels: u8) -> DriveCpus {
         let value = self.queue.rq_affinity.unwrap_or(kernels);
         let requests = RequestAffinity::of(value).expect("0 to 2");
-        DriveCpus {
-            affinity: Affinity {
-                requests,
-                ..cpus.affinity
-            },
-            ..cpus
-        }
+        DriveCpus { affinity: Affinity { requests, ..cpus.affinity }, ..cpus }
     }
 
     /// Whether a driver gives each of its requests a timer (null_blk's `irqmode` 2).
     pub(super) fn completes_by_timer(&self) -> bool {
-        matches!(self.device, DeviceSpec::Null(_))
-            && self.hardware.is_some()
-            && self.polling.is_none()
+        matches!(self.device, DeviceSpec::Null(_)) && self.hardware.is_some() && self.polling.is_none()
     }
 
     /// What its scheduler costs; without merges nothing is looked for.
@@ -259,8 +224,7 @@ impl DrivePlan {
     }
 
     pub(super) fn is_journaled(&self) -> bool {
-        self.filesystem
-            .is_some_and(|spec| matches!(spec.kind, Kind::Ext3 | Kind::Ext3Windows | Kind::Ext4))
+        self.filesystem.is_some_and(|spec| matches!(spec.kind, Kind::Ext3 | Kind::Ext3Windows | Kind::Ext4))
     }
     /// Its journal writes the data of all changed files before a commit: that of ext4 knows only files that have got blocks
     /// since, and their data are in flight by then (`ext4_map_blocks`, `ext4_da_write_end` of 6.1).
@@ -272,18 +236,12 @@ impl DrivePlan {
 
 fn device_of(device: Value) -> Result<DeviceSpec, SpecError> {
     let Value::Object(mut table) = device else {
-        return Err(SpecError::of(
-            "device",
-            format!("expected a table or the name of a device file, found {device}"),
-        ));
+        return Err(SpecError::of("device", format!("expected a table or the name of a device file, found {device}")));
     };
     let kind = match table.remove("kind") {
         Some(Value::String(kind)) => kind,
         Some(other) => {
-            return Err(SpecError::of(
-                "device.kind",
-                format!("expected a text, found {other}"),
-            ));
+            return Err(SpecError::of("device.kind", format!("expected a text, found {other}")));
         }
         None => String::new(),
     };
@@ -302,12 +260,7 @@ fn device_of(device: Value) -> Result<DeviceSpec, SpecError> {
 }
 
 /// `scheduler = "NAME"` or a table of name and tunables.
-fn scheduler_of(
-    given: Option<Value>,
-    kernel: &Kernel,
-    hz: u32,
-    queues: u16,
-) -> Result<SchedulerSpec, SpecError> {
+fn scheduler_of(given: Option<Value>, kernel: &Kernel, hz: u32, queues: u16) -> Result<SchedulerSpec, SpecError> {
     let mut tunables: BTreeMap<String, String> = match given {
         None => BTreeMap::new(),
         Some(Value::String(name)) => BTreeMap::from([("name".to_owned(), name)]),
@@ -332,9 +285,7 @@ fn scheduler_of(
             return Err(SpecError::of("scheduler", what));
         }
     };
-    tunables
-        .entry("name".to_owned())
-        .or_insert_with(|| kernel.default_scheduler(queues).to_owned());
+    tunables.entry("name".to_owned()).or_insert_with(|| kernel.default_scheduler(queues).to_owned());
     SchedulerSpec::new(&tunables, kernel.name(), hz).map_err(|error| {
         let key = match error.tunable() {
             Some(tunable) => format!("scheduler.{tunable}"),
@@ -345,11 +296,7 @@ fn scheduler_of(
 }
 
 /// `blocks` and what follows from the kernel are filled in.
-fn filesystem_of(
-    mut table: Table,
-    kernel: &Kernel,
-    device: &Identity,
-) -> Result<FilesystemSpec, SpecError> {
+fn filesystem_of(mut table: Table, kernel: &Kernel, device: &Identity) -> Result<FilesystemSpec, SpecError> {
     let kind = table.get("kind").and_then(Value::as_str).unwrap_or("");
     if kind == "ext4" && !kernel.has_ext4() {
         let what = format!("kernel {} has no ext4", kernel.name());
@@ -357,9 +304,7 @@ fn filesystem_of(
     }
     if matches!(kind, "ext2" | "ext3") {
         let windows = kind == "ext3" && kernel.reserves_windows();
-        table
-            .entry("start_colours")
-            .or_insert(kernel.start_colours().into());
+        table.entry("start_colours").or_insert(kernel.start_colours().into());
         if windows {
             table.insert("kind".to_owned(), "ext3_windows".into());
         }
@@ -375,10 +320,7 @@ fn filesystem_of(
 /// `blocks` are filled in.
 fn xfs_of(mut table: Table, kernel: &Kernel, device: &Identity) -> Result<XfsSpec, SpecError> {
     if !kernel.xfs_delays_log() {
-        let what = format!(
-            "kernel {} has no delayed log, which the model's XFS has",
-            kernel.name()
-        );
+        let what = format!("kernel {} has no delayed log, which the model's XFS has", kernel.name());
         return Err(SpecError::of("filesystem.kind", what));
     }
     table.remove("kind");

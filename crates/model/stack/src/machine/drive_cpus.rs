@@ -31,10 +31,7 @@ pub(super) struct AffinityKeys {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
-#[serde(
-    untagged,
-    expecting = "expected a CPU's number, application, interrupt or other"
-)]
+#[serde(untagged, expecting = "expected a CPU's number, application, interrupt or other")]
 #[schemars(rename = "AffinityPart")]
 enum Part {
     Cpu(u16),
@@ -101,11 +98,7 @@ impl DriveCpuKeys {
         let completion = placement.cpu(completion, application)?;
         Ok(DriveCpus {
             interrupts,
-            affinity: Affinity {
-                queue,
-                completion,
-                ..Affinity::default()
-            },
+            affinity: Affinity { queue, completion, ..Affinity::default() },
             application,
             dma: self.dma,
             hooks,
@@ -116,11 +109,7 @@ impl DriveCpuKeys {
 
 impl AffinityKeys {
     fn parts(&self) -> [(&'static str, Option<Part>); 3] {
-        [
-            ("application", self.application),
-            ("queue", self.queue),
-            ("completion", self.completion),
-        ]
+        [("application", self.application), ("queue", self.queue), ("completion", self.completion)]
     }
 }
 
@@ -134,11 +123,7 @@ struct Placement<'a> {
 
 impl Placement<'_> {
     fn new(topology: &Topology, interrupt: u16) -> Placement<'_> {
-        Placement {
-            topology,
-            interrupt,
-            taken: vec![interrupt],
-        }
+        Placement { topology, interrupt, taken: vec![interrupt] }
     }
 
     fn cpu(
@@ -183,8 +168,6 @@ impl Placement<'_> {
             1 => 1,
             nodes => cpus / nodes,
         };
-        (1..cpus / step)
-            .map(|steps| (self.interrupt + steps * step) % cpus)
-            .find(|&cpu| is_free(cpu))
+        (1..cpus / step).map(|steps| (self.interrupt + steps * step) % cpus).find(|&cpu| is_free(cpu))
     }
 }

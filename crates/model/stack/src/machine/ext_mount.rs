@@ -16,16 +16,11 @@ pub(super) fn variant(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Op
         Kind::Contiguous => return None,
     };
     // The code of ext3 waits for at most a tick.
-    let of_ext3 = || JoinTimes {
-        least_ns: 0,
-        most_ns: SECOND / u64::from(kernel.hz()),
-    };
-    let joins = kernel
-        .handles_join()
-        .then(|| match has_batch_times(kind, kernel) {
-            true => metadata.join_times(),
-            false => of_ext3(),
-        });
+    let of_ext3 = || JoinTimes { least_ns: 0, most_ns: SECOND / u64::from(kernel.hz()) };
+    let joins = kernel.handles_join().then(|| match has_batch_times(kind, kernel) {
+        true => metadata.join_times(),
+        false => of_ext3(),
+    });
     Some(Variant {
         is_journaled,
         is_indexed,
@@ -41,8 +36,7 @@ pub(super) fn variant(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Op
 /// Whether the mount has the options that are given.
 pub(super) fn check(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Result<(), SpecError> {
     if metadata.dirsync && kind == Kind::Ext2 {
-        let what =
-            "only ext3 and ext4 have it: what the model makes on ext2 is written by fsync alone";
+        let what = "only ext3 and ext4 have it: what the model makes on ext2 is written by fsync alone";
         return Err(SpecError::of("dirsync", what));
     }
     if metadata.fast_commit && !(kind == Kind::Ext4 && kernel.has_fast_commits()) {
@@ -53,8 +47,7 @@ pub(super) fn check(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Resu
     let given = metadata.batch_times().into_iter();
     for (key, _) in given.filter(|(_, time)| time.is_some()) {
         if !has_batch_times(kind, kernel) {
-            let what =
-                "only ext4 from 2.6.29 on has it, and ext3 from 4.3 on, which ext4's code mounts";
+            let what = "only ext4 from 2.6.29 on has it, and ext3 from 4.3 on, which ext4's code mounts";
             return Err(SpecError::of(key, what));
         }
         if !metadata.dirsync && !kernel.fsync_has_handle() {
@@ -129,11 +122,7 @@ mod tests {
     fn modes_of_data_are_those_of_a_filesystem_with_a_journal() {
         use DataMode::{Journal, Ordered, Writeback};
         let refused = |kind, kernel, data, fast_commit| {
-            let metadata = ExtMetadata {
-                data: Some(data),
-                fast_commit,
-                ..ExtMetadata::default()
-            };
+            let metadata = ExtMetadata { data: Some(data), fast_commit, ..ExtMetadata::default() };
             let checked = check(kind, &metadata, &Kernel::named(kernel).unwrap());
             checked.err().map(|error| error.key)
         };
@@ -151,10 +140,7 @@ mod tests {
     #[test]
     fn only_ext4_from_5_10_on_has_fast_commits() {
         let refused = |kind, kernel| {
-            let metadata = ExtMetadata {
-                fast_commit: true,
-                ..ExtMetadata::default()
-            };
+            let metadata = ExtMetadata { fast_commit: true, ..ExtMetadata::default() };
             let checked = check(kind, &metadata, &Kernel::named(kernel).unwrap());
             checked.err().map(|error| error.key)
         };

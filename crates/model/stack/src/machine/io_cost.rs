@@ -84,12 +84,7 @@ impl IoCostSpec {
             ("wseqiops", model.wseqiops),
             ("wrandiops", model.wrandiops),
         ] {
-            within(
-                &format!("io_cost.model.{key}"),
-                rate.unwrap_or(1),
-                1,
-                u64::MAX,
-            )?;
+            within(&format!("io_cost.model.{key}"), rate.unwrap_or(1), 1, u64::MAX)?;
         }
         let qos = &self.qos;
         for (key, latency) in [("rlat", qos.rlat), ("wlat", qos.wlat)] {
@@ -126,9 +121,7 @@ impl IoCostSpec {
 
     pub(super) fn qos(&self) -> CostQos {
         let qos = &self.qos;
-        let ppm = |percent: Option<f64>| {
-            percent.map(|percent| (percent * PPM_PER_PERCENT).round() as u64)
-        };
+        let ppm = |percent: Option<f64>| percent.map(|percent| (percent * PPM_PER_PERCENT).round() as u64);
         CostQos {
             share_ppm: [ppm(qos.rpct), ppm(qos.wpct)],
             latency_us: [qos.rlat, qos.wlat],

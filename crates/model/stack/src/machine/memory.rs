@@ -41,10 +41,7 @@ const COMMIT_INTERVAL_NS: Time = 5 * SECOND;
 
 impl MemorySpec {
     pub(super) fn check(&self, kernel: &Kernel, drives: &[DrivePlan]) -> Result<(), SpecError> {
-        let windows: Vec<Option<u64>> = drives
-            .iter()
-            .map(|drive| drive.queue.read_ahead_kb)
-            .collect();
+        let windows: Vec<Option<u64>> = drives.iter().map(|drive| drive.queue.read_ahead_kb).collect();
         if let Some(other) = windows.iter().position(|window| *window != windows[0]) {
             return Err(SpecError::of(
                 &format!("drives.{other}.queue.read_ahead_kb"),

@@ -87,19 +87,11 @@ pub struct IoMaxSpec {
 
 impl IoMaxSpec {
     fn by_name(self) -> [(&'static str, Option<u64>); 4] {
-        [
-            ("read", self.read),
-            ("write", self.write),
-            ("read_iops", self.read_iops),
-            ("write_iops", self.write_iops),
-        ]
+        [("read", self.read), ("write", self.write), ("read_iops", self.read_iops), ("write_iops", self.write_iops)]
     }
 
     fn limits(self) -> ThrottleLimits {
-        ThrottleLimits {
-            bytes: [self.read, self.write],
-            bios: [self.read_iops, self.write_iops],
-        }
+        ThrottleLimits { bytes: [self.read, self.write], bios: [self.read_iops, self.write_iops] }
     }
 }
 
@@ -174,34 +166,23 @@ impl MachineSpec {
                 let key = format!("cgroups.{number}.io_latency_ns");
                 within(&key, target_ns, 1000, u64::MAX >> 4)?;
                 if !kernel.protects_latencies() {
-                    let what = format!(
-                        "{} protects no latencies; that came with 4.19",
-                        kernel.name()
-                    );
+                    let what = format!("{} protects no latencies; that came with 4.19", kernel.name());
                     return Err(SpecError::of(&key, what));
                 }
             }
             if let Some(policy) = cgroup.io_prio_class
                 && !kernel.changes_priorities(policy == PriorityPolicy::PromoteToRt)
             {
-                let what = format!(
-                    "{} has none such here: expected 6.1 or later, for promote-to-rt 6.5",
-                    kernel.name()
-                );
-                return Err(SpecError::of(
-                    &format!("cgroups.{number}.io_prio_class"),
-                    what,
-                ));
+                let what =
+                    format!("{} has none such here: expected 6.1 or later, for promote-to-rt 6.5", kernel.name());
+                return Err(SpecError::of(&format!("cgroups.{number}.io_prio_class"), what));
             }
             let Some(limits) = cgroup.io_max else {
                 continue;
             };
             let key = format!("cgroups.{number}.io_max");
             if kernel.throttle_slice_ticks(hz, true).is_none() {
-                let what = format!(
-                    "{} has no limits of groups; they came with 2.6.37",
-                    kernel.name()
-                );
+                let what = format!("{} has no limits of groups; they came with 2.6.37", kernel.name());
                 return Err(SpecError::of(&key, what));
             }
             for (name, limit) in limits.by_name() {
@@ -216,9 +197,7 @@ impl MachineSpec {
             .into_iter()
             .enumerate()
             .map(|(number, drive)| {
-                drive
-                    .plan(&kernel, hz, &cpus.topology())
-                    .map_err(|error| error.within(&format!("drives.{number}")))
+                drive.plan(&kernel, hz, &cpus.topology()).map_err(|error| error.within(&format!("drives.{number}")))
             })
             .collect();
         let drives = drives?;
@@ -227,8 +206,7 @@ impl MachineSpec {
             return Err(SpecError::of("cpus.clock_hz", what));
         }
         cpus.complete(file.completion, &kernel, &drives)?;
-        let mounts: Result<Vec<NfsSpec>, SpecError> =
-            (0..).zip(file.mounts).map(mount_of).collect();
+        let mounts: Result<Vec<NfsSpec>, SpecError> = (0..).zip(file.mounts).map(mount_of).collect();
         let io_priority = match file.io_priority.as_deref() {
             None => Priority::default(),
             Some(words) => Priority::named(words).ok_or_else(|| {
@@ -266,9 +244,7 @@ impl MachineSpec {
 
     /// Whether a drive's filesystem is XFS, in which files can be made.
     pub fn has_xfs(&self, drive: usize) -> bool {
-        self.drives
-            .get(drive)
-            .is_some_and(|drive| drive.xfs.is_some())
+        self.drives.get(drive).is_some_and(|drive| drive.xfs.is_some())
     }
 
     /// What files are made in on a drive with ext2, ext3 or ext4; None: its filesystem is another, or there is none.
@@ -276,15 +252,10 @@ impl MachineSpec {
         let plan = self.drives.get(drive)?;
         let filesystem = plan.filesystem?;
         let (submit_ns, page_copy_ns) = self.cpus.call_costs_ns();
-        let pages = self
-            .memory
-            .map(|memory| memory.background_pages(&self.kernel, &self.drives));
+        let pages = self.memory.map(|memory| memory.background_pages(&self.kernel, &self.drives));
         let variant = ext_mount::variant(filesystem.kind, &plan.metadata, &self.kernel)?;
         let mount = Mount {
-            variant: Variant {
-                fua: self.takes_fua(drive),
-                ..variant
-            },
+            variant: Variant { fua: self.takes_fua(drive), ..variant },
             cpus: self.cpus.topology().cpus() as u16,
             blocks: filesystem.blocks,
             group_metadata_blocks: filesystem.group_metadata_blocks,
@@ -418,8 +389,7 @@ fn swap_of(table: Value, drives: &[DrivePlan]) -> Result<SwapSpec, SpecError> {
         let what = format!("the machine has {}, from 0", counted(drives.len(), "drive"));
         return Err(SpecError::of("swap.drive", what));
     };
-    swap.check(drive.sectors * SECTOR_BYTES)
-        .map_err(|error| error.within("swap"))?;
+    swap.check(drive.sectors * SECTOR_BYTES).map_err(|error| error.within("swap"))?;
     Ok(swap)
 }
 
@@ -428,10 +398,8 @@ fn read<T: for<'de> Deserialize<'de>>(part: &str, value: Value) -> Result<T, Spe
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string().replace(['[', ']'], ".");
         let path = path.replace("..", ".");
-        let keys: Vec<&str> = [part, path.trim_matches('.')]
-            .into_iter()
-            .filter(|key| !key.is_empty() && *key != ".")
-            .collect();
+        let keys: Vec<&str> =
+            [part, path.trim_matches('.')].into_iter().filter(|key| !key.is_empty() && *key != ".").collect();
         SpecError::of(&keys.join("."), error.into_inner().to_string())
     })
 }

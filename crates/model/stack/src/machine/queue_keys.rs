@@ -93,18 +93,8 @@ impl QueueSpec {
             return Err(SpecError::of("nr_requests", what));
         }
         let given = [
-            (
-                "nr_requests",
-                self.nr_requests.map(u64::from),
-                4,
-                u64::from(NR_REQUESTS_MAX),
-            ),
-            (
-                "max_sectors_kb",
-                self.max_sectors_kb.map(u64::from),
-                4,
-                65_536,
-            ),
+            ("nr_requests", self.nr_requests.map(u64::from), 4, u64::from(NR_REQUESTS_MAX)),
+            ("max_sectors_kb", self.max_sectors_kb.map(u64::from), 4, 65_536),
             ("max_segments", self.max_segments.map(u64::from), 1, 65_535),
             ("nomerges", self.nomerges.map(u64::from), 0, 2),
             ("rq_affinity", self.rq_affinity.map(u64::from), 0, 2),
@@ -113,12 +103,7 @@ impl QueueSpec {
             ("fua", self.fua.map(u64::from), 0, 1),
             ("io_poll", self.io_poll.map(u64::from), 0, 1),
             ("wbt_lat_usec", self.wbt_lat_usec, 0, WBT_LAT_USEC_MAX),
-            (
-                "hardware_queues",
-                self.hardware_queues.map(u64::from),
-                1,
-                u64::from(cpus),
-            ),
+            ("hardware_queues", self.hardware_queues.map(u64::from), 1, u64::from(cpus)),
         ];
         for (key, value, least, most) in given {
             if let Some(value) = value {

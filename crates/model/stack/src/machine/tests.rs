@@ -31,18 +31,12 @@ fn a_machine_has_what_its_kernel_has() {
     let spec = MachineSpec::from_json(machine()).unwrap();
     let drive = &spec.drives[0];
     assert_eq!(drive.scheduler.version(), "2.6.35-group-idle-v2");
-    assert_eq!(
-        drive.filesystem.unwrap().kind,
-        filesystems::allocator::Kind::Ext3Windows
-    );
+    assert_eq!(drive.filesystem.unwrap().kind, filesystems::allocator::Kind::Ext3Windows);
     assert_eq!(drive.filesystem.unwrap().blocks, (1 << 34) / 4096);
     spec.build().unwrap();
     let old = with("/kernel", json!("2.4.20")).unwrap();
     assert_eq!(old.drives[0].scheduler.name(), "linus");
-    assert_eq!(
-        old.drives[0].filesystem.unwrap().kind,
-        filesystems::allocator::Kind::Ext3
-    );
+    assert_eq!(old.drives[0].filesystem.unwrap().kind, filesystems::allocator::Kind::Ext3);
     let new = with("/kernel", json!("6.1")).unwrap();
     assert_eq!(new.drives[0].scheduler.name(), "mq-deadline");
     assert!(new.drives[0].hardware.is_some());
@@ -119,54 +113,18 @@ fn what_is_impossible_is_said_with_its_key() {
         ("/memory/dirty_percent", json!(0), "memory.dirty_percent"),
         ("/drives", json!([]), "drives"),
         ("/drives/0/device", json!("sda"), "drives.0.device"),
-        (
-            "/drives/0/device/kind",
-            json!("tape"),
-            "drives.0.device.kind",
-        ),
-        (
-            "/drives/0/device/capacity_bytes",
-            json!(0),
-            "drives.0.device.capacity_bytes",
-        ),
+        ("/drives/0/device/kind", json!("tape"), "drives.0.device.kind"),
+        ("/drives/0/device/capacity_bytes", json!(0), "drives.0.device.capacity_bytes"),
         ("/drives/0/device/depth", json!(1), "drives.0.device.depth"),
-        (
-            "/drives/0/filesystem/kind",
-            json!("ext9"),
-            "drives.0.filesystem.kind",
-        ),
-        (
-            "/drives/0/filesystem/blocks",
-            json!(1u64 << 40),
-            "drives.0.filesystem.blocks",
-        ),
+        ("/drives/0/filesystem/kind", json!("ext9"), "drives.0.filesystem.kind"),
+        ("/drives/0/filesystem/blocks", json!(1u64 << 40), "drives.0.filesystem.blocks"),
         ("/drives/0/scheduler", json!("kyber"), "drives.0.scheduler"),
-        (
-            "/drives/0/scheduler",
-            json!({"name": "cfq", "quantums": 8}),
-            "drives.0.scheduler.quantums",
-        ),
-        (
-            "/drives/0/scheduler",
-            json!({"name": "cfq", "quantum": "many"}),
-            "drives.0.scheduler.quantum",
-        ),
-        (
-            "/drives/0/queue",
-            json!({"nr_requests": 1}),
-            "drives.0.queue.nr_requests",
-        ),
-        (
-            "/drives/0/queue",
-            json!({"read_ahead_kb": 1 << 20}),
-            "drives.0.queue.read_ahead_kb",
-        ),
+        ("/drives/0/scheduler", json!({"name": "cfq", "quantums": 8}), "drives.0.scheduler.quantums"),
+        ("/drives/0/scheduler", json!({"name": "cfq", "quantum": "many"}), "drives.0.scheduler.quantum"),
+        ("/drives/0/queue", json!({"nr_requests": 1}), "drives.0.queue.nr_requests"),
+        ("/drives/0/queue", json!({"read_ahead_kb": 1 << 20}), "drives.0.queue.read_ahead_kb"),
         ("/io_priority", json!("be/9"), "io_priority"),
-        (
-            "/cgroups",
-            json!([{"name": "a", "weight": 0}]),
-            "cgroups.0.weight",
-        ),
+        ("/cgroups", json!([{"name": "a", "weight": 0}]), "cgroups.0.weight"),
     ] {
         match with(pointer, value.clone()) {
             Ok(_) => panic!("{pointer} = {value} is accepted"),
@@ -177,26 +135,19 @@ fn what_is_impossible_is_said_with_its_key() {
 
 #[test]
 fn control_groups_have_numbers_behind_the_root() {
-    let spec = with(
-        "/cgroups",
-        json!([{"name": "a", "weight": 100}, {"name": "b", "weight": 200}]),
-    )
-    .unwrap();
-    assert_eq!(
-        (spec.cgroup("a"), spec.cgroup("b"), spec.cgroup("c")),
-        (Some(1), Some(2), None)
-    );
+    let spec = with("/cgroups", json!([{"name": "a", "weight": 100}, {"name": "b", "weight": 200}])).unwrap();
+    assert_eq!((spec.cgroup("a"), spec.cgroup("b"), spec.cgroup("c")), (Some(1), Some(2), None));
 }
 
 /// Four NUMA nodes of two CPUs.
 pub(crate) fn detailed() -> Value {
     let mut machine = machine();
     machine["kernel"] = json!("2.6.24-kthread");
-    let mut of_2008: Value =
-        serde_json::from_str(include_str!("../../tests/cpus_of_2008.json")).unwrap();
+    let mut of_2008: Value = serde_json::from_str(include_str!("../../tests/cpus_of_2008.json")).unwrap();
     machine["cpus"] = of_2008["cpus"].take();
     machine["completion"] = of_2008["completion"].take();
-    machine["cpus"]["topology"] = json!({ "numa_nodes": 4, "sockets_per_node": 2, "cores_per_socket": 1, "threads_per_core": 1 });
+    machine["cpus"]["topology"] =
+        json!({ "numa_nodes": 4, "sockets_per_node": 2, "cores_per_socket": 1, "threads_per_core": 1 });
     machine["cpus"]["offline"] = json!([{ "cpu": 3, "from_ns": 1_000 }]);
     machine
 }
@@ -222,11 +173,7 @@ fn detailed_cpus_are_told_by_their_topology() {
 #[test]
 fn a_beginning_of_tasks_that_the_kernel_does_not_know_is_refused() {
     let of = |kernel: &str| {
-        let keys = [
-            ("/kernel", json!(kernel)),
-            ("/cpus/count", json!(1)),
-            ("/cpus/start_ns", json!(7_000_000)),
-        ];
+        let keys = [("/kernel", json!(kernel)), ("/cpus/count", json!(1)), ("/cpus/start_ns", json!(7_000_000))];
         changed(machine(), &keys).unwrap().build()
     };
     assert!(of("2.6.35").is_ok() && of("6.1").is_ok());
@@ -242,11 +189,8 @@ fn timers_interrupt_one_cpu_before_null_devices_of_blk_mq() {
         "thread_ends_ns": 3_000, "dequeue_ns": 800, "issue_ns": 1_300, "after_issue_ns": 500
     });
     let of = |changes: &[(&str, Value)]| {
-        let mut all = vec![
-            ("/kernel", json!("6.12")),
-            ("/cpus/count", json!(1)),
-            ("/cpus/timer_interrupts", interrupts.clone()),
-        ];
+        let mut all =
+            vec![("/kernel", json!("6.12")), ("/cpus/count", json!(1)), ("/cpus/timer_interrupts", interrupts.clone())];
         all.extend_from_slice(changes);
         changed(machine(), &all).and_then(|spec| spec.build().map(|_| ()))
     };
@@ -254,29 +198,19 @@ fn timers_interrupt_one_cpu_before_null_devices_of_blk_mq() {
     let key = |changes: &[(&str, Value)]| of(changes).unwrap_err().key;
     assert_eq!(key(&[("/cpus/count", json!(2))]), "cpus.timer_interrupts");
     assert_eq!(key(&[("/kernel", json!("2.6.35"))]), "drives.0.device");
-    assert_eq!(
-        key(&[("/cpus/timer_interrupts/first_ns", json!(u64::MAX))]),
-        "cpus.timer_interrupts.first_ns"
-    );
+    assert_eq!(key(&[("/cpus/timer_interrupts/first_ns", json!(u64::MAX))]), "cpus.timer_interrupts.first_ns");
 }
 
 #[test]
 fn words_for_places_become_cpus() {
     let places = |affinity: Value| {
-        let drive = [
-            ("/drives/0/interrupt_cpu", json!(6)),
-            ("/drives/0/affinity", affinity),
-        ];
+        let drive = [("/drives/0/interrupt_cpu", json!(6)), ("/drives/0/affinity", affinity)];
         let spec = changed(detailed(), &drive).unwrap();
         spec.cpus.placements(&spec.drives)[0].clone()
     };
     let of = |a: Value, q: Value, c: Value| {
         let found = places(json!({ "application": a, "queue": q, "completion": c }));
-        (
-            found.application,
-            found.affinity.queue,
-            found.affinity.completion,
-        )
+        (found.application, found.affinity.queue, found.affinity.completion)
     };
     let (a, i, x) = (json!("application"), json!("interrupt"), json!("other"));
     let cpus = |a: u16, q: u16, c: u16| (Some(a), Some(q), Some(c));
@@ -304,43 +238,22 @@ fn kernels_without_the_knobs_have_the_cells_that_their_rules_come_to() {
     };
     let no = |key: &str| Err(format!("drives.0.affinity.{key}"));
     use RequestAffinity::{Exact, Interrupted};
-    assert_eq!(
-        requests("3.10", "application", "interrupt"),
-        Ok(Interrupted)
-    );
+    assert_eq!(requests("3.10", "application", "interrupt"), Ok(Interrupted));
     assert_eq!(requests("3.10", "application", "application"), Ok(Exact));
     assert_eq!(requests("3.10", "application", "other"), no("completion"));
     assert_eq!(requests("3.10", "interrupt", "interrupt"), no("queue"));
-    assert_eq!(
-        requests("2.6.20", "application", "interrupt"),
-        Ok(Interrupted)
-    );
-    assert_eq!(
-        requests("2.6.20", "application", "application"),
-        no("completion")
-    );
+    assert_eq!(requests("2.6.20", "application", "interrupt"), Ok(Interrupted));
+    assert_eq!(requests("2.6.20", "application", "application"), no("completion"));
 }
 
 #[test]
 fn what_only_detailed_cpus_have_is_refused_with_its_key() {
     for (pointer, value, key) in [
         ("/completion", json!({}), "completion"),
-        (
-            "/drives/0/interrupt_cpu",
-            json!(0),
-            "drives.0.interrupt_cpu",
-        ),
+        ("/drives/0/interrupt_cpu", json!(0), "drives.0.interrupt_cpu"),
         ("/drives/0/affinity", json!({}), "drives.0.affinity"),
-        (
-            "/drives/0/queue",
-            json!({ "rq_affinity": 1 }),
-            "drives.0.queue.rq_affinity",
-        ),
-        (
-            "/drives/0/dma",
-            json!({ "near_bytes_per_s": 1 << 30, "far_bytes_per_s": 1 << 30 }),
-            "drives.0.dma",
-        ),
+        ("/drives/0/queue", json!({ "rq_affinity": 1 }), "drives.0.queue.rq_affinity"),
+        ("/drives/0/dma", json!({ "near_bytes_per_s": 1 << 30, "far_bytes_per_s": 1 << 30 }), "drives.0.dma"),
     ] {
         let error = changed(machine(), &[(pointer, value)]).unwrap_err();
         assert_eq!(error.key, key, "{error}");
@@ -355,69 +268,28 @@ fn what_detailed_cpus_cannot_do_is_said_with_its_key() {
         ("/cpus/clock_hz", json!("fast"), "cpus.clock_hz"),
         ("/cpus/submit_cycles", json!(u32::MAX), "cpus.submit_cycles"),
         ("/cpus/jitter", json!(2.0), "cpus.jitter"),
-        (
-            "/cpus/offline",
-            json!([{ "cpu": 8, "from_ns": 0 }]),
-            "cpus.offline.0.cpu",
-        ),
+        ("/cpus/offline", json!([{ "cpu": 8, "from_ns": 0 }]), "cpus.offline.0.cpu"),
         ("/completion", json!(null), "completion"),
         ("/completion/variant", json!("magic"), "completion.variant"),
-        (
-            "/completion/interrupt_stalled_cycles",
-            json!(9_000),
-            "completion.interrupt_stalled_cycles",
-        ),
-        (
-            "/drives/0/interrupt_cpu",
-            json!(8),
-            "drives.0.interrupt_cpu",
-        ),
-        (
-            "/drives/0/affinity",
-            json!({ "application": "here" }),
-            "drives.0.affinity.application",
-        ),
-        (
-            "/drives/0/affinity",
-            json!({ "queue": "application" }),
-            "drives.0.affinity.queue",
-        ),
-        (
-            "/drives/0/affinity",
-            json!({ "completion": 8 }),
-            "drives.0.affinity.completion",
-        ),
-        (
-            "/drives/0/queue",
-            json!({ "rq_affinity": 2 }),
-            "drives.0.queue.rq_affinity",
-        ),
-        (
-            "/drives/0/queue",
-            json!({ "rq_affinity": 3 }),
-            "drives.0.queue.rq_affinity",
-        ),
+        ("/completion/interrupt_stalled_cycles", json!(9_000), "completion.interrupt_stalled_cycles"),
+        ("/drives/0/interrupt_cpu", json!(8), "drives.0.interrupt_cpu"),
+        ("/drives/0/affinity", json!({ "application": "here" }), "drives.0.affinity.application"),
+        ("/drives/0/affinity", json!({ "queue": "application" }), "drives.0.affinity.queue"),
+        ("/drives/0/affinity", json!({ "completion": 8 }), "drives.0.affinity.completion"),
+        ("/drives/0/queue", json!({ "rq_affinity": 2 }), "drives.0.queue.rq_affinity"),
+        ("/drives/0/queue", json!({ "rq_affinity": 3 }), "drives.0.queue.rq_affinity"),
         (
             "/drives/0/dma",
             json!({ "near_bytes_per_s": 0, "far_bytes_per_s": 1 << 30 }),
             "drives.0.dma.near_bytes_per_s",
         ),
     ] {
-        match changed(
-            detailed(),
-            &[
-                ("/drives/0/scheduler", json!("noop")),
-                (pointer, value.clone()),
-            ],
-        ) {
+        match changed(detailed(), &[("/drives/0/scheduler", json!("noop")), (pointer, value.clone())]) {
             Ok(_) => panic!("{pointer} = {value} is accepted"),
             Err(error) => assert_eq!(error.key, key, "{pointer} = {value}: {error}"),
         }
     }
-    let of_2_6_24 = [
-        ("/kernel", json!("2.6.24")),
-        ("/drives/0/affinity", json!({ "queue": 1 })),
-    ];
+    let of_2_6_24 = [("/kernel", json!("2.6.24")), ("/drives/0/affinity", json!({ "queue": 1 }))];
     let error = changed(detailed(), &of_2_6_24).unwrap_err();
     assert_eq!(error.key, "drives.0.affinity.queue");
 }

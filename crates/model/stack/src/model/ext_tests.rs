@@ -27,16 +27,11 @@ fn run(machine: &MachineSpec, phases: &[Value]) -> (Vec<Value>, Value) {
         "kind": "together", "phases": phases, "stops_with": 0,
         "probes": { "block": { "interval_ns": SECOND, "trace": null } }
     });
-    model
-        .begin(ObservedPhase::from_json(together).unwrap())
-        .unwrap();
+    model.begin(ObservedPhase::from_json(together).unwrap()).unwrap();
     model.run(|_| true);
     model.check().unwrap();
     let record = serde_json::to_value(model.end(0, "test")).unwrap();
-    (
-        record["phases"].as_array().unwrap().clone(),
-        record["probes"]["block"].clone(),
-    )
+    (record["phases"].as_array().unwrap().clone(), record["probes"]["block"].clone())
 }
 
 fn files_per_s(record: &Value) -> f64 {
@@ -48,8 +43,7 @@ fn files_per_s(record: &Value) -> f64 {
 /// the record waits for the platter before and behind it.
 #[test]
 fn barriers_cost_revolutions() {
-    let rate =
-        |kind, metadata| files_per_s(&run(&machine("6.1", kind, metadata), &[creates(100)]).0[0]);
+    let rate = |kind, metadata| files_per_s(&run(&machine("6.1", kind, metadata), &[creates(100)]).0[0]);
     let with = rate("ext4", json!({}));
     assert!((20.0..=120.0).contains(&with), "{with}");
     let without = rate("ext4", json!({ "barrier": false }));
@@ -59,23 +53,11 @@ fn barriers_cost_revolutions() {
 
 #[test]
 fn files_are_made_on_old_kernels_too_and_repeatably() {
-    for (kernel, kind) in [
-        ("2.4.20", "ext2"),
-        ("2.4.20", "ext3"),
-        ("2.6.35", "ext3_windows"),
-        ("5.15", "ext4"),
-    ] {
+    for (kernel, kind) in [("2.4.20", "ext2"), ("2.4.20", "ext3"), ("2.6.35", "ext3_windows"), ("5.15", "ext4")] {
         let machine = machine(kernel, kind, json!({}));
         let (records, block) = run(&machine, &[creates(50)]);
-        assert_eq!(
-            records[0]["groups"][0]["jobs"][0]["ops"]["fsync"]["count"], 50,
-            "{kernel} {kind}"
-        );
-        assert_eq!(
-            (records, block),
-            run(&machine, &[creates(50)]),
-            "{kernel} {kind}"
-        );
+        assert_eq!(records[0]["groups"][0]["jobs"][0]["ops"]["fsync"]["count"], 50, "{kernel} {kind}");
+        assert_eq!((records, block), run(&machine, &[creates(50)]), "{kernel} {kind}");
     }
 }
 
@@ -91,12 +73,9 @@ fn a_load_on_the_same_drive_makes_it_slower() {
 fn where_no_files_are_made_says_so() {
     let machine = machine("6.1", "contiguous", Value::Null);
     let mut model = Model::new(&machine).unwrap();
-    let error = model
-        .begin(ObservedPhase::from_json(creates(1)).unwrap())
-        .unwrap_err();
+    let error = model.begin(ObservedPhase::from_json(creates(1)).unwrap()).unwrap_err();
     assert_eq!(error.key, "kind");
-    let mut table =
-        json!({ "device": disk(), "filesystem": { "kind": "contiguous" }, "metadata": {} });
+    let mut table = json!({ "device": disk(), "filesystem": { "kind": "contiguous" }, "metadata": {} });
     let wrong = |drive: &Value| {
         MachineSpec::from_json(json!({
             "kernel": "6.1",
@@ -107,8 +86,5 @@ fn where_no_files_are_made_says_so() {
     assert_eq!(wrong(&table).unwrap_err().key, "drives.0.metadata");
     table["filesystem"]["kind"] = json!("ext3");
     table["metadata"] = json!({ "journal_blocks": 1 });
-    assert_eq!(
-        wrong(&table).unwrap_err().key,
-        "drives.0.metadata.journal_blocks"
-    );
+    assert_eq!(wrong(&table).unwrap_err().key, "drives.0.metadata.journal_blocks");
 }

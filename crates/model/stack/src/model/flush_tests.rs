@@ -63,9 +63,7 @@ fn syncs(kernel: &str, direct: bool, drive: Value, call: &str, same_block: bool)
     job["until"] = json!({ "ops": null, "bytes": null, "duration_ns": 1_000_000_000 });
     let record = run(&mut model, serde_json::from_value(phase).unwrap());
     let record = serde_json::to_value(record).unwrap();
-    record["groups"][0]["jobs"][0]["sync"]["count"]
-        .as_u64()
-        .unwrap()
+    record["groups"][0]["jobs"][0]["sync"]["count"].as_u64().unwrap()
 }
 
 #[test]
@@ -113,9 +111,7 @@ fn blocks_written(metadata: Value, same_block: bool) -> u64 {
     }
     job["until"] = json!({ "ops": 500, "bytes": null, "duration_ns": null });
     phase["probes"] = json!({ "block": { "interval_ns": 1_000_000_000, "trace": null } });
-    model
-        .begin(ObservedPhase::from_json(phase).unwrap())
-        .unwrap();
+    model.begin(ObservedPhase::from_json(phase).unwrap()).unwrap();
     model.run(|_| true);
     model.check().unwrap();
     let record = serde_json::to_value(model.end(0, "test")).unwrap();
@@ -134,10 +130,7 @@ fn data_of_a_journal_are_written_in_its_log_and_in_their_places() {
     assert_eq!(blocks_written(mode("writeback"), false), ordered);
     assert_eq!(blocks_written(mode("journal"), false), 500 * (1 + 6) + 1);
     let overwritten = blocks_written(mode("journal"), true);
-    assert!(
-        (500 * 5 - 10..=500 * 5 + 2).contains(&overwritten),
-        "{overwritten}"
-    );
+    assert!((500 * 5 - 10..=500 * 5 + 2).contains(&overwritten), "{overwritten}");
 }
 
 #[test]
@@ -164,10 +157,7 @@ fn a_log_without_room_holds_up_writers_and_all_is_written_twice() {
     let ordered = run_of(json!({ "journal_blocks": 1024 }));
     let journal = run_of(json!({ "journal_blocks": 1024, "data": "journal" }));
     let roomy = run_of(json!({ "journal_blocks": 65536, "data": "journal" }));
-    assert!(
-        journal > 10_000_000 && journal > 10 * ordered,
-        "{journal} {ordered}"
-    );
+    assert!(journal > 10_000_000 && journal > 10 * ordered, "{journal} {ordered}");
     assert!(roomy < journal / 10, "{roomy} {journal}");
 }
 
@@ -180,8 +170,7 @@ fn longest_read_ns(read_share: f64) -> u64 {
     });
     let mut model = Model::new(&machine("6.1", 256 << 20, drive)).unwrap();
     let mut phase = writer(false);
-    phase["groups"][0]["jobs"][0]["until"] =
-        json!({ "ops": null, "bytes": null, "duration_ns": 500_000_000 });
+    phase["groups"][0]["jobs"][0]["until"] = json!({ "ops": null, "bytes": null, "duration_ns": 500_000_000 });
     let (mut file, mut group) = (phase["files"][0].clone(), phase["groups"][0].clone());
     phase["groups"][0]["jobs"][0]["sync"] = json!({ "kind": "fsync", "every_writes": 1 });
     (file["path"], group["name"]) = (json!("other"), json!("other"));
@@ -193,18 +182,13 @@ fn longest_read_ns(read_share: f64) -> u64 {
     phase["groups"].as_array_mut().unwrap().push(group);
     let record = run(&mut model, serde_json::from_value(phase).unwrap());
     let record = serde_json::to_value(record).unwrap();
-    record["groups"][1]["jobs"][0]["read"]["latency"]["max_ns"]
-        .as_u64()
-        .unwrap()
+    record["groups"][1]["jobs"][0]["read"]["latency"]["max_ns"].as_u64().unwrap()
 }
 
 #[test]
 fn a_read_after_a_write_waits_for_the_commit_that_has_the_inodes_block() {
     let after_writes = longest_read_ns(0.5);
-    assert!(
-        (200_000..=550_000).contains(&after_writes),
-        "{after_writes}"
-    );
+    assert!((200_000..=550_000).contains(&after_writes), "{after_writes}");
     let alone = longest_read_ns(1.0);
     assert!(alone < 50_000, "its time of access stays: {alone}");
 }

@@ -12,8 +12,7 @@ const SECONDS: u64 = 4;
 fn machine() -> Value {
     let device = json!({ "kind": "null", "capacity_bytes": 1u64 << 30, "latency_ns": 1_000_000, "queue_depth": 8 });
     let mut machine = before(device, "none");
-    machine["cgroups"] =
-        json!([{ "name": "first", "weight": 100 }, { "name": "other", "weight": 300 }]);
+    machine["cgroups"] = json!([{ "name": "first", "weight": 100 }, { "name": "other", "weight": 300 }]);
     machine
 }
 
@@ -31,10 +30,7 @@ fn a_promised_latency_holds_the_other_group_back() {
         let mut promised = machine();
         promised["cgroups"][0]["io_latency_ns"] = json!(1_000_000);
         let [first, other] = rates(promised, engine, [1, 32]);
-        assert!(
-            first > alone && other < 0.5 * beside,
-            "{engine}: {first} and {other}, {alone} and {beside}"
-        );
+        assert!(first > alone && other < 0.5 * beside, "{engine}: {first} and {other}, {alone} and {beside}");
     }
 }
 
@@ -42,10 +38,7 @@ fn a_promised_latency_holds_the_other_group_back() {
 fn a_latency_that_is_kept_changes_nothing() {
     let mut promised = machine();
     promised["cgroups"][0]["io_latency_ns"] = json!(100_000_000);
-    assert_eq!(
-        rates(promised, "libaio", [1, 32]),
-        rates(machine(), "libaio", [1, 32])
-    );
+    assert_eq!(rates(promised, "libaio", [1, 32]), rates(machine(), "libaio", [1, 32]));
 }
 
 #[test]
@@ -57,21 +50,12 @@ fn groups_share_by_cost_in_proportion_to_their_weights() {
     });
     for engine in ["libaio", "io_uring"] {
         let [first, other] = rates(costed.clone(), engine, [16, 16]);
-        assert!(
-            (2.8..3.2).contains(&(other / first)),
-            "{engine}: {first} and {other}"
-        );
-        assert!(
-            (3900.0..4200.0).contains(&(first + other)),
-            "{engine}: {first} and {other}"
-        );
+        assert!((2.8..3.2).contains(&(other / first)), "{engine}: {first} and {other}");
+        assert!((3900.0..4200.0).contains(&(first + other)), "{engine}: {first} and {other}");
     }
     // Who does an operation at a time has its 800 per second, and the other what is left.
     let [first, other] = rates(costed, "libaio", [1, 32]);
-    assert!(
-        first > 700.0 && first + other > 3600.0,
-        "{first} and {other}"
-    );
+    assert!(first > 700.0 && first + other > 3600.0, "{first} and {other}");
 }
 
 /// Every read misses its target, so the rate falls to its lowest; what no read misses leaves it.
@@ -89,11 +73,9 @@ fn the_probe_sees_the_rate_fall() {
         let job = &mut phase["groups"][0]["jobs"][0];
         job["read_share"] = json!(1.0);
         job["queue_depth"] = json!(depth);
-        job["until"] =
-            json!({ "ops": null, "bytes": null, "duration_ns": SECONDS * 1_000_000_000 });
+        job["until"] = json!({ "ops": null, "bytes": null, "duration_ns": SECONDS * 1_000_000_000 });
         let mut observed = unobserved(serde_json::from_value(phase).unwrap());
-        observed.probes =
-            serde_json::from_value(json!({ "io_cost": { "interval_ns": 100_000_000 } })).unwrap();
+        observed.probes = serde_json::from_value(json!({ "io_cost": { "interval_ns": 100_000_000 } })).unwrap();
         let record = serde_json::to_value(run_observed(&mut model, observed)).unwrap();
         let series = &record["probes"]["io_cost"]["series"];
         assert_eq!(series["all"], series["252:0"], "the one drive");
@@ -104,25 +86,18 @@ fn the_probe_sees_the_rate_fall() {
     let falling = rates(100, 32);
     assert!(falling.len() >= 10 * SECONDS as usize);
     assert!(falling[0] > 90.0, "{falling:?}");
-    assert!(
-        falling.is_sorted_by(|earlier, later| earlier >= later),
-        "{falling:?}"
-    );
+    assert!(falling.is_sorted_by(|earlier, later| earlier >= later), "{falling:?}");
     let lowest = falling.last().unwrap();
     assert!((40.0..40.01).contains(lowest), "{falling:?}");
     let kept = rates(100_000, 4);
-    assert!(
-        kept.iter().all(|rate| (99.99..100.01).contains(rate)),
-        "{kept:?}"
-    );
+    assert!(kept.iter().all(|rate| (99.99..100.01).contains(rate)), "{kept:?}");
 }
 
 #[test]
 fn without_io_cost_the_probe_sees_nothing() {
     let mut model = Model::new(&MachineSpec::from_json(machine()).unwrap()).unwrap();
     let mut observed = unobserved(serde_json::from_value(load()).unwrap());
-    observed.probes =
-        serde_json::from_value(json!({ "io_cost": { "interval_ns": 100_000_000 } })).unwrap();
+    observed.probes = serde_json::from_value(json!({ "io_cost": { "interval_ns": 100_000_000 } })).unwrap();
     let record = serde_json::to_value(run_observed(&mut model, observed)).unwrap();
     assert!(record["probes"].get("io_cost").is_none());
 }
@@ -175,15 +150,9 @@ fn older_kernels_have_none() {
     let mut costed = machine();
     costed["kernel"] = json!("5.3");
     costed["io_cost"] = json!({});
-    assert_eq!(
-        MachineSpec::from_json(costed.clone()).unwrap_err().key,
-        "io_cost"
-    );
+    assert_eq!(MachineSpec::from_json(costed.clone()).unwrap_err().key, "io_cost");
     costed["kernel"] = json!("5.4");
     MachineSpec::from_json(costed.clone()).unwrap();
     costed["io_cost"]["qos"] = json!({ "min": 150, "max": 100 });
-    assert_eq!(
-        MachineSpec::from_json(costed).unwrap_err().key,
-        "io_cost.qos.min"
-    );
+    assert_eq!(MachineSpec::from_json(costed).unwrap_err().key, "io_cost.qos.min");
 }

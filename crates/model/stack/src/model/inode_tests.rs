@@ -66,10 +66,7 @@ fn writes_at(kernel: &str, filesystem: Value, shared: bool, costs: Value) -> u64
 fn an_inode_of_a_filesystem_has_one_writer_at_a_time() {
     // 10 us a write: 10,000 in the time by one, four times as many by four that have a file each.
     for filesystem in [json!({ "kind": "ext4" }), json!({ "kind": "ext2" })] {
-        let (one, each) = (
-            writes("6.1", filesystem.clone(), true),
-            writes("6.1", filesystem, false),
-        );
+        let (one, each) = (writes("6.1", filesystem.clone(), true), writes("6.1", filesystem, false));
         assert!((9_900..=10_004).contains(&one), "{one}");
         assert!((39_600..=40_004).contains(&each), "{each}");
     }
@@ -86,9 +83,5 @@ fn a_write_to_the_cache_has_a_cost_of_its_own() {
     let written = |costs| writes_at("6.1", Value::Null, true, costs);
     let all = written(json!({ "write_call_ns": 5000, "page_write_ns": 15_000 }));
     assert!((19_800..=20_004).contains(&all), "20 us a write: {all}");
-    assert_eq!(
-        written(json!({ "copy_call_ns": 12_000 })),
-        all,
-        "that of any copy"
-    );
+    assert_eq!(written(json!({ "copy_call_ns": 12_000 })), all, "that of any copy");
 }

@@ -66,12 +66,8 @@ impl AnyPhase {
             Some("sort") => Ok(AnyPhase::Sort(read(json)?)),
             Some("together") => {
                 let TogetherPhase { phases, stops_with } = read(json)?;
-                let phases: Result<Vec<AnyPhase>, SpecError> =
-                    phases.into_iter().map(AnyPhase::from_json).collect();
-                Ok(AnyPhase::Together {
-                    phases: phases?,
-                    stops_with,
-                })
+                let phases: Result<Vec<AnyPhase>, SpecError> = phases.into_iter().map(AnyPhase::from_json).collect();
+                Ok(AnyPhase::Together { phases: phases?, stops_with })
             }
             _ => {
                 let found = kind.unwrap_or_default();
@@ -106,10 +102,7 @@ impl LoadRecord {
             ("flash_celsius", space.celsius()),
         ];
         let known = |(name, value): (&'static str, Option<f64>)| value.map(|value| (name, value));
-        LoadRecord {
-            phase,
-            measures: measures.into_iter().filter_map(known).collect(),
-        }
+        LoadRecord { phase, measures: measures.into_iter().filter_map(known).collect() }
     }
 }
 

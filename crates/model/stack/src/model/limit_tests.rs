@@ -32,12 +32,7 @@ fn rates(engine: &str, scheduler: &str, limits: Value, seconds: u64) -> [f64; 2]
 }
 
 /// Random reads of 4 KiB per second of two loads by their control groups and depths.
-pub(super) fn reads_per_s(
-    machine: Value,
-    engine: &str,
-    loads: [(Option<&str>, u64); 2],
-    seconds: u64,
-) -> [f64; 2] {
+pub(super) fn reads_per_s(machine: Value, engine: &str, loads: [(Option<&str>, u64); 2], seconds: u64) -> [f64; 2] {
     let machine = MachineSpec::from_json(machine).unwrap();
     let mut model = Model::new(&machine).unwrap();
     let mut phase = load();
@@ -51,8 +46,7 @@ pub(super) fn reads_per_s(
         let job = &mut group["jobs"][0];
         job["read_share"] = json!(1.0);
         job["queue_depth"] = json!(if engine == "psync" { 1 } else { depth });
-        job["until"] =
-            json!({ "ops": null, "bytes": null, "duration_ns": seconds * 1_000_000_000 });
+        job["until"] = json!({ "ops": null, "bytes": null, "duration_ns": seconds * 1_000_000_000 });
         phase["groups"].as_array_mut().unwrap().push(group);
     }
     let record = run(&mut model, serde_json::from_value(phase).unwrap());
@@ -73,19 +67,10 @@ fn a_group_has_its_rate_and_who_is_in_none_has_the_rest() {
             let turns = engine == "psync" && scheduler == "bfq";
             let (least, seconds) = if turns { (800.0, 4) } else { (1000.0, 2) };
             let [bytes, beside] = rates(engine, scheduler, json!({ "read": 4 << 20 }), seconds);
-            assert!(
-                (least..1060.0).contains(&bytes),
-                "{bytes} by {engine} under {scheduler}"
-            );
+            assert!((least..1060.0).contains(&bytes), "{bytes} by {engine} under {scheduler}");
             let [operations, _] = rates(engine, scheduler, json!({ "read_iops": 500 }), seconds);
-            assert!(
-                (0.485 * least..530.0).contains(&operations),
-                "{operations} by {engine} under {scheduler}"
-            );
-            assert!(
-                beside > 2000.0,
-                "{beside} beside {engine} under {scheduler}"
-            );
+            assert!((0.485 * least..530.0).contains(&operations), "{operations} by {engine} under {scheduler}");
+            assert!(beside > 2000.0, "{beside} beside {engine} under {scheduler}");
         }
     }
 }
@@ -94,14 +79,8 @@ fn a_group_has_its_rate_and_who_is_in_none_has_the_rest() {
 fn a_limit_that_is_not_reached_changes_nothing() {
     for scheduler in ["none", "bfq"] {
         let without = rates("io_uring", scheduler, json!({}), 1);
-        assert_eq!(
-            rates("io_uring", scheduler, json!({ "read": 1_u64 << 40 }), 1),
-            without
-        );
-        assert_eq!(
-            rates("io_uring", scheduler, json!({ "write": 4096 }), 1),
-            without
-        );
+        assert_eq!(rates("io_uring", scheduler, json!({ "read": 1_u64 << 40 }), 1), without);
+        assert_eq!(rates("io_uring", scheduler, json!({ "write": 4096 }), 1), without);
     }
 }
 

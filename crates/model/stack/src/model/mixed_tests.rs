@@ -42,16 +42,14 @@ fn asked() -> impl Strategy<Value = MixedJob> {
     let depth = prop::sample::select(vec![1u32, 3, 40]);
     let share = prop::sample::select(vec![0.0, 0.5, 1.0]);
     let sync = prop::option::of(1u64..20);
-    (0u8..3, depth, share, sync, any::<bool>()).prop_map(
-        |(path, depth, read_share, sync_every, random)| MixedJob {
-            engine: if path == 2 { "io_uring" } else { "psync" },
-            direct: path > 0,
-            depth: if path == 2 { depth } else { 1 },
-            read_share,
-            sync_every: sync_every.filter(|_| read_share < 1.0),
-            random,
-        },
-    )
+    (0u8..3, depth, share, sync, any::<bool>()).prop_map(|(path, depth, read_share, sync_every, random)| MixedJob {
+        engine: if path == 2 { "io_uring" } else { "psync" },
+        direct: path > 0,
+        depth: if path == 2 { depth } else { 1 },
+        read_share,
+        sync_every: sync_every.filter(|_| read_share < 1.0),
+        random,
+    })
 }
 
 fn phase_of(jobs: &[MixedJob]) -> Value {
@@ -89,8 +87,7 @@ fn phase_of(jobs: &[MixedJob]) -> Value {
 
 /// Direct jobs are in two groups by turns, the first of which has a latency, or half of the drive's time is shared.
 fn control(controller: &str, machine: &mut Value, phase: &mut Value) {
-    machine["cgroups"] =
-        json!([{ "name": "first", "weight": 100 }, { "name": "other", "weight": 300 }]);
+    machine["cgroups"] = json!([{ "name": "first", "weight": 100 }, { "name": "other", "weight": 300 }]);
     match controller {
         "io.latency" => machine["cgroups"][0]["io_latency_ns"] = json!(100_000),
         _ => machine["io_cost"] = json!({ "qos": { "min": 50, "max": 50 } }),

@@ -143,13 +143,7 @@ impl Model {
         }
         let drives = self.machine.drive_names();
         let watch = Watch::new(&probes, &names, drives, &mut self.world);
-        self.in_flight = Some(RunningPhases {
-            phases,
-            alone,
-            stops,
-            watch,
-            programmed: self.world.programmed(),
-        });
+        self.in_flight = Some(RunningPhases { phases, alone, stops, watch, programmed: self.world.programmed() });
         Ok(())
     }
 
@@ -166,26 +160,16 @@ impl Model {
                 .map_err(|error| SpecError::of("groups", error.to_string()));
         };
         let mut spec = phase::translate(load, &self.machine)?;
-        let files: Result<Vec<FileId>, SpecError> = load
-            .files
-            .iter()
-            .enumerate()
-            .map(|(number, file)| self.file(number, file))
-            .collect();
+        let files: Result<Vec<FileId>, SpecError> =
+            load.files.iter().enumerate().map(|(number, file)| self.file(number, file)).collect();
         spec.files = files?;
         if load.drop_caches {
             self.world.drop_caches();
         }
-        self.world
-            .begin_phase(&spec)
-            .map_err(|error| SpecError::of("groups", error.to_string()))
+        self.world.begin_phase(&spec).map_err(|error| SpecError::of("groups", error.to_string()))
     }
 
-    fn begin_metadata(
-        &mut self,
-        phase: &MetadataPhase,
-        switches: Option<&SwitchesOptions>,
-    ) -> Result<(), SpecError> {
+    fn begin_metadata(&mut self, phase: &MetadataPhase, switches: Option<&SwitchesOptions>) -> Result<(), SpecError> {
         if !self.machine.has_xfs(METADATA_DRIVE) {
             let Some((mount, spec)) = self.machine.ext(METADATA_DRIVE) else {
                 let what = "files are made in a filesystem of kind xfs, ext2, ext3, ext3_windows or ext4 on drive 0";
@@ -210,12 +194,7 @@ impl Model {
     pub fn run(&mut self, mut go_on: impl FnMut(Snapshot) -> bool) {
         let mut stopped = false;
         let in_flight = self.in_flight.as_mut().expect("a phase that was begun");
-        let RunningPhases {
-            phases,
-            stops,
-            watch,
-            ..
-        } = in_flight;
+        let RunningPhases { phases, stops, watch, .. } = in_flight;
         let stopper = stops.map(|number| together::part_of(&phases[number]));
         self.world.stop_others_with(stopper);
         self.world.run(|world| {
@@ -249,17 +228,12 @@ impl Model {
                     let results = self.world.end_metadata(METADATA_DRIVE);
                     probes.switches = results.switches;
                     let used_percent = Some(results.filesystem_used_percent);
-                    let record =
-                        metadata::assemble(phase, circumstances, results.threads, used_percent);
+                    let record = metadata::assemble(phase, circumstances, results.threads, used_percent);
                     Some(AnyRecord::Metadata(record))
                 }
                 AnyPhase::Sort(phase) => {
                     let results = self.world.end_sorting();
-                    Some(AnyRecord::Sort(sort::record(
-                        phase,
-                        circumstances,
-                        &results,
-                    )))
+                    Some(AnyRecord::Sort(sort::record(phase, circumstances, &results)))
                 }
                 AnyPhase::Load(_) | AnyPhase::Together { .. } => None,
             });
@@ -267,21 +241,16 @@ impl Model {
         let mut groups = Some(self.world.end_phase().groups);
         let programmed = self.world.programmed() - in_flight.programmed;
         let space = self.world.flash_space();
-        let records =
-            in_flight
-                .phases
-                .iter()
-                .zip(records)
-                .map(|(phase, record)| match (phase, record) {
-                    (AnyPhase::Load(load), _) => {
-                        let groups = groups.take().expect("one load runs at a time");
-                        let groups = groups.into_iter().map(Some).collect();
-                        let record = assemble(load, circumstances, groups);
-                        AnyRecord::Load(LoadRecord::new(record, programmed, space))
-                    }
-                    (_, Some(record)) => record,
-                    (_, None) => unreachable!("phases that run together are of other kinds"),
-                });
+        let records = in_flight.phases.iter().zip(records).map(|(phase, record)| match (phase, record) {
+            (AnyPhase::Load(load), _) => {
+                let groups = groups.take().expect("one load runs at a time");
+                let groups = groups.into_iter().map(Some).collect();
+                let record = assemble(load, circumstances, groups);
+                AnyRecord::Load(LoadRecord::new(record, programmed, space))
+            }
+            (_, Some(record)) => record,
+            (_, None) => unreachable!("phases that run together are of other kinds"),
+        });
         let mut phases: Vec<AnyRecord> = records.collect();
         let phase = match in_flight.alone {
             true => phases.pop().expect("one that was begun"),
@@ -318,11 +287,7 @@ impl Model {
         self.world.check()
     }
 
-    fn file(
-        &mut self,
-        number: usize,
-        spec: &workload::phase::FileSpec,
-    ) -> Result<FileId, SpecError> {
+    fn file(&mut self, number: usize, spec: &workload::phase::FileSpec) -> Result<FileId, SpecError> {
         let stream = spec.write_hint.map_or(0, |hint| hint as u8);
         let key = (spec.path.clone(), spec.base_bytes);
         if let Some(&known) = self.files.get(&key) {
@@ -330,8 +295,7 @@ impl Model {
             self.world.set_write_stream(known, stream);
             return Ok(known);
         }
-        let wrong =
-            |key: &str, what: String| Err(SpecError::of(&format!("files.{number}.{key}"), what));
+        let wrong = |key: &str, what: String| Err(SpecError::of(&format!("files.{number}.{key}"), what));
         let drive = spec.place.unwrap_or(0) as usize;
         let Some(capacity) = self.machine.drive_sectors(drive) else {
             return self.mounted_file(number, spec);
@@ -353,20 +317,12 @@ impl Model {
         };
         if begin.saturating_add(sectors) > capacity {
             let bytes = capacity * SECTOR_BYTES;
-            return wrong(
-                "size_bytes",
-                format!("with the files before it more than drive {drive} has, {bytes} bytes"),
-            );
+            return wrong("size_bytes", format!("with the files before it more than drive {drive} has, {bytes} bytes"));
         }
         if !spec.path.is_empty() {
             self.next_sector[drive] = (begin + sectors).next_multiple_of(REGION_ALIGN_SECTORS);
         }
-        let file = self.world.add_file(FileSpec {
-            name: spec.path.clone(),
-            drive,
-            size_bytes: spec.size_bytes,
-            place,
-        });
+        let file = self.world.add_file(FileSpec { name: spec.path.clone(), drive, size_bytes: spec.size_bytes, place });
         self.world.set_write_stream(file, stream);
         if matches!(place, FileLayout::Contiguous(_)) {
             self.world.join_device(file);
@@ -376,20 +332,12 @@ impl Model {
     }
 
     /// Places count drives first.
-    fn mounted_file(
-        &mut self,
-        number: usize,
-        spec: &workload::phase::FileSpec,
-    ) -> Result<FileId, SpecError> {
+    fn mounted_file(&mut self, number: usize, spec: &workload::phase::FileSpec) -> Result<FileId, SpecError> {
         let (drives, mounts) = (self.machine.drive_count(), self.machine.mount_count());
         let place = spec.place.unwrap_or(0) as usize;
         if place >= drives + mounts {
             let key = format!("files.{number}.place");
-            let what = format!(
-                "the machine has {} and {}",
-                counted(drives, "drive"),
-                counted(mounts, "mount")
-            );
+            let what = format!("the machine has {} and {}", counted(drives, "drive"), counted(mounts, "mount"));
             return Err(SpecError::of(&key, what));
         }
         let file = self.world.add_file(FileSpec {

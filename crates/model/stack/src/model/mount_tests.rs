@@ -38,9 +38,7 @@ fn writes(ops: u64, bytes: u64) -> Value {
 
 fn calls(model: &Model) -> Vec<u64> {
     let mounts = model.world.mounts();
-    mounts
-        .map(|io| io.mount().counters().operations.write.calls)
-        .collect()
+    mounts.map(|io| io.mount().counters().operations.write.calls).collect()
 }
 
 #[test]
@@ -107,10 +105,7 @@ fn the_probe_sees_what_a_phase_called_and_keeps_the_kernels_text() {
     let ms = |key: &str| write[key].as_u64().unwrap();
     assert!(ms("queue_ms") > 0 && ms("queue_ms") + ms("rtt_ms") < ms("execute_ms"));
     let text = String::from_utf8(model.take_traces().remove("mountstats").unwrap()).unwrap();
-    let counted: Vec<&str> = text
-        .lines()
-        .filter(|line| line.contains("WRITE:"))
-        .collect();
+    let counted: Vec<&str> = text.lines().filter(|line| line.contains("WRITE:")).collect();
     assert!(counted[0].contains("WRITE: 300 300 0 "), "{text}");
     assert!(counted[1].contains("WRITE: 2300 2300 0 "), "{text}");
 }
@@ -134,21 +129,9 @@ fn what_a_mount_cannot_be_is_said_with_its_key() {
         machine(0, &[mount]).unwrap_err().key
     };
     for (pointer, value, key) in [
-        (
-            "/costs/encode_ns/read",
-            json!(u64::MAX),
-            "mounts.0.costs.encode_ns.read",
-        ),
-        (
-            "/costs/encode_ns/read",
-            json!("long"),
-            "mounts.0.costs.encode_ns.read",
-        ),
-        (
-            "/transport/kernel",
-            json!("5.4"),
-            "mounts.0.transport.kernel",
-        ),
+        ("/costs/encode_ns/read", json!(u64::MAX), "mounts.0.costs.encode_ns.read"),
+        ("/costs/encode_ns/read", json!("long"), "mounts.0.costs.encode_ns.read"),
+        ("/transport/kernel", json!("5.4"), "mounts.0.transport.kernel"),
         ("/iommu/modes", json!("lazy"), "mounts.0.iommu.modes"),
         ("/process/spread", json!(2.0), "mounts.0.process.spread"),
     ] {

@@ -100,13 +100,11 @@ pub(super) struct Watch {
 impl ObservedPhase {
     /// A phase's JSON, perhaps with the key `probes`.
     pub fn from_json(mut json: Value) -> Result<ObservedPhase, SpecError> {
-        let probes = match json
-            .as_object_mut()
-            .and_then(|table| table.remove("probes"))
-        {
+        let probes = match json.as_object_mut().and_then(|table| table.remove("probes")) {
             None => Probes::default(),
-            Some(probes) => serde_json::from_value(probes)
-                .map_err(|error| SpecError::of("probes", error.to_string()))?,
+            Some(probes) => {
+                serde_json::from_value(probes).map_err(|error| SpecError::of("probes", error.to_string()))?
+            }
         };
         let phase = AnyPhase::from_json(json)?;
         Ok(ObservedPhase { phase, probes })
@@ -116,11 +114,8 @@ impl ObservedPhase {
 impl Probes {
     /// What the machine has no mechanism for.
     pub(super) fn check_cpus(&self, has_detailed_cpus: bool) -> Result<(), SpecError> {
-        let of_cpus = [
-            ("switches", self.switches.is_some()),
-            ("cpu", self.cpu.is_some()),
-            ("counters", self.counters.is_some()),
-        ];
+        let of_cpus =
+            [("switches", self.switches.is_some()), ("cpu", self.cpu.is_some()), ("counters", self.counters.is_some())];
         for (probe, is_on) in of_cpus {
             if is_on && !has_detailed_cpus {
                 let what = "simple CPUs have nothing to show; give cpus a topology";
@@ -133,9 +128,7 @@ impl Probes {
     /// Their intervals.
     pub(super) fn check_intervals(&self) -> Result<(), SpecError> {
         for (key, options) in [("probes.cpu", self.cpu), ("probes.io_cost", self.io_cost)] {
-            options
-                .map_or(Ok(()), |options| options.check())
-                .map_err(|error| error.within(key))?;
+            options.map_or(Ok(()), |options| options.check()).map_err(|error| error.within(key))?;
         }
         Ok(())
     }
@@ -143,18 +136,9 @@ impl Probes {
 
 impl Watch {
     /// `names`: what the phase's tasks are called; `drives`: what the drives are.
-    pub(super) fn new(
-        probes: &Probes,
-        names: &[(TaskId, String)],
-        drives: Vec<DriveName>,
-        world: &mut World,
-    ) -> Watch {
-        let io_cost = probes
-            .io_cost
-            .map(|options| IoCostProbe::new(&options, &drives, world));
-        let block = probes
-            .block
-            .map(|options| BlockProbe::new(&options, world.now(), names, drives));
+    pub(super) fn new(probes: &Probes, names: &[(TaskId, String)], drives: Vec<DriveName>, world: &mut World) -> Watch {
+        let io_cost = probes.io_cost.map(|options| IoCostProbe::new(&options, &drives, world));
+        let block = probes.block.map(|options| BlockProbe::new(&options, world.now(), names, drives));
         if block.is_some() {
             world.tap();
         }
@@ -163,20 +147,12 @@ impl Watch {
         let now = world.now();
         let cpus = world.processors();
         Watch {
-            cpu: probes
-                .cpu
-                .zip(cpus)
-                .map(|(options, cpus)| CpuProbe::new(&options, now, cpus)),
-            counters: probes
-                .counters
-                .zip(world.processors())
-                .map(|(_, cpus)| CounterProbe::new(now, cpus)),
+            cpu: probes.cpu.zip(cpus).map(|(options, cpus)| CpuProbe::new(&options, now, cpus)),
+            counters: probes.counters.zip(world.processors()).map(|(_, cpus)| CounterProbe::new(now, cpus)),
             worked: world.completion_counters(),
             io_cost,
             block,
-            nfs: probes
-                .nfs
-                .map(|_| NfsProbe::new(world.now(), world.mounts())),
+            nfs: probes.nfs.map(|_| NfsProbe::new(world.now(), world.mounts())),
             events: Vec::new(),
         }
     }
@@ -197,21 +173,14 @@ impl Watch {
     }
 
     /// What was seen, and the trace files by their names.
-    pub(super) fn end(
-        mut self,
-        world: &mut World,
-        started_unix_ns: u64,
-    ) -> (Observations, BTreeMap<String, Vec<u8>>) {
+    pub(super) fn end(mut self, world: &mut World, started_unix_ns: u64) -> (Observations, BTreeMap<String, Vec<u8>>) {
         self.look(world);
         let mut observations = Observations::default();
         let mut traces = BTreeMap::new();
         if let Some(block) = self.block {
             world.untap();
             let counted = world.completion_counters().into_iter();
-            let worked: Vec<Counters> = counted
-                .zip(self.worked)
-                .map(|(after, before)| after - before)
-                .collect();
+            let worked: Vec<Counters> = counted.zip(self.worked).map(|(after, before)| after - before).collect();
             let (observation, files) = block.finish(world.now(), &worked);
             observations.block = Some(observation);
             traces.extend(files);
@@ -223,9 +192,7 @@ impl Watch {
         }
         world.poll_every(None);
         let now = world.now();
-        observations.io_cost = self
-            .io_cost
-            .and_then(|probe| probe.finish(started_unix_ns, world));
+        observations.io_cost = self.io_cost.and_then(|probe| probe.finish(started_unix_ns, world));
         if let Some(cpus) = world.processors() {
             observations.cpu = self.cpu.map(|cpu| cpu.finish(now, started_unix_ns, cpus));
             observations.counters = self.counters.map(|counters| counters.finish(now, cpus));

@@ -26,12 +26,8 @@ pub(super) fn translate(phase: &Phase, machine: &MachineSpec) -> Result<PhaseSpe
     }
     check_stops(phase).map_err(|error| SpecError::of("stops_with", error.to_string()))?;
     check_hints(phase, machine)?;
-    let groups: Result<Vec<world::GroupSpec>, SpecError> = phase
-        .groups
-        .iter()
-        .enumerate()
-        .map(|(number, group)| group_of(number, group, phase, machine))
-        .collect();
+    let groups: Result<Vec<world::GroupSpec>, SpecError> =
+        phase.groups.iter().enumerate().map(|(number, group)| group_of(number, group, phase, machine)).collect();
     Ok(PhaseSpec {
         groups: groups?,
         files: Vec::new(),
@@ -79,8 +75,7 @@ fn group_of(
     phase: &Phase,
     machine: &MachineSpec,
 ) -> Result<world::GroupSpec, SpecError> {
-    let wrong =
-        |key: &str, what: String| Err(SpecError::of(&format!("groups.{number}.{key}"), what));
+    let wrong = |key: &str, what: String| Err(SpecError::of(&format!("groups.{number}.{key}"), what));
     let path = match (group.engine, group.direct) {
         (EngineKind::IoUring, true) if machine.kernel().has_rings() => Path::DirectRing,
         (EngineKind::IoUring | EngineKind::Libaio, true) => Path::DirectAsync,
@@ -180,17 +175,12 @@ fn group_of(
 /// Whether a file lies on such a place: they count drives first, then mounts.
 fn is_on(group: &GroupSpec, phase: &Phase, is_such: impl Fn(usize) -> bool) -> bool {
     let files = group.jobs.iter().flat_map(|job| &job.files);
-    files
-        .filter_map(|&file| phase.files.get(file as usize))
-        .any(|file| is_such(file.place.unwrap_or(0) as usize))
+    files.filter_map(|&file| phase.files.get(file as usize)).any(|file| is_such(file.place.unwrap_or(0) as usize))
 }
 
 /// Engines of one operation at a time have no more in flight.
 fn as_run(job: &JobSpec, path: Path) -> JobSpec {
-    JobSpec {
-        queue_depth: if path.is_async() { job.queue_depth } else { 1 },
-        ..job.clone()
-    }
+    JobSpec { queue_depth: if path.is_async() { job.queue_depth } else { 1 }, ..job.clone() }
 }
 
 fn check_job(job: &JobSpec) -> Result<(), SpecError> {

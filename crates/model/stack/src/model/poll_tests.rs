@@ -13,8 +13,7 @@ fn simple_cpus(count: u16) -> Value {
 }
 
 fn machine(kernel: &str, cpus: &Value, queue: Value) -> Value {
-    let of_2008: Value =
-        serde_json::from_str(include_str!("../../tests/cpus_of_2008.json")).unwrap();
+    let of_2008: Value = serde_json::from_str(include_str!("../../tests/cpus_of_2008.json")).unwrap();
     let mut machine = json!({
         "kernel": kernel,
         "cpus": cpus,
@@ -26,17 +25,13 @@ fn machine(kernel: &str, cpus: &Value, queue: Value) -> Value {
     });
     if cpus.get("topology").is_some() {
         machine["completion"] = of_2008["completion"].clone();
-        machine["completion"]
-            .as_object_mut()
-            .unwrap()
-            .remove("variant");
+        machine["completion"].as_object_mut().unwrap().remove("variant");
     }
     machine
 }
 
 fn detailed_cpus() -> Value {
-    let of_2008: Value =
-        serde_json::from_str(include_str!("../../tests/cpus_of_2008.json")).unwrap();
+    let of_2008: Value = serde_json::from_str(include_str!("../../tests/cpus_of_2008.json")).unwrap();
     let mut cpus = of_2008["cpus"].clone();
     cpus["topology"] = json!({ "numa_nodes": 1, "sockets_per_node": 1, "cores_per_socket": 2, "threads_per_core": 1 });
     cpus["offline"] = json!([]);
@@ -56,14 +51,7 @@ fn reads(machine: Value, engine: &str, depth: u32, tasks: usize, poll: bool) -> 
     reads_of(4096, machine, engine, depth, tasks, poll)
 }
 
-fn reads_of(
-    bytes: u32,
-    machine: Value,
-    engine: &str,
-    depth: u32,
-    tasks: usize,
-    poll: bool,
-) -> Read {
+fn reads_of(bytes: u32, machine: Value, engine: &str, depth: u32, tasks: usize, poll: bool) -> Read {
     let mut model = Model::new(&MachineSpec::from_json(machine).unwrap()).unwrap();
     let mut phase = load();
     let group = &mut phase["groups"][0];
@@ -106,21 +94,11 @@ fn further_pages_of_a_direct_read_cost_what_the_cpus_say() {
     let of = |further_page_ns, bytes| {
         let mut cpus = simple_cpus(2);
         cpus["further_page_ns"] = further_page_ns;
-        reads_of(
-            bytes,
-            machine("6.1", &cpus, json!({})),
-            "psync",
-            1,
-            1,
-            false,
-        )
-        .cpu_ns_per_read
+        reads_of(bytes, machine("6.1", &cpus, json!({})), "psync", 1, 1, false).cpu_ns_per_read
     };
-    for (further_page_ns, bytes, takes_ns) in [
-        (Value::Null, 65536, 2500.0),
-        (json!(400), 4096, 2500.0),
-        (json!(400), 65536, 8500.0),
-    ] {
+    for (further_page_ns, bytes, takes_ns) in
+        [(Value::Null, 65536, 2500.0), (json!(400), 4096, 2500.0), (json!(400), 65536, 8500.0)]
+    {
         let each = of(further_page_ns, bytes);
         assert!((each / takes_ns - 1.0).abs() < 0.01, "{bytes}: {each}");
     }
@@ -137,10 +115,7 @@ fn further_reads_of_a_call_cost_what_the_cpus_say() {
     assert!((2490.0..2510.0).contains(&each), "{each}");
     assert_eq!(of(json!(0), 1), of(Value::Null, 1));
     let [less, least] = [500, 0].map(|ns| of(json!(ns), 8));
-    assert!(
-        (750.0..2000.0).contains(&less) && least < less - 100.0,
-        "{less} {least}"
-    );
+    assert!((750.0..2000.0).contains(&less) && least < less - 100.0, "{less} {least}");
 }
 
 #[test]
@@ -150,44 +125,21 @@ fn who_polls_is_told_sooner_and_has_no_cpu_left() {
         for (engine, depth) in [("pvsync", 1), ("io_uring", 1), ("io_uring", 16)] {
             let interrupted = reads(machine(), engine, depth, 1, false);
             let polled = reads(machine(), engine, depth, 1, true);
-            let what = format!(
-                "{engine} {depth}: {} and {}",
-                polled.mean_ns, interrupted.mean_ns
-            );
+            let what = format!("{engine} {depth}: {} and {}", polled.mean_ns, interrupted.mean_ns);
             // With more than a CPU can do, a second one that takes the interrupts is worth more than to be told sooner.
             let takes_interrupts = depth > 1 && cpus.get("topology").is_some();
-            assert!(
-                takes_interrupts || polled.mean_ns < interrupted.mean_ns - 400.0,
-                "{what}"
-            );
-            assert!(
-                polled.cpu_share > 0.95,
-                "{engine} {depth}: {}",
-                polled.cpu_share
-            );
+            assert!(takes_interrupts || polled.mean_ns < interrupted.mean_ns - 400.0, "{what}");
+            assert!(polled.cpu_share > 0.95, "{engine} {depth}: {}", polled.cpu_share);
         }
     }
 }
 
 #[test]
 fn a_drive_without_polled_queues_interrupts_and_says_so() {
-    let with = |queue: Value, poll| {
-        reads(
-            machine("6.1", &simple_cpus(1), queue),
-            "io_uring",
-            1,
-            1,
-            poll,
-        )
-    };
+    let with = |queue: Value, poll| reads(machine("6.1", &simple_cpus(1), queue), "io_uring", 1, 1, poll);
     let refused = with(json!({}), true);
     assert_eq!(refused.mean_ns, with(json!({}), false).mean_ns);
-    assert!(
-        refused.notes[0]
-            .as_str()
-            .unwrap()
-            .starts_with("polled completion refused")
-    );
+    assert!(refused.notes[0].as_str().unwrap().starts_with("polled completion refused"));
 }
 
 #[test]
@@ -215,21 +167,9 @@ fn more_tasks_poll_than_there_are_cpus() {
 
 #[test]
 fn what_cannot_be_polled_names_its_key() {
-    let key = |kernel: &str, queue: Value| {
-        MachineSpec::from_json(machine(kernel, &simple_cpus(1), queue))
-            .unwrap_err()
-            .key
-    };
-    assert_eq!(
-        key("4.3", json!({ "io_poll": 1 })),
-        "drives.0.queue.io_poll"
-    );
-    assert_eq!(
-        key("6.4", json!({ "io_poll_delay": 0 })),
-        "drives.0.queue.io_poll_delay"
-    );
-    assert_eq!(
-        key("6.1", json!({ "io_poll_delay": -2 })),
-        "drives.0.queue.io_poll_delay"
-    );
+    let key =
+        |kernel: &str, queue: Value| MachineSpec::from_json(machine(kernel, &simple_cpus(1), queue)).unwrap_err().key;
+    assert_eq!(key("4.3", json!({ "io_poll": 1 })), "drives.0.queue.io_poll");
+    assert_eq!(key("6.4", json!({ "io_poll_delay": 0 })), "drives.0.queue.io_poll_delay");
+    assert_eq!(key("6.1", json!({ "io_poll_delay": -2 })), "drives.0.queue.io_poll_delay");
 }

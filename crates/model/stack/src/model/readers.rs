@@ -16,13 +16,8 @@ use workload::spec::{BlockSize, WriteBlocks};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum PhaseUse {
-    Load {
-        files: Vec<FileUse>,
-        groups: Vec<GroupUse>,
-    },
-    Metadata {
-        threads: Vec<FileUse>,
-    },
+    Load { files: Vec<FileUse>, groups: Vec<GroupUse> },
+    Metadata { threads: Vec<FileUse> },
     Sort {},
 }
 
@@ -52,8 +47,7 @@ impl GroupUse {
 
     fn reaps_by_calls(&self, machine: &MachineSpec) -> bool {
         let is_ring = self.engine == EngineKind::IoUring;
-        self.direct
-            && (self.engine == EngineKind::Libaio || is_ring && !machine.kernel().has_rings())
+        self.direct && (self.engine == EngineKind::Libaio || is_ring && !machine.kernel().has_rings())
     }
 
     fn has_large_operations(&self) -> bool {
@@ -93,9 +87,7 @@ impl JobUse {
 
     /// sync_file_range(2) writes nothing of the drive's cache or of a log.
     fn makes_durable_by_calls(&self) -> bool {
-        self.sync
-            .as_ref()
-            .is_some_and(|sync| sync["kind"] != "sync_file_range")
+        self.sync.as_ref().is_some_and(|sync| sync["kind"] != "sync_file_range")
     }
 }
 
@@ -121,17 +113,14 @@ pub fn unread(
 ) -> Result<Vec<UnreadKey>, SpecError> {
     let mut used = BTreeSet::new();
     for phase in phases {
-        let phase: PhaseUse = serde_json::from_value(phase.clone())
-            .map_err(|error| SpecError::of("phase", error.to_string()))?;
+        let phase: PhaseUse =
+            serde_json::from_value(phase.clone()).map_err(|error| SpecError::of("phase", error.to_string()))?;
         used.extend(key_readers(&phase, machine));
     }
     Ok(keys
         .iter()
         .filter(|key| !is_read(key, &used))
-        .map(|key| UnreadKey {
-            key: key.clone(),
-            read_when: when_read(key),
-        })
+        .map(|key| UnreadKey { key: key.clone(), read_when: when_read(key) })
         .collect())
 }
 
@@ -165,19 +154,10 @@ fn key_readers(phase: &PhaseUse, machine: &MachineSpec) -> BTreeSet<KeyReader> {
     used
 }
 
-fn of_group(
-    group: &GroupUse,
-    files: &[FileUse],
-    machine: &MachineSpec,
-    used: &mut BTreeSet<KeyReader>,
-) {
+fn of_group(group: &GroupUse, files: &[FileUse], machine: &MachineSpec, used: &mut BTreeSet<KeyReader>) {
     let drives = machine.drive_count();
     for job in &group.jobs {
-        for file in job
-            .files
-            .iter()
-            .filter_map(|&file| files.get(file as usize))
-        {
+        for file in job.files.iter().filter_map(|&file| files.get(file as usize)) {
             let place = file.place.unwrap_or(0) as usize;
             if place >= drives {
                 used.insert(KeyReader::Mount((place - drives) as u16));
@@ -194,8 +174,8 @@ fn of_group(
                     || job.osync_every.is_some())
                 || job.replay.as_ref().is_some_and(|replay| replay.flushes);
             let ext = machine.ext(place);
-            let is_journaled = machine.kernel().flushes_caches()
-                && ext.is_some_and(|(mount, _)| mount.variant.is_journaled);
+            let is_journaled =
+                machine.kernel().flushes_caches() && ext.is_some_and(|(mount, _)| mount.variant.is_journaled);
             if job.read_share < 1.0 && machine.journals_data(place) {
                 used.insert(KeyReader::MetadataJournal(place as u16));
             }
@@ -219,10 +199,7 @@ fn of_group(
             if job.read_share < 1.0 {
                 used.insert(KeyReader::Writeback);
                 if machine.throttles_writeback(place) {
-                    used.extend([
-                        KeyReader::Flushes(place as u16),
-                        KeyReader::Seeks(place as u16),
-                    ]);
+                    used.extend([KeyReader::Flushes(place as u16), KeyReader::Seeks(place as u16)]);
                 }
                 if machine.is_journaled() {
                     used.insert(KeyReader::Journal);
@@ -280,16 +257,10 @@ fn of_drive(drive: usize, group: &GroupUse, machine: &MachineSpec, used: &mut BT
         used.insert(KeyReader::Polling(drive as u16));
     }
     used.extend(of_scheduler(drive, machine));
-    if group.cgroup.is_some()
-        && machine.scheduler(drive).reads_groups()
-        && !machine.shares_by_cost()
-    {
+    if group.cgroup.is_some() && machine.scheduler(drive).reads_groups() && !machine.shares_by_cost() {
         used.insert(KeyReader::Groups);
     }
-    if group.cgroup.is_some()
-        && machine.changes_priorities()
-        && machine.scheduler(drive).reads_policies()
-    {
+    if group.cgroup.is_some() && machine.changes_priorities() && machine.scheduler(drive).reads_policies() {
         used.insert(KeyReader::Policies);
     }
     if group.cgroup.is_some() && machine.has_limits() {
@@ -379,15 +350,10 @@ pub(super) mod tests {
         let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../machines"));
         let paths = std::fs::read_dir(&folder).unwrap();
         let mut paths: Vec<PathBuf> = paths.map(|entry| entry.unwrap().path()).collect();
-        paths.retain(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "toml")
-        });
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
         paths.sort();
         let found = paths.iter();
-        found
-            .map(|path| (path.display().to_string(), shipped(path)))
-            .collect()
+        found.map(|path| (path.display().to_string(), shipped(path))).collect()
     }
 
     /// The phases one after the other on a new machine; None: it has no mechanism for them.
@@ -395,9 +361,7 @@ pub(super) mod tests {
         let mut model = Model::new(machine).unwrap();
         let mut records = Vec::new();
         for phase in phases {
-            model
-                .begin(ObservedPhase::from_json(phase.clone()).unwrap())
-                .ok()?;
+            model.begin(ObservedPhase::from_json(phase.clone()).unwrap()).ok()?;
             model.run(|_| true);
             records.push(serde_json::to_value(model.end(0, "test")).unwrap());
         }

@@ -34,10 +34,7 @@ fn beside_a_ring(kernel: &str) -> (u64, u64) {
 fn what_finds_no_tag_waits_with_a_worker_while_the_task_goes_on() {
     // 97 requests of 2,000 a second take 48 ms; of 32 at the device one takes 16.
     let (with_workers, beside) = beside_a_ring("6.1");
-    assert!(
-        (40_000_000..52_000_000).contains(&with_workers),
-        "{with_workers}"
-    );
+    assert!((40_000_000..52_000_000).contains(&with_workers), "{with_workers}");
     // The task waits in its submission, and the operation too, which was offered before.
     let (without, alone) = beside_a_ring("5.0");
     assert!((40_000_000..52_000_000).contains(&without), "{without}");

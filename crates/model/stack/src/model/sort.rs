@@ -55,11 +55,7 @@ impl SortPhase {
     }
 }
 
-pub(super) fn record(
-    phase: &SortPhase,
-    circumstances: Circumstances,
-    results: &Results,
-) -> SortRecord {
+pub(super) fn record(phase: &SortPhase, circumstances: Circumstances, results: &Results) -> SortRecord {
     let groups: Vec<GroupRecord<ThreadRecord>> = (1..)
         .zip(&results.processes)
         .map(|(number, process)| group(format!("sort.{number}"), process, results.elapsed_ns))
@@ -84,10 +80,7 @@ pub(super) fn record(
             ("elapsed_s_spread", spread(&results.processes)),
             ("swap_in_bytes", Some(results.swap_in_bytes as f64)),
             ("swap_out_bytes", Some(results.swap_out_bytes as f64)),
-            (
-                "swap_out_after_first_bytes",
-                Some(results.swap_out_after_first_bytes as f64),
-            ),
+            ("swap_out_after_first_bytes", Some(results.swap_out_after_first_bytes as f64)),
             ("swap_bytes_max", Some(results.swap_bytes_max as f64)),
             ("memory_bytes_max", Some(results.memory_bytes_max as f64)),
         ]),

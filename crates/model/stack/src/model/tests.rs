@@ -57,10 +57,7 @@ pub(super) fn phase(changes: serde_json::Value) -> Phase {
 }
 
 pub(super) fn unobserved(phase: Phase) -> ObservedPhase {
-    ObservedPhase {
-        phase: AnyPhase::Load(phase),
-        probes: Probes::default(),
-    }
+    ObservedPhase { phase: AnyPhase::Load(phase), probes: Probes::default() }
 }
 
 pub(super) fn run(model: &mut Model, phase: Phase) -> Record {
@@ -118,23 +115,13 @@ fn what_there_is_no_mechanism_for_is_refused_with_its_key() {
         ("/groups/0/cpus", json!([0]), "groups.0.cpus"),
         ("/groups/0/cgroup", json!("lead"), "groups.0.cgroup"),
         ("/files/0/place", json!(1), "files.0.place"),
-        (
-            "/files/0/size_bytes",
-            json!(2u64 << 30),
-            "files.0.size_bytes",
-        ),
+        ("/files/0/size_bytes", json!(2u64 << 30), "files.0.size_bytes"),
         ("/warm_up_ns", json!(u64::MAX), "warm_up_ns"),
-        (
-            "/groups/0/jobs/0/until/duration_ns",
-            json!(u64::MAX),
-            "groups.0.jobs.0.until.duration_ns",
-        ),
+        ("/groups/0/jobs/0/until/duration_ns", json!(u64::MAX), "groups.0.jobs.0.until.duration_ns"),
         ("/groups/0/jobs/0/length_bytes", json!(0), "groups"),
     ] {
         let mut model = Model::new(&machine(false)).unwrap();
-        let error = model
-            .begin(unobserved(phase(json!({ pointer: value }))))
-            .unwrap_err();
+        let error = model.begin(unobserved(phase(json!({ pointer: value })))).unwrap_err();
         assert_eq!(error.key, key, "{error}");
     }
 }
@@ -157,15 +144,11 @@ fn files_are_found_again_in_the_next_phase_and_caches_can_be_dropped_before_it()
     let cached = elapsed_ns(&mut model, buffered(1.0, false));
     let dropped = elapsed_ns(&mut model, buffered(1.0, true));
     assert!(dropped > cached + 100_000, "{dropped} after {cached}");
-    let bounds =
-        serde_json::from_value(json!({ "extents_max": 1000, "listed_max": 9, "method": null }));
+    let bounds = serde_json::from_value(json!({ "extents_max": 1000, "listed_max": 9, "method": null }));
     let paths = ["a", "b"].map(str::to_owned).to_vec();
     let examined = serde_json::to_value(model.examine(paths, bounds.unwrap())).unwrap();
     assert_eq!(examined["files"][0]["mapped_bytes"], 1000 * 4096);
-    assert_eq!(
-        examined["files"][1]["absent"],
-        "no phase has made this file"
-    );
+    assert_eq!(examined["files"][1]["absent"], "no phase has made this file");
 }
 
 #[test]
@@ -196,11 +179,7 @@ fn read_ahead_is_marked_in_traces_and_delayed_blocks_have_places_when_files_are_
     }))
     .unwrap();
     let examined = serde_json::to_value(model.examine(vec!["a".to_owned()], bounds)).unwrap();
-    assert_eq!(
-        examined["files"][0]["mapped_bytes"],
-        1000 * 4096,
-        "{examined}"
-    );
+    assert_eq!(examined["files"][0]["mapped_bytes"], 1000 * 4096, "{examined}");
     let mut phase = sequential(1.0);
     phase.drop_caches = true;
     let mut reads = unobserved(phase);
@@ -216,12 +195,8 @@ fn read_ahead_is_marked_in_traces_and_delayed_blocks_have_places_when_files_are_
 
 #[test]
 fn a_phase_says_of_which_kind_it_is() {
-    let observed =
-        |kind| ObservedPhase::from_json(json!({ "kind": kind, "name": "p", "threads": [] }));
-    assert!(matches!(
-        observed(json!("metadata")).unwrap().phase,
-        AnyPhase::Metadata(_)
-    ));
+    let observed = |kind| ObservedPhase::from_json(json!({ "kind": kind, "name": "p", "threads": [] }));
+    assert!(matches!(observed(json!("metadata")).unwrap().phase, AnyPhase::Metadata(_)));
     assert_eq!(observed(json!("load")).unwrap_err().key, "phase");
     for unknown in [json!("fio"), json!(1)] {
         assert_eq!(observed(unknown).unwrap_err().key, "kind");
@@ -258,24 +233,11 @@ fn probes_see_detailed_cpus_as_a_kernel_counts_them() {
     let probes = &record["probes"];
 
     let (cpu, counters) = (&probes["cpu"], &probes["counters"]);
-    let percent = |cpu_name: &str, state: &str| {
-        cpu["means"][cpu_name][format!("{state}_percent")]
-            .as_f64()
-            .unwrap()
-    };
-    let all: f64 = cpu["means"]["all"]
-        .as_object()
-        .unwrap()
-        .values()
-        .map(|share| share.as_f64().unwrap())
-        .sum();
+    let percent = |cpu_name: &str, state: &str| cpu["means"][cpu_name][format!("{state}_percent")].as_f64().unwrap();
+    let all: f64 = cpu["means"]["all"].as_object().unwrap().values().map(|share| share.as_f64().unwrap()).sum();
     assert!((all - 100.0).abs() < 1e-6, "{all}");
     assert!(percent("cpu0", "user") > 0.0 && percent("cpu0", "iowait") > 0.0);
-    assert_eq!(
-        percent("cpu2", "system"),
-        0.0,
-        "ticks do not see interrupts"
-    );
+    assert_eq!(percent("cpu2", "system"), 0.0, "ticks do not see interrupts");
     assert!(percent("cpu4", "system") > 0.0, "the completing thread");
     assert_eq!(percent("cpu6", "idle"), 100.0);
     assert_eq!(cpu["times"]["started_unix_ns"], 77);
@@ -286,35 +248,21 @@ fn probes_see_detailed_cpus_as_a_kernel_counts_them() {
 
     let cycles = counters["events"]["cycles"]["value"].as_f64().unwrap();
     assert!((cycles / (elapsed_ns as f64 * 1.6 * 8.0) - 1.0).abs() < 1e-9);
-    let stalled = counters["events"]["stalled-cycles-backend"]["value"]
-        .as_f64()
-        .unwrap();
+    let stalled = counters["events"]["stalled-cycles-backend"]["value"].as_f64().unwrap();
     assert!(stalled > 0.0 && stalled < cycles);
 
     let total = &probes["block"]["devices"][0]["total"];
-    assert_eq!(
-        (&total["queue_local"], &total["queue_remote"]),
-        (&json!(1000), &json!(0))
-    );
-    assert_eq!(
-        total["completions_local"], 0,
-        "interrupted is 2, completing 4"
-    );
+    assert_eq!((&total["queue_local"], &total["queue_remote"]), (&json!(1000), &json!(0)));
+    assert_eq!(total["completions_local"], 0, "interrupted is 2, completing 4");
     assert_eq!(total["completions_remote"], total["requests_completed"]);
 }
 
 #[test]
 fn simple_cpus_have_nothing_to_show() {
-    for (probe, options) in [
-        ("cpu", json!({ "interval_ns": 1_000_000 })),
-        ("counters", json!({})),
-    ] {
+    for (probe, options) in [("cpu", json!({ "interval_ns": 1_000_000 })), ("counters", json!({}))] {
         let mut observed = unobserved(phase(json!({})));
         observed.probes = serde_json::from_value(json!({ probe: options })).unwrap();
-        let error = Model::new(&self::machine(false))
-            .unwrap()
-            .begin(observed)
-            .unwrap_err();
+        let error = Model::new(&self::machine(false)).unwrap().begin(observed).unwrap_err();
         assert_eq!(error.key, format!("probes.{probe}"), "{error}");
     }
 }

@@ -22,10 +22,7 @@ pub(super) fn check(phases: &[AnyPhase], stops: Option<usize>) -> Result<(), Spe
         }
         let kind = part_of(phase);
         if phases[..number].iter().any(|other| part_of(other) == kind) {
-            let what = format!(
-                "{} are there already; a machine runs them once at a time",
-                kind.in_words()
-            );
+            let what = format!("{} are there already; a machine runs them once at a time", kind.in_words());
             return wrong(&key, what);
         }
     }
@@ -39,11 +36,7 @@ pub(super) fn check(phases: &[AnyPhase], stops: Option<usize>) -> Result<(), Spe
 }
 
 /// What the phases, or the machine, have no mechanism for.
-pub(super) fn check_probes(
-    probes: &Probes,
-    phases: &[AnyPhase],
-    has_detailed_cpus: bool,
-) -> Result<(), SpecError> {
+pub(super) fn check_probes(probes: &Probes, phases: &[AnyPhase], has_detailed_cpus: bool) -> Result<(), SpecError> {
     let has = |part| phases.iter().any(|phase| part_of(phase) == part);
     if probes.nfs.is_some() && has(Part::Metadata) && !has(Part::Load) {
         let what = "the model makes no files on mounts, where nfs would look";
@@ -107,15 +100,7 @@ pub(super) fn snapshot(world: &World, phases: &[AnyPhase], stops: Option<usize>)
 
 fn one(world: &World, phase: &AnyPhase) -> Snapshot {
     let elapsed_ns = world.elapsed_ns();
-    let nothing = Snapshot {
-        elapsed_ns,
-        ops: 0,
-        bytes: 0,
-        errors: 0,
-        fraction: None,
-        warming_up: false,
-        done: false,
-    };
+    let nothing = Snapshot { elapsed_ns, ops: 0, bytes: 0, errors: 0, fraction: None, warming_up: false, done: false };
     match phase {
         AnyPhase::Load(load) => {
             let progress = world.progress();
@@ -130,16 +115,9 @@ fn one(world: &World, phase: &AnyPhase) -> Snapshot {
         }
         AnyPhase::Metadata(_) => {
             let progress = world.metadata_progress(METADATA_DRIVE);
-            Snapshot {
-                ops: progress.files,
-                fraction: progress.fraction,
-                ..nothing
-            }
+            Snapshot { ops: progress.files, fraction: progress.fraction, ..nothing }
         }
-        AnyPhase::Sort(_) => Snapshot {
-            fraction: Some(world.sorted_so_far()),
-            ..nothing
-        },
+        AnyPhase::Sort(_) => Snapshot { fraction: Some(world.sorted_so_far()), ..nothing },
         AnyPhase::Together { .. } => nothing,
     }
 }

@@ -45,11 +45,7 @@ fn sorts() -> Value {
     })
 }
 
-fn run(
-    machine: &MachineSpec,
-    phases: &[Value],
-    stops_with: Option<usize>,
-) -> Result<Vec<Value>, SpecError> {
+fn run(machine: &MachineSpec, phases: &[Value], stops_with: Option<usize>) -> Result<Vec<Value>, SpecError> {
     let mut model = Model::new(machine).unwrap();
     let together = json!({ "kind": "together", "phases": phases, "stops_with": stops_with });
     model.begin(ObservedPhase::from_json(together)?)?;
@@ -64,9 +60,7 @@ pub(super) fn elapsed_ns(record: &Value) -> u64 {
 }
 
 fn reads_of(record: &Value) -> u64 {
-    record["groups"][0]["jobs"][0]["read"]["count"]
-        .as_u64()
-        .unwrap()
+    record["groups"][0]["jobs"][0]["read"]["count"].as_u64().unwrap()
 }
 
 #[test]
@@ -108,17 +102,11 @@ fn who_sorts_and_who_reads_share_a_drive() {
 /// Reads of a file of 16 MiB through the page cache beside processes that have so much of 32 MiB: how many reads there were
 /// in 20 s, and how many bytes the processes swapped.
 fn beside_processes(kernel: &str, process_mib: u64) -> (u64, f64) {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../../machines/quad-xeon.toml"
-    );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../machines/quad-xeon.toml");
     let mut spec = shipped(path.as_ref());
     spec["kernel"] = json!(kernel);
     spec["memory"] = json!({ "bytes": 32 << 20 });
-    spec["drives"][0]
-        .as_object_mut()
-        .unwrap()
-        .remove("filesystem");
+    spec["drives"][0].as_object_mut().unwrap().remove("filesystem");
     let machine = MachineSpec::from_json(spec).unwrap();
     let mut through_cache = reads(20 * SECOND);
     through_cache["groups"][0]["direct"] = json!(false);
@@ -156,10 +144,7 @@ fn what_cannot_run_together_is_refused() {
     };
     let (key, what) = refused(&[reads(1), reads(1)], None);
     assert_eq!(key, "phases.1");
-    assert!(
-        what.starts_with("reads and writes are there already"),
-        "{what}"
-    );
+    assert!(what.starts_with("reads and writes are there already"), "{what}");
     assert_eq!(refused(&[reads(1)], Some(1)).0, "stops_with");
     assert_eq!(refused(&[], None).0, "phases");
     let nested = json!({ "kind": "together", "phases": [reads(1)], "stops_with": null });
@@ -177,12 +162,8 @@ fn a_job_can_end_those_beside_it() {
     let mut rare = other.clone();
     rare["name"] = json!("rare");
     rare["jobs"][0]["name"] = json!("rare");
-    rare["jobs"][0]["arrival"] =
-        json!({ "kind": "open", "rate_per_s": 0.01, "spacing": "constant" });
-    phase["groups"]
-        .as_array_mut()
-        .unwrap()
-        .extend([other, rare]);
+    rare["jobs"][0]["arrival"] = json!({ "kind": "open", "rate_per_s": 0.01, "spacing": "constant" });
+    phase["groups"].as_array_mut().unwrap().extend([other, rare]);
     phase["stops_with"] = json!({ "jobs": ["j"], "any": false });
     let records = run(&machine("one_disk"), &[phase.clone()], None).unwrap();
     assert!(elapsed_ns(&records[0]) < SECOND / 5, "{}", records[0]);

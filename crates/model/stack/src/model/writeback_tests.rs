@@ -56,10 +56,7 @@ fn reads_and_writes(queue: Value, scheduler: &str) -> (u64, u64) {
     }
     let mut beside = load.clone();
     beside["files"] = json!(files);
-    beside["groups"] = json!([
-        group("reader", 0, true, 1.0),
-        group("writer", 1, false, 0.0)
-    ]);
+    beside["groups"] = json!([group("reader", 0, true, 1.0), group("writer", 1, false, 0.0)]);
     let record = run(&mut model, serde_json::from_value(beside).unwrap());
     let record = serde_json::to_value(record).unwrap();
     let ops = |group: usize, what: &str| {

@@ -47,19 +47,12 @@ pub struct Observation {
 impl BlockProbe {
     /// `began`: when the phase did; times in report and traces count from there. `tasks`: what the phase's tasks are
     /// called; `drives`: what the drives are.
-    pub fn new(
-        options: &BlockOptions,
-        began: Time,
-        tasks: &[(TaskId, String)],
-        drives: Vec<DriveName>,
-    ) -> BlockProbe {
+    pub fn new(options: &BlockOptions, began: Time, tasks: &[(TaskId, String)], drives: Vec<DriveName>) -> BlockProbe {
         BlockProbe {
             began,
             drives,
             analysis: Analysis::new(0, options.interval_ns),
-            files: options
-                .trace
-                .map(|format| TraceFiles::new(format, names(tasks))),
+            files: options.trace.map(|format| TraceFiles::new(format, names(tasks))),
         }
     }
 
@@ -78,18 +71,10 @@ impl BlockProbe {
 
     /// The observation, and by their names the files that were asked for. `worked`: by drive, if CPUs are simulated in
     /// detail, and what was counted since the beginning takes the place of what events show.
-    pub fn finish(
-        self,
-        ended: Time,
-        worked: &[Counters],
-    ) -> (Observation, BTreeMap<String, Vec<u8>>) {
+    pub fn finish(self, ended: Time, worked: &[Counters]) -> (Observation, BTreeMap<String, Vec<u8>>) {
         let mut report = self.analysis.finish(ended.saturating_sub(self.began));
         count_by_place(&mut report, &self.drives, worked);
-        let observation = Observation {
-            report,
-            trace_events_lost: 0,
-            notes: Vec::new(),
-        };
+        let observation = Observation { report, trace_events_lost: 0, notes: Vec::new() };
         let files = self.files.map(|files| files.finish(&self.drives));
         (observation, files.unwrap_or_default())
     }

@@ -58,10 +58,7 @@ struct SharingFigures {
 impl CounterProbe {
     /// At the phase's beginning.
     pub fn new<T: Copy>(now: Time, cpus: &Processors<T>) -> CounterProbe {
-        CounterProbe {
-            began: now,
-            before: counted(cpus),
-        }
+        CounterProbe { began: now, before: counted(cpus) }
     }
 
     /// What has been counted from the phase's beginning to `now`.
@@ -71,29 +68,16 @@ impl CounterProbe {
         let clock_hz = cpus.spec().clock_hz as f64;
         let cycles = online_ns as f64 / SECOND as f64 * clock_hz;
         let stalled = after.stalled_cycles - self.before.stalled_cycles;
-        let sum = |value| Sum {
-            value,
-            counted_share: 1.0,
-        };
+        let sum = |value| Sum { value, counted_share: 1.0 };
         let what = "the simulated processors execute no instructions";
         CounterObservation {
             elapsed_ns: now - self.began,
-            events: BTreeMap::from([
-                ("cycles", sum(cycles)),
-                ("stalled-cycles-backend", sum(stalled as f64)),
-            ]),
-            absent: ["instructions", "cache-misses", "stalled-cycles-frontend"]
-                .map(|name| (name, what))
-                .into(),
+            events: BTreeMap::from([("cycles", sum(cycles)), ("stalled-cycles-backend", sum(stalled as f64))]),
+            absent: ["instructions", "cache-misses", "stalled-cycles-frontend"].map(|name| (name, what)).into(),
             sharing: Kind::NAMED
                 .iter()
                 .enumerate()
-                .map(|(number, &(_, name))| {
-                    (
-                        name,
-                        after.sharing[number].since(&self.before.sharing[number]),
-                    )
-                })
+                .map(|(number, &(_, name))| (name, after.sharing[number].since(&self.before.sharing[number])))
                 .collect(),
             notes: Vec::new(),
         }
@@ -126,10 +110,7 @@ impl From<SharingCounts> for SharingFigures {
 
 /// Cycles run on while a CPU is idle, as those of the processors of 2008 did: their reports' are elapsed time x CPUs x clock.
 fn counted<T: Copy>(cpus: &Processors<T>) -> CpuCounts {
-    let begin = CpuCounts {
-        sharing: Kind::NAMED.map(|(kind, _)| cpus.sharing(kind).into()),
-        ..CpuCounts::default()
-    };
+    let begin = CpuCounts { sharing: Kind::NAMED.map(|(kind, _)| cpus.sharing(kind).into()), ..CpuCounts::default() };
     (0..cpus.cpus()).fold(begin, |sum, cpu| {
         let usage = cpus.usage(cpu);
         let online_ns = usage.total_ns() - usage.ns(Context::Offline);

@@ -26,12 +26,7 @@ impl CpuProbe {
     }
 
     /// What docs/reference/probes.md describes as the observation of `cpu`. `started_unix_ns`: when the phase was run.
-    pub fn finish<T: Copy>(
-        mut self,
-        now: Time,
-        started_unix_ns: u64,
-        cpus: &Processors<T>,
-    ) -> CpuObservation {
+    pub fn finish<T: Copy>(mut self, now: Time, started_unix_ns: u64, cpus: &Processors<T>) -> CpuObservation {
         let times = self.0.finish(now, started_unix_ns, reading(cpus));
         let series = &self.0.series;
         CpuObservation {
@@ -49,9 +44,7 @@ impl CpuProbe {
 fn reading<T: Copy>(cpus: &Processors<T>) -> CpuReading {
     let online = (0..cpus.cpus()).filter(|&cpu| cpus.is_online(cpu));
     let mut stat = Stat {
-        cpus: online
-            .map(|cpu| (u32::from(cpu), ns_by_state(&cpus.usage(cpu))))
-            .collect::<BTreeMap<u32, Ticks>>(),
+        cpus: online.map(|cpu| (u32::from(cpu), ns_by_state(&cpus.usage(cpu)))).collect::<BTreeMap<u32, Ticks>>(),
         ..Stat::default()
     };
     for cpu in 0..cpus.cpus() {
@@ -59,10 +52,7 @@ fn reading<T: Copy>(cpus: &Processors<T>) -> CpuReading {
         stat.interrupts += events.interrupts;
         stat.context_switches += events.switches;
     }
-    CpuReading {
-        stat,
-        frequency_hz: Some(Level::of(cpus.spec().clock_hz as f64)),
-    }
+    CpuReading { stat, frequency_hz: Some(Level::of(cpus.spec().clock_hz as f64)) }
 }
 
 /// In the order of `trace::sample::cpu::STATES`: nothing runs at low priority or belongs to a guest here.

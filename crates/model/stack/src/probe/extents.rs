@@ -23,10 +23,7 @@ const ENOENT: i32 = 2;
 pub fn examined(files: Vec<(String, Option<FileExtents>)>, bounds: Bounds) -> Examinations {
     let maps = files.into_iter().map(|(path, file)| {
         let map = file.map(|file| map_of(&file, bounds.extents_max));
-        let refused = || LayoutRefusal {
-            errno: ENOENT,
-            absent: "no phase has made this file".to_owned(),
-        };
+        let refused = || LayoutRefusal { errno: ENOENT, absent: "no phase has made this file".to_owned() };
         (path, map.ok_or_else(refused))
     });
     Examinations::of(maps.collect(), bounds.listed_max)
@@ -57,16 +54,8 @@ mod tests {
 
     /// Two writers whose blocks alternate.
     fn alternating(first: u64) -> FileExtents {
-        let extents = (0..10).map(|block| allocator::Extent {
-            logical: block,
-            physical: first + 2 * block,
-            blocks: 1,
-        });
-        FileExtents {
-            device: Device::new(259, 1),
-            size_bytes: 12 * BLOCK_BYTES,
-            extents: extents.collect(),
-        }
+        let extents = (0..10).map(|block| allocator::Extent { logical: block, physical: first + 2 * block, blocks: 1 });
+        FileExtents { device: Device::new(259, 1), size_bytes: 12 * BLOCK_BYTES, extents: extents.collect() }
     }
 
     #[test]
@@ -76,28 +65,15 @@ mod tests {
             ("b".to_owned(), Some(alternating(101))),
             ("c".to_owned(), None),
         ];
-        let bounds = Bounds {
-            extents_max: 100,
-            listed_max: 2,
-            method: None,
-        };
+        let bounds = Bounds { extents_max: 100, listed_max: 2, method: None };
         let report = to_value(examined(files, bounds)).unwrap();
         let first = &report["files"][0];
         assert_eq!(first["extents"], 10);
         assert_eq!(first["hole_bytes"], 2 * BLOCK_BYTES);
-        assert_eq!(
-            first["listed"],
-            json!([[0, 409_600, 4096, []], [4096, 417_792, 4096, []]])
-        );
-        assert_eq!(
-            (&first["method"], &first["device"]),
-            (&json!("model"), &json!("259:1"))
-        );
+        assert_eq!(first["listed"], json!([[0, 409_600, 4096, []], [4096, 417_792, 4096, []]]));
+        assert_eq!((&first["method"], &first["device"]), (&json!("model"), &json!("259:1")));
         assert_eq!(report["files"][2]["absent"], "no phase has made this file");
         let together = &report["interleaving"][0];
-        assert_eq!(
-            (&together["switches"], &together["share"]),
-            (&json!(19), &json!(1.0))
-        );
+        assert_eq!((&together["switches"], &together["share"]), (&json!(19), &json!(1.0)));
     }
 }

@@ -18,15 +18,9 @@ pub struct IoCostProbe {
 impl IoCostProbe {
     /// At the phase's beginning.
     pub(crate) fn new(options: &SampleOptions, drives: &[DriveName], world: &World) -> IoCostProbe {
-        let drives: Vec<String> = drives
-            .iter()
-            .map(|drive| drive.device.to_string())
-            .collect();
+        let drives: Vec<String> = drives.iter().map(|drive| drive.device.to_string()).collect();
         let first = reading(&drives, world);
-        IoCostProbe {
-            drives,
-            sampled: Sampled::new(options, world.now(), first, INTERVALS_MAX),
-        }
+        IoCostProbe { drives, sampled: Sampled::new(options, world.now(), first, INTERVALS_MAX) }
     }
 
     /// To be called once in an interval; more calls do nothing.
@@ -36,11 +30,7 @@ impl IoCostProbe {
 
     /// What docs/reference/probes.md describes as the observation of `io_cost`; None: no drive's io.cost is on.
     /// `started_unix_ns`: when the phase was run.
-    pub(crate) fn finish(
-        mut self,
-        started_unix_ns: u64,
-        world: &World,
-    ) -> Option<IoCostObservation> {
+    pub(crate) fn finish(mut self, started_unix_ns: u64, world: &World) -> Option<IoCostObservation> {
         let last = reading(&self.drives, world);
         let times = self.sampled.finish(world.now(), started_unix_ns, last);
         let series = series(&self.sampled.series)?;
@@ -50,9 +40,5 @@ impl IoCostProbe {
 
 fn reading(drives: &[String], world: &World) -> IoCostReading {
     let known = drives.iter().cloned().zip(world.vrates_percent());
-    IoCostReading(
-        known
-            .filter_map(|(drive, percent)| Some((drive, Level::of(percent?))))
-            .collect(),
-    )
+    IoCostReading(known.filter_map(|(drive, percent)| Some((drive, Level::of(percent?)))).collect())
 }

@@ -11,18 +11,11 @@ use events::time::Time;
 /// What tasks are called, by their pids.
 pub(super) fn names(tasks: &[(TaskId, String)]) -> BTreeMap<u32, String> {
     let names = tasks.iter();
-    names
-        .map(|(task, name)| (pid(*task), name.clone()))
-        .chain([(NOBODY, "<idle>".to_owned())])
-        .collect()
+    names.map(|(task, name)| (pid(*task), name.clone())).chain([(NOBODY, "<idle>".to_owned())]).collect()
 }
 
 /// An event of that device as traces show it, and a scheduler's own messages. `began`: the time that the trace calls 0.
-pub(super) fn trace_event(
-    event: &QueueEvent,
-    device: Device,
-    began: Time,
-) -> (TraceEvent, Option<String>) {
+pub(super) fn trace_event(event: &QueueEvent, device: Device, began: Time) -> (TraceEvent, Option<String>) {
     let mut message = None;
     let mut argument = 0;
     let step = match event.kind {
@@ -68,10 +61,7 @@ pub(super) fn trace_event(
 fn marks(event: &QueueEvent) -> Marks {
     let marks = [
         // Kernels do not mark reads although a task waits for them.
-        (
-            event.sync && event.direction == Direction::Write,
-            Marks::SYNC,
-        ),
+        (event.sync && event.direction == Direction::Write, Marks::SYNC),
         (event.read_ahead, Marks::READ_AHEAD),
         (event.metadata, Marks::METADATA),
     ];

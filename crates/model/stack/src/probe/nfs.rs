@@ -82,14 +82,11 @@ impl NfsProbe {
             text += &before.text;
             text += &after.text;
             let (source, mount_point) = named(number);
-            let operations = [
-                ("read", before.read, after.read),
-                ("write", before.write, after.write),
-            ]
-            .into_iter()
-            .filter(|(_, before, after)| after.calls > before.calls)
-            .map(|(name, before, after)| (name, OperationObserved::between(&before, &after)))
-            .collect();
+            let operations = [("read", before.read, after.read), ("write", before.write, after.write)]
+                .into_iter()
+                .filter(|(_, before, after)| after.calls > before.calls)
+                .map(|(name, before, after)| (name, OperationObserved::between(&before, &after)))
+                .collect();
             let mount = MountObserved {
                 source,
                 operations,
@@ -97,21 +94,14 @@ impl NfsProbe {
             };
             observed.insert(mount_point, mount);
         }
-        let observation = NfsObservation {
-            elapsed_ns: ended - self.began,
-            mounts: observed,
-        };
-        (
-            observation,
-            BTreeMap::from([(TRACE.to_owned(), text.into_bytes())]),
-        )
+        let observation = NfsObservation { elapsed_ns: ended - self.began, mounts: observed };
+        (observation, BTreeMap::from([(TRACE.to_owned(), text.into_bytes())]))
     }
 }
 
 impl OperationObserved {
     fn between(before: &OperationCounters, after: &OperationCounters) -> OperationObserved {
-        let ms =
-            |of: fn(&OperationCounters) -> Time| of(after) / MILLISECOND - of(before) / MILLISECOND;
+        let ms = |of: fn(&OperationCounters) -> Time| of(after) / MILLISECOND - of(before) / MILLISECOND;
         let ops = after.calls - before.calls;
         OperationObserved {
             ops,
@@ -129,10 +119,7 @@ impl OperationObserved {
 fn snapshots<'a>(now: Time, mounts: impl Iterator<Item = &'a DirectIo>) -> Vec<Snapshot> {
     let one = |(number, io): (usize, &DirectIo)| {
         let (device, mount_point) = named(number);
-        let mounted = MountPoint {
-            device: &device,
-            mount_point: &mount_point,
-        };
+        let mounted = MountPoint { device: &device, mount_point: &mount_point };
         let counters = io.mount().counters();
         Snapshot {
             read: counters.operations.read,

@@ -11,16 +11,10 @@ use events::time::{MILLISECOND, Time};
 
 const SERVICE_NS: Time = 2 * MILLISECOND;
 
-fn observed(
-    load: &[invariants::Arrival],
-    trace: Option<TraceFormat>,
-) -> (LoadOutcome, Counts, Observation) {
+fn observed(load: &[invariants::Arrival], trace: Option<TraceFormat>) -> (LoadOutcome, Counts, Observation) {
     let mut queue = RequestQueue::new(invariants::rules(), Box::new(Noop::default()));
     let mut served = serve_tapped(&mut queue, load, 2, SERVICE_NS);
-    let options = BlockOptions {
-        interval_ns: 100 * MILLISECOND,
-        trace,
-    };
+    let options = BlockOptions { interval_ns: 100 * MILLISECOND, trace };
     let mut probe = BlockProbe::new(&options, 0, &[], DriveName::of([Driver::Scsi]));
     probe.events(&mut served.events);
     let (observation, _) = probe.finish(served.ended, &[]);
@@ -28,14 +22,7 @@ fn observed(
 }
 
 fn arrivals() -> impl Strategy<Value = Vec<invariants::Arrival>> {
-    let drawn = (
-        0..invariants::AFTER_NS_MAX,
-        any::<bool>(),
-        any::<bool>(),
-        0..200u64,
-        1..5u32,
-        0..4u32,
-    );
+    let drawn = (0..invariants::AFTER_NS_MAX, any::<bool>(), any::<bool>(), 0..200u64, 1..5u32, 0..4u32);
     prop::collection::vec(drawn.prop_map(invariants::Arrival::of), 1..120)
 }
 

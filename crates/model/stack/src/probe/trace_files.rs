@@ -24,20 +24,14 @@ type Open = fn(u16) -> std::io::Result<Vec<u8>>;
 /// Unfinished files. They are in memory: some 50 bytes an event, ftrace's twice as much.
 #[derive(Clone, Debug)]
 pub(super) enum TraceFiles {
-    Blktrace {
-        names: BTreeMap<u32, String>,
-        sets: BTreeMap<u16, Blktrace<Open, Vec<u8>>>,
-    },
+    Blktrace { names: BTreeMap<u32, String>, sets: BTreeMap<u16, Blktrace<Open, Vec<u8>>> },
     Ftrace(Box<Text>),
 }
 
 impl TraceFiles {
     pub(super) fn new(format: TraceFormat, names: BTreeMap<u32, String>) -> TraceFiles {
         match format {
-            TraceFormat::Blktrace => TraceFiles::Blktrace {
-                names,
-                sets: BTreeMap::new(),
-            },
+            TraceFormat::Blktrace => TraceFiles::Blktrace { names, sets: BTreeMap::new() },
             TraceFormat::Ftrace => TraceFiles::Ftrace(Box::new(Text::new(names))),
         }
     }
@@ -46,9 +40,7 @@ impl TraceFiles {
         match self {
             TraceFiles::Blktrace { names, sets } => {
                 let open: Open = |_| Ok(Vec::new());
-                let files = sets
-                    .entry(drive)
-                    .or_insert_with(|| Blktrace::new(open, names.clone(), Some(0)));
+                let files = sets.entry(drive).or_insert_with(|| Blktrace::new(open, names.clone(), Some(0)));
                 let written = match message {
                     Some(text) => files.message(event, text),
                     None => files.event(event),
@@ -73,9 +65,7 @@ impl TraceFiles {
                 });
                 files.collect()
             }
-            TraceFiles::Ftrace(text) => {
-                BTreeMap::from([("ftrace.txt".to_owned(), text.finish().into_bytes())])
-            }
+            TraceFiles::Ftrace(text) => BTreeMap::from([("ftrace.txt".to_owned(), text.finish().into_bytes())]),
         }
     }
 }

@@ -67,17 +67,9 @@ impl World {
     }
 
     /// The same, after the request with that tag has been completed on that CPU.
-    pub(super) fn run_drive_after(
-        &mut self,
-        now: Time,
-        number: usize,
-        completed: Option<(u32, u16)>,
-    ) {
+    pub(super) fn run_drive_after(&mut self, now: Time, number: usize, completed: Option<(u32, u16)>) {
         let before = self.io[number].queue();
-        let (by_thread, had_called) = (
-            before.thread_runs_at() == Some(now),
-            before.has_called_thread(),
-        );
+        let (by_thread, had_called) = (before.thread_runs_at() == Some(now), before.has_called_thread());
         let mut effects = self.io.run(now, number, completed, &mut self.clock);
         if let Some(spec) = self.cpus.timer_interrupts() {
             let ends_ns = if by_thread { spec.thread_ends_ns } else { 0 };
@@ -125,9 +117,7 @@ impl World {
     }
 
     fn flushed(&mut self, now: Time, number: usize, task: TaskId) {
-        if !self.flushed_for_journal(now, number, task)
-            && !self.flushed_for_filesystem(now, number, task)
-        {
+        if !self.flushed_for_journal(now, number, task) && !self.flushed_for_filesystem(now, number, task) {
             self.sync_goes_on(now, task);
         }
     }

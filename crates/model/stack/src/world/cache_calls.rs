@@ -94,8 +94,7 @@ impl World {
         }
         let (offset, bytes) = (io.page * PAGE_BYTES, u64::from(io.pages) * PAGE_BYTES);
         if io.direction == Direction::Write {
-            let gets_blocks =
-                self.vfs.delays_allocation(drive) && self.vfs.lacks_blocks(io.file, offset, bytes);
+            let gets_blocks = self.vfs.delays_allocation(drive) && self.vfs.lacks_blocks(io.file, offset, bytes);
             if self.allocate(io.task, io.file, offset, bytes).is_err() {
                 self.vfs.syncs_mut().found_no_room(io.file);
             }
@@ -116,9 +115,7 @@ impl World {
         };
         match is_journaled {
             true => self.extents_not_in_place(drive, io, sectors_max, &mut found),
-            false => self
-                .vfs
-                .extents_of(io.file, offset, bytes, sectors_max, &mut found),
+            false => self.vfs.extents_of(io.file, offset, bytes, sectors_max, &mut found),
         }
         let mut part = io.tag;
         self.vfs.cache_io_mut().begin_io(part);

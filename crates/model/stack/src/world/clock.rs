@@ -34,11 +34,7 @@ pub(super) enum Event {
 
 impl Clock {
     pub(super) fn new() -> Clock {
-        Clock {
-            now: 0,
-            events: EventQueue::new(),
-            progressed_at: 0,
-        }
+        Clock { now: 0, events: EventQueue::new(), progressed_at: 0 }
     }
 
     #[inline]

@@ -38,10 +38,7 @@ impl World {
 
     /// Threads that completions of the interrupt have called run their queues before all tasks.
     fn resume_threads(&mut self, now: Time) {
-        let thread_ns = self
-            .cpus
-            .timer_interrupts()
-            .map_or(0, |spec| spec.thread_ns);
+        let thread_ns = self.cpus.timer_interrupts().map_or(0, |spec| spec.thread_ns);
         for drive in self.io.drive_numbers() {
             if let Some(at) = self.io[drive].release_thread(now, thread_ns) {
                 self.cpus.occupy(now, at);
@@ -76,10 +73,7 @@ impl World {
             let first = *group.jobs.first()?.files.first()?;
             let file = phase.files[first as usize];
             match self.vfs.mount_of(file) {
-                None => self
-                    .cpus
-                    .application(self.vfs.file(file).drive)
-                    .map(|cpu| vec![cpu]),
+                None => self.cpus.application(self.vfs.file(file).drive).map(|cpu| vec![cpu]),
                 Some(_) => None,
             }
         })

@@ -16,11 +16,7 @@ pub(super) struct DrivenComponent<C: Component> {
 
 impl<C: Component> DrivenComponent<C> {
     pub(super) fn new(component: C) -> DrivenComponent<C> {
-        DrivenComponent {
-            component,
-            called_at: None,
-            effects: Vec::new(),
-        }
+        DrivenComponent { component, called_at: None, effects: Vec::new() }
     }
 
     /// The event that `call_back` has put has come.

@@ -45,12 +45,7 @@ impl World {
     }
 
     /// Files are to be made on an ext2, ext3 or ext4 whose blocks the drive's allocator gives out. Once is enough.
-    pub fn mount_ext(
-        &mut self,
-        drive: usize,
-        mount: &Mount,
-        spec: ExtMetadata,
-    ) -> Result<(), SpecError> {
+    pub fn mount_ext(&mut self, drive: usize, mount: &Mount, spec: ExtMetadata) -> Result<(), SpecError> {
         if self.vfs.has_filesystem(drive) {
             return Ok(());
         }
@@ -87,8 +82,7 @@ impl World {
     ) -> Result<(), SpecError> {
         let now = self.clock.now();
         self.cpus.tap(true);
-        self.touched
-            .extend([KeyReader::Cpus, KeyReader::Filesystem(drive as u16)]);
+        self.touched.extend([KeyReader::Cpus, KeyReader::Filesystem(drive as u16)]);
         self.with_filesystem(now, drive, |xfs| xfs.begin(now, phase, switches))
     }
 
@@ -96,9 +90,7 @@ impl World {
     pub fn end_metadata(&mut self, drive: usize) -> Results {
         self.look_at_switches();
         self.cpus.tap(false);
-        let used = self
-            .cpus
-            .used_by_all(self.clock.now(), self.tasks.used_by_all());
+        let used = self.cpus.used_by_all(self.clock.now(), self.tasks.used_by_all());
         let on = self.vfs.filesystem_mut(drive);
         on.count_switches(|runner| self.cpus.untold_usage(runner));
         on.get_mut().end(self.clock.now(), used)
@@ -120,9 +112,7 @@ impl World {
     }
 
     pub(super) fn stop_metadata(&mut self) {
-        self.vfs
-            .filesystems_mut()
-            .for_each(|on| on.get_mut().stop());
+        self.vfs.filesystems_mut().for_each(|on| on.get_mut().stop());
     }
 
     /// Who has left a CPU for whom until now.
@@ -176,13 +166,7 @@ impl World {
     }
 
     /// Whether the task waits for the log of the filesystem before its sync of the file is over.
-    pub(super) fn forces_log(
-        &mut self,
-        now: Time,
-        drive: usize,
-        task: TaskId,
-        file: FileId,
-    ) -> bool {
+    pub(super) fn forces_log(&mut self, now: Time, drive: usize, task: TaskId, file: FileId) -> bool {
         self.vfs.has_filesystem(drive)
             && self.with_filesystem(now, drive, |xfs| {
                 xfs.advance(now);
@@ -269,11 +253,7 @@ impl World {
     }
 
     /// Calls the allocator of the drive; None: it has none.
-    pub(super) fn with_allocator<T>(
-        &mut self,
-        drive: usize,
-        call: impl FnOnce(&mut dyn Allocator) -> T,
-    ) -> Option<T> {
+    pub(super) fn with_allocator<T>(&mut self, drive: usize, call: impl FnOnce(&mut dyn Allocator) -> T) -> Option<T> {
         let now = self.clock.now();
         if self.vfs.has_filesystem(drive) {
             return Some(self.with_filesystem(now, drive, |xfs| {
@@ -285,12 +265,7 @@ impl World {
     }
 
     /// Calls the filesystem, then does what it hands over.
-    fn with_filesystem<T>(
-        &mut self,
-        now: Time,
-        drive: usize,
-        call: impl FnOnce(&mut dyn Filesystem) -> T,
-    ) -> T {
+    fn with_filesystem<T>(&mut self, now: Time, drive: usize, call: impl FnOnce(&mut dyn Filesystem) -> T) -> T {
         let result = call(self.vfs.filesystem_mut(drive).get_mut());
         self.follow_effects(now, drive);
         result
@@ -308,14 +283,7 @@ impl World {
                     let runner = self.cpus.add_runner(spec);
                     self.vfs.filesystem_mut(drive).add_runner(runner);
                 }
-                Effect::Work {
-                    task,
-                    by,
-                    cycles,
-                    locked_cycles,
-                    context,
-                    of,
-                } => {
+                Effect::Work { task, by, cycles, locked_cycles, context, of } => {
                     let on = self.vfs.filesystem(drive);
                     let item = WorkItem {
                         cost: on.cost(cycles),
@@ -377,11 +345,7 @@ impl World {
         while left > 0 {
             let sectors = left.min(sectors_max);
             let tag = io.tag | OF_FILESYSTEM;
-            let place = FileExtent {
-                start,
-                sectors,
-                at: 0,
-            };
+            let place = FileExtent { start, sectors, at: 0 };
             let bio = self.bio(now, task, io.direction, io.sync && shows, place, tag);
             let bio = Bio {
                 metadata: io.metadata,

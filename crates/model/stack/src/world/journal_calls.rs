@@ -4,9 +4,7 @@ use super::World;
 use super::cpus::Origin;
 use super::filesystem_calls::OF_FILESYSTEM;
 use super::operations::has_data_to_write;
-use super::vfs::{
-    CheckpointWork, FileExtent, JournalWrite, LoadJournal, NextStep, Page, SyncDemand,
-};
+use super::vfs::{CheckpointWork, FileExtent, JournalWrite, LoadJournal, NextStep, Page, SyncDemand};
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};
 use events::time::Time;
@@ -29,21 +27,14 @@ impl World {
     }
 
     /// Whether the task waits for a commit of the drive's journal before its sync is over.
-    pub(super) fn commits_for(
-        &mut self,
-        now: Time,
-        drive: usize,
-        task: TaskId,
-        changes: SyncDemand,
-    ) -> bool {
+    pub(super) fn commits_for(&mut self, now: Time, drive: usize, task: TaskId, changes: SyncDemand) -> bool {
         if !self.vfs.has_journal(drive) {
             return false;
         }
         if !self.vfs.journal_mut(drive).wait(task, changes) {
             return false;
         }
-        self.touched
-            .insert(KeyReader::MetadataJournal(drive as u16));
+        self.touched.insert(KeyReader::MetadataJournal(drive as u16));
         if !self.vfs.journal_mut(drive).commits() {
             self.wake_journal(now, drive);
         }
@@ -57,8 +48,8 @@ impl World {
             return false;
         }
         if has_data_to_write(op.kind) {
-            let gets_blocks = self.vfs.journals_data(drive)
-                && self.vfs.lacks_blocks(file, op.offset, u64::from(op.bytes));
+            let gets_blocks =
+                self.vfs.journals_data(drive) && self.vfs.lacks_blocks(file, op.offset, u64::from(op.bytes));
             let journal = self.vfs.journal_mut(drive);
             return journal.keeps_data_out(task, file, pages_of(op))
                 || (gets_blocks || self.vfs.syncs().would_change(now, file))
@@ -82,8 +73,7 @@ impl World {
         if !self.vfs.journals_data(drive) || self.vfs.cache().is_some_and(has_written) {
             return false;
         }
-        self.touched
-            .insert(KeyReader::MetadataJournal(drive as u16));
+        self.touched.insert(KeyReader::MetadataJournal(drive as u16));
         let pages = pages_of(op);
         let count = (pages.end - pages.start) as u32;
         self.vfs.journal_mut(drive).lacks_room(task, count)
@@ -140,8 +130,7 @@ impl World {
         for run in pages.chunk_by(|one, next| (one.0, one.1 + 1) == *next) {
             let (file, first) = run[0];
             let bytes = run.len() as u64 * PAGE_BYTES;
-            self.vfs
-                .extents_of(file, first * PAGE_BYTES, bytes, sectors_max, found);
+            self.vfs.extents_of(file, first * PAGE_BYTES, bytes, sectors_max, found);
         }
     }
 

@@ -37,8 +37,8 @@ use block_layer::{KERNEL_TASKS, QueueEvent, TaskId, TaskPlug, Throttle};
 use clock::{Clock, Event};
 pub(crate) use cpus::CALL_NS_MAX;
 pub use cpus::{
-    CallCycles, CpuSpec, Cpus, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Origin, RunnerNumber,
-    Tag, TimerInterruptSpec,
+    CallCycles, CpuSpec, Cpus, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Origin, RunnerNumber, Tag,
+    TimerInterruptSpec,
 };
 use events::slab::Slab;
 use events::smp::{Processors, SchedulerEvent};

@@ -18,14 +18,7 @@ impl World {
         self.vfs.mounts()
     }
 
-    pub(super) fn start_on_mount(
-        &mut self,
-        now: Time,
-        number: TaskId,
-        job: usize,
-        op: Op,
-        mount: usize,
-    ) {
+    pub(super) fn start_on_mount(&mut self, now: Time, number: TaskId, job: usize, op: Op, mount: usize) {
         let Some(operation) = operation(op.kind) else {
             // What is written directly is on the server when it completes.
             self.succeeded(now, number, job, &op);
@@ -37,19 +30,8 @@ impl World {
             _ => task.unblock(),
         }
         task.submitted();
-        let id = self.operations.put(Operation {
-            task: number,
-            job,
-            op,
-            syncs_after: false,
-            bios_left: 0,
-        });
-        let request = Request {
-            tag: id.number(),
-            thread: number,
-            operation,
-            bytes: op.bytes,
-        };
+        let id = self.operations.put(Operation { task: number, job, op, syncs_after: false, bios_left: 0 });
+        let request = Request { tag: id.number(), thread: number, operation, bytes: op.bytes };
         self.touched.insert(KeyReader::Mount(mount as u16));
         self.vfs.mount_mut(mount).start(now, request);
         self.call_back_mount(now, mount);
@@ -106,18 +88,14 @@ impl World {
 
     fn call_back_mount(&mut self, now: Time, number: usize) {
         let event = Event::Mount(number as u16);
-        self.vfs
-            .mount_mut(number)
-            .call_back(now, event, &mut self.clock);
+        self.vfs.mount_mut(number).call_back(now, event, &mut self.clock);
     }
 }
 
 fn operation(kind: OpKind) -> Option<nfs::Operation> {
     match kind {
         OpKind::Read => Some(nfs::Operation::Read),
-        OpKind::Write | OpKind::DurableWrite | OpKind::OsyncWrite | OpKind::WriteZeroes => {
-            Some(nfs::Operation::Write)
-        }
+        OpKind::Write | OpKind::DurableWrite | OpKind::OsyncWrite | OpKind::WriteZeroes => Some(nfs::Operation::Write),
         OpKind::Fsync | OpKind::Fdatasync | OpKind::SyncFileRange | OpKind::Discard => None,
     }
 }

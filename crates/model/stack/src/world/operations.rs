@@ -52,10 +52,7 @@ impl World {
             task.block();
             task.resumes_with(Action::Start(job, op));
             self.make_room_in_log(now, self.vfs.file(file).drive);
-        } else if path == Path::Buffered
-            && op.kind.is_write()
-            && self.waits_for_inode(now, number, file)
-        {
+        } else if path == Path::Buffered && op.kind.is_write() && self.waits_for_inode(now, number, file) {
             let task = &mut self.tasks[number];
             task.block();
             task.resumes_with(Action::Start(job, op));
@@ -106,8 +103,7 @@ impl World {
         if self.vfs.has_cache() {
             // What the cache has of the range is on the drive before I/O goes past it.
             self.tasks[number].block();
-            let outcome =
-                self.with_cache(now, |cache| cache.direct(now, number, file, offset, bytes));
+            let outcome = self.with_cache(now, |cache| cache.direct(now, number, file, offset, bytes));
             if outcome == Outcome::Wait {
                 self.tasks[number].resumes_with(Action::Start(job, op));
                 return;
@@ -116,8 +112,7 @@ impl World {
         let mut found = std::mem::take(&mut self.kept.found);
         let drive = self.vfs.file(file).drive;
         let sectors_max = self.io[drive].bio_sectors_max();
-        self.vfs
-            .extents_of(file, offset, bytes, sectors_max, &mut found);
+        self.vfs.extents_of(file, offset, bytes, sectors_max, &mut found);
         let task = &mut self.tasks[number];
         let path = task.path();
         match path == Path::Direct && !found.is_empty() {
@@ -180,11 +175,8 @@ impl World {
         // Before the call: what it waits for may be there before it returns.
         let task = &mut self.tasks[number];
         task.block();
-        let State::Running(cpu) = task.state() else {
-            unreachable!("who calls runs")
-        };
-        self.touched
-            .extend([KeyReader::Copies, KeyReader::PageCache]);
+        let State::Running(cpu) = task.state() else { unreachable!("who calls runs") };
+        self.touched.extend([KeyReader::Copies, KeyReader::PageCache]);
         match op.kind {
             OpKind::Read => self.touched.insert(KeyReader::ReadAhead),
             _ => self.touched.insert(KeyReader::Writeback),
@@ -199,9 +191,7 @@ impl World {
                 cache.on_cpu(cpu);
                 cache.write(now, number, file, offset, bytes)
             }
-            OpKind::Fsync | OpKind::Fdatasync | OpKind::SyncFileRange => {
-                cache.fsync(now, number, file)
-            }
+            OpKind::Fsync | OpKind::Fdatasync | OpKind::SyncFileRange => cache.fsync(now, number, file),
             OpKind::Discard | OpKind::WriteZeroes => unreachable!("started past the cache"),
         });
         match outcome {
@@ -292,9 +282,7 @@ impl World {
         match (rules, spec.place) {
             _ if kind != OpKind::DurableWrite => DurableBy::Sync,
             (Some(rules), FileLayout::Contiguous(_)) if rules.of_device => DurableBy::FuaAndSync,
-            (Some(rules), FileLayout::Allocated { .. })
-                if rules.of_files && !self.vfs.syncs().has_new_blocks(file) =>
-            {
+            (Some(rules), FileLayout::Allocated { .. }) if rules.of_files && !self.vfs.syncs().has_new_blocks(file) => {
                 DurableBy::Fua
             }
             _ => DurableBy::Sync,
@@ -338,14 +326,12 @@ impl World {
             false => self.vfs.syncs_mut().take_changes(file, data_only),
         };
         let commits = changes.is_some_and(|changes| {
-            self.forces_log(now, drive, number, file)
-                || self.commits_for(now, drive, number, changes)
+            self.forces_log(now, drive, number, file) || self.commits_for(now, drive, number, changes)
         });
         if !commits {
             self.ends_force(now, number);
         }
-        let waits =
-            commits || self.vfs.fsync_flushes(drive) && self.io[drive].flush_for(now, number);
+        let waits = commits || self.vfs.fsync_flushes(drive) && self.io[drive].flush_for(now, number);
         if !waits {
             self.sync_is_over(now, number, file);
             self.succeeded(now, number, job, &op);
@@ -408,20 +394,11 @@ impl World {
         }
         let first = offset / BLOCK_BYTES;
         let end = (offset + bytes).div_ceil(BLOCK_BYTES);
-        self.with_allocator(drive, |allocator| {
-            allocator.reserve(file, first, end - first)
-        })
-        .unwrap_or(Ok(()))
+        self.with_allocator(drive, |allocator| allocator.reserve(file, first, end - first)).unwrap_or(Ok(()))
     }
 
     /// Gives the range its place on the drive, unless it has one.
-    pub(super) fn allocate(
-        &mut self,
-        task: TaskId,
-        file: FileId,
-        offset: u64,
-        bytes: u64,
-    ) -> Result<(), Full> {
+    pub(super) fn allocate(&mut self, task: TaskId, file: FileId, offset: u64, bytes: u64) -> Result<(), Full> {
         let spec = self.vfs.file(file);
         if !spec.is_allocated() {
             return Ok(());
@@ -429,9 +406,7 @@ impl World {
         let drive = spec.drive;
         let first = offset / BLOCK_BYTES;
         let end = (offset + bytes).div_ceil(BLOCK_BYTES);
-        let done = self.with_allocator(drive, |allocator| {
-            allocator.allocate(task, file, first, end - first)
-        });
+        let done = self.with_allocator(drive, |allocator| allocator.allocate(task, file, first, end - first));
         if done.is_some() {
             self.touched.insert(KeyReader::Filesystem(drive as u16));
         }

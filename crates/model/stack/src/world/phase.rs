@@ -127,9 +127,7 @@ pub enum PhaseError {
         /// Which key, and why.
         error: String,
     },
-    #[error(
-        "buffered I/O, and the machine has no memory for a page cache; give it [memory], or say direct = true"
-    )]
+    #[error("buffered I/O, and the machine has no memory for a page cache; give it [memory], or say direct = true")]
     /// Buffered I/O on a machine without a page cache.
     NoCache,
 }
@@ -138,15 +136,9 @@ impl World {
     /// A phase: a task for each group, all of which start together when the world runs. What phases before it left in
     /// the cache, on the drives and in the queues is still there.
     pub fn begin_phase(&mut self, spec: &PhaseSpec) -> Result<(), PhaseError> {
-        let sizes: Vec<u64> = spec
-            .files
-            .iter()
-            .map(|&file| self.vfs.file(file).size_bytes)
-            .collect();
-        let tasks: Result<Vec<Task>, PhaseError> = (0..)
-            .zip(&spec.groups)
-            .map(|(number, group)| self.task_of(number, group, spec, &sizes))
-            .collect();
+        let sizes: Vec<u64> = spec.files.iter().map(|&file| self.vfs.file(file).size_bytes).collect();
+        let tasks: Result<Vec<Task>, PhaseError> =
+            (0..).zip(&spec.groups).map(|(number, group)| self.task_of(number, group, spec, &sizes)).collect();
         self.tasks.begin(tasks?);
         self.place_tasks(spec);
         self.vfs.reseed_mounts(spec.seed);
@@ -166,13 +158,7 @@ impl World {
         Ok(())
     }
 
-    fn task_of(
-        &self,
-        number: u64,
-        group: &GroupSpec,
-        phase: &PhaseSpec,
-        sizes: &[u64],
-    ) -> Result<Task, PhaseError> {
+    fn task_of(&self, number: u64, group: &GroupSpec, phase: &PhaseSpec, sizes: &[u64]) -> Result<Task, PhaseError> {
         if group.path == Path::Buffered && !self.vfs.has_cache() {
             return Err(PhaseError::NoCache);
         }
@@ -180,10 +166,8 @@ impl World {
             .jobs
             .iter()
             .map(|spec| {
-                let job = Job::new(spec, sizes).map_err(|error: JobError| PhaseError::Job {
-                    name: spec.name.clone(),
-                    error: error.to_string(),
-                })?;
+                let job = Job::new(spec, sizes)
+                    .map_err(|error: JobError| PhaseError::Job { name: spec.name.clone(), error: error.to_string() })?;
                 Ok(RunningJob::new(job, spec, phase))
             })
             .collect();
@@ -202,23 +186,10 @@ impl World {
                 self.with_allocator(spec.drive, |allocator| allocator.close(file));
             }
         }
-        let last = Sample {
-            at: self.elapsed_ns(),
-            thread: Usage::default(),
-            process: self.tasks.used_by_all(),
-        };
+        let last = Sample { at: self.elapsed_ns(), thread: Usage::default(), process: self.tasks.used_by_all() };
         Results {
-            groups: self
-                .tasks
-                .end()
-                .into_iter()
-                .map(|task| task.into_measured(last))
-                .collect(),
-            requests: self
-                .io
-                .drives()
-                .map(|drive| drive.queue().counts())
-                .collect(),
+            groups: self.tasks.end().into_iter().map(|task| task.into_measured(last)).collect(),
+            requests: self.io.drives().map(|drive| drive.queue().counts()).collect(),
         }
     }
 

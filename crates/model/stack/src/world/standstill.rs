@@ -23,10 +23,7 @@ impl World {
     fn look_for_standstill(&mut self, at: Time) {
         // Between phases the machine itself waits, for what it syncs.
         let syncs = self.phase.is_over();
-        let waiting = self
-            .tasks
-            .iter()
-            .filter(|task| task.has_outstanding() || task.is_blocked());
+        let waiting = self.tasks.iter().filter(|task| task.has_outstanding() || task.is_blocked());
         let count = waiting.count();
         if count == 0 && !syncs {
             self.clock.progressed(at);
@@ -37,11 +34,7 @@ impl World {
             1 => "1 task waits".to_owned(),
             _ => format!("{count} tasks wait"),
         };
-        let requests: Vec<String> = self
-            .io
-            .drives()
-            .map(|drive| drive.queue().outstanding().to_string())
-            .collect();
+        let requests: Vec<String> = self.io.drives().map(|drive| drive.queue().outstanding().to_string()).collect();
         let late = self.io.late();
         panic!(
             "the simulated machine stands still: no I/O has ended for {} s of its time and {who}; \

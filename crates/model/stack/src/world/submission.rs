@@ -68,9 +68,7 @@ impl World {
                 self.hold_for_operation(now, drive, bio);
             }
             // Who is about to sleep flushes its plug and tries again (`blk_mq_get_tag`); a ring's task goes on.
-            PlugOutcome::MustWait(bio)
-                if bio.workers == 0 && self.io.holds_for_submission(task) =>
-            {
+            PlugOutcome::MustWait(bio) if bio.workers == 0 && self.io.holds_for_submission(task) => {
                 self.flush_submission(now, task);
                 self.hold_for_operation(now, drive, bio);
             }
@@ -167,11 +165,7 @@ impl World {
     /// Whether a kernel thread does it when it has had a CPU: on simple CPUs, before a drive with tags, of which it gets none
     /// if another is faster.
     pub(super) fn works_as_kernel_thread(&mut self, now: Time, task: TaskId, of: Origin) -> bool {
-        self.io.has_tags()
-            && self
-                .cpus
-                .resume_ns()
-                .is_some_and(|ns| self.works_for(now, task, of, ns))
+        self.io.has_tags() && self.cpus.resume_ns().is_some_and(|ns| self.works_for(now, task, of, ns))
     }
 
     /// The kernel thread has a simple CPU for so long before it does it. False: the CPUs are detailed.
@@ -181,12 +175,7 @@ impl World {
         }
         let add = || self.cpus.add_simple_runner();
         let runner = *self.threads.entry(task).or_insert_with(add);
-        let item = WorkItem {
-            cost: Cost::Ns(ns),
-            context: Context::KernelThread,
-            lock: None,
-            of: Some(of),
-        };
+        let item = WorkItem { cost: Cost::Ns(ns), context: Context::KernelThread, lock: None, of: Some(of) };
         self.give(now, runner, None, item);
         true
     }

@@ -77,11 +77,7 @@ impl World {
             files_keep_percent: area.files_keep_percent,
             in_flight: 0,
         });
-        self.touched.extend([
-            KeyReader::Cpus,
-            KeyReader::Swap,
-            KeyReader::Drive(area.spec.drive as u16),
-        ]);
+        self.touched.extend([KeyReader::Cpus, KeyReader::Swap, KeyReader::Drive(area.spec.drive as u16)]);
         self.follow_swap(now);
     }
 
@@ -111,24 +107,17 @@ impl World {
             true => "kswapd".to_owned(),
             false => format!("sort.{number}"),
         };
-        (1..)
-            .zip(runners)
-            .map(|(number, runner)| (RUNNERS + runner, name(number)))
-            .collect()
+        (1..).zip(runners).map(|(number, runner)| (RUNNERS + runner, name(number))).collect()
     }
 
     /// The part that is sorted, in the current phase.
     pub fn sorted_so_far(&self) -> f64 {
-        self.swap
-            .as_ref()
-            .map_or(1.0, |swap| swap.sorting.fraction())
+        self.swap.as_ref().map_or(1.0, |swap| swap.sorting.fraction())
     }
 
     /// Whether processes still sort.
     pub(super) fn sorts(&self) -> bool {
-        self.swap
-            .as_ref()
-            .is_some_and(|swap| swap.sorting.is_active())
+        self.swap.as_ref().is_some_and(|swap| swap.sorting.is_active())
     }
 
     pub(super) fn stop_sorting(&mut self) {
@@ -216,12 +205,7 @@ impl World {
                     };
                     self.give(now, runner, None, item);
                 }
-                Effect::Io {
-                    task,
-                    direction,
-                    first,
-                    slots,
-                } => {
+                Effect::Io { task, direction, first, slots } => {
                     goes_to_drive = true;
                     submitted.push(task);
                     self.start_swap_io(now, task, direction, first, slots);
@@ -253,14 +237,7 @@ impl World {
         self.share_memory(now);
     }
 
-    fn start_swap_io(
-        &mut self,
-        now: Time,
-        task: TaskId,
-        direction: Direction,
-        mut first: u32,
-        mut slots: u32,
-    ) {
+    fn start_swap_io(&mut self, now: Time, task: TaskId, direction: Direction, mut first: u32, mut slots: u32) {
         let swap = self.swap_mut();
         let (drive, begin) = (swap.drive, swap.begin);
         let task = RUNNERS + swap.runners[task as usize];

@@ -168,11 +168,7 @@ impl Tasks {
     pub(super) fn ends_all(&self, number: TaskId) -> bool {
         match self[number].group {
             0 => true,
-            group => self
-                .tasks
-                .iter()
-                .filter(|task| task.group == group)
-                .all(Task::is_done),
+            group => self.tasks.iter().filter(|task| task.group == group).all(Task::is_done),
         }
     }
 
@@ -183,10 +179,7 @@ impl Tasks {
     /// What the task uses counts for it and for all. And how its costs turn out.
     pub(super) fn used(&mut self, number: TaskId) -> (UsageAccounts<'_>, &mut Stream) {
         let task = &mut self.tasks[number as usize];
-        let used = UsageAccounts {
-            task: &mut task.used,
-            all: &mut self.used,
-        };
+        let used = UsageAccounts { task: &mut task.used, all: &mut self.used };
         (used, &mut task.jitter)
     }
 }
@@ -214,8 +207,7 @@ impl RunningJob {
             job,
             stops: stops.is_some_and(|stops| stops.jobs.contains(&spec.name)),
             done: false,
-            measure: Measure::new(phase.warm_up_ns, phase.interval_ns, errno_name)
-                .of_log(spec.commits),
+            measure: Measure::new(phase.warm_up_ns, phase.interval_ns, errno_name).of_log(spec.commits),
         }
     }
 
@@ -261,12 +253,7 @@ impl RunningJob {
     }
 
     pub(super) fn done_so_far(&self) -> Progress {
-        Progress {
-            ops: self.measure.ops,
-            bytes: self.measure.bytes,
-            errors: self.measure.errors(),
-            fraction: None,
-        }
+        Progress { ops: self.measure.ops, bytes: self.measure.bytes, errors: self.measure.errors(), fraction: None }
     }
 
     fn into_measured(self) -> JobMeasurement {
@@ -284,8 +271,7 @@ fn errno_name(errno: i32) -> String {
 /// No space left on device.
 const ENOSPC: i32 = 28;
 
-const POLLING_REFUSED: &str =
-    "polled completion refused: the drive has no polled queue; waiting for interrupts";
+const POLLING_REFUSED: &str = "polled completion refused: the drive has no polled queue; waiting for interrupts";
 
 /// What came of asking a task's jobs.
 pub(super) struct DoneJobs {
@@ -509,10 +495,9 @@ impl Task {
                     false => u64::from(op.bytes).div_ceil(PAGE_BYTES),
                 },
             },
-            (None, Action::Start(_, op)) if op.kind.is_write() => Call::Write {
-                pages,
-                syncs: op.kind.is_durable_write(),
-            },
+            (None, Action::Start(_, op)) if op.kind.is_write() => {
+                Call::Write { pages, syncs: op.kind.is_durable_write() }
+            }
             (None, Action::Start(_, op)) if op.kind.is_sync() => Call::Sync,
             (None, Action::Start(..) | Action::Sync(..)) => Call::Copy { pages },
         }
@@ -591,10 +576,7 @@ impl Task {
                 }
             }
         }
-        DoneJobs {
-            one_is_done,
-            stoppers_done,
-        }
+        DoneJobs { one_is_done, stoppers_done }
     }
 
     pub(super) fn succeeded(&mut self, job: usize, since_start: Time, op: &Op) {
@@ -666,28 +648,17 @@ impl Task {
     /// So that what a transient used can be left out afterwards.
     pub(super) fn sample(&mut self, since_start: Time, all: Usage) {
         if since_start >= self.samples.due() {
-            self.samples.add(Sample {
-                at: since_start,
-                thread: self.used,
-                process: all,
-            });
+            self.samples.add(Sample { at: since_start, thread: self.used, process: all });
         }
     }
 
     /// `last`: what all tasks have used until the phase's end.
     pub(super) fn into_measured(self, last: Sample) -> GroupMeasured {
         GroupMeasured {
-            jobs: self
-                .jobs
-                .into_iter()
-                .map(RunningJob::into_measured)
-                .collect(),
+            jobs: self.jobs.into_iter().map(RunningJob::into_measured).collect(),
             notes: self.notes,
             samples: self.samples,
-            last_sample: Sample {
-                thread: self.used,
-                ..last
-            },
+            last_sample: Sample { thread: self.used, ..last },
         }
     }
 }

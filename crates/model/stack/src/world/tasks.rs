@@ -105,22 +105,8 @@ impl World {
         is_allocated.then_some(file)
     }
 
-    fn spend(
-        &mut self,
-        now: Time,
-        cpu: u16,
-        number: TaskId,
-        call: Call,
-        drive: Option<usize>,
-        writes: Option<FileId>,
-    ) {
-        let calling = CallContext {
-            task: number,
-            cpu,
-            call,
-            drive,
-            writes,
-        };
+    fn spend(&mut self, now: Time, cpu: u16, number: TaskId, call: Call, drive: Option<usize>, writes: Option<FileId>) {
+        let calling = CallContext { task: number, cpu, call, drive, writes };
         let (used, draws) = self.tasks.used(number);
         let drawn = |cost, jitter| drawn(draws, cost, jitter);
         let later = self.cpus.call(now, calling, used, drawn);
@@ -134,8 +120,7 @@ impl World {
         };
         let (offset, bytes) = (op.offset, u64::from(op.bytes));
         let cache = self.vfs.cache();
-        let in_turn = op.kind == OpKind::Read
-            && cache.is_some_and(|cache| cache.copies_in_turn(offset, bytes));
+        let in_turn = op.kind == OpKind::Read && cache.is_some_and(|cache| cache.copies_in_turn(offset, bytes));
         match in_turn {
             true => 0,
             false => bytes.div_ceil(PAGE_BYTES),
@@ -164,10 +149,7 @@ impl World {
 
     /// Asks the task's jobs for operations. The end of one may be that of others.
     fn offers(&mut self, since_start: Time, number: TaskId) {
-        let DoneJobs {
-            one_is_done,
-            stoppers_done,
-        } = self.tasks[number].ask_jobs(since_start, self.phase.is_cut());
+        let DoneJobs { one_is_done, stoppers_done } = self.tasks[number].ask_jobs(since_start, self.phase.is_cut());
         if one_is_done && self.tasks.ends_all(number) {
             self.phase.first_is_done();
         }
@@ -226,13 +208,7 @@ impl World {
     }
 
     /// More for a runner to do; see `Cpus::give`.
-    pub(super) fn give(
-        &mut self,
-        now: Time,
-        runner: RunnerNumber,
-        by: Option<u16>,
-        item: WorkItem,
-    ) {
+    pub(super) fn give(&mut self, now: Time, runner: RunnerNumber, by: Option<u16>, item: WorkItem) {
         let later = self.cpus.give(now, runner, by, item);
         self.plan_reminder(later);
     }

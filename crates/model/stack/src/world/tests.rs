@@ -51,12 +51,7 @@ fn rules() -> QueueRules {
 }
 
 fn job(name: &str, pattern: Pattern, queue_depth: u32, until: JobBounds) -> JobSpec {
-    JobSpec {
-        name: name.to_owned(),
-        pattern,
-        queue_depth,
-        ..JobSpec::reads(0, 4096, 20 << 20, until)
-    }
+    JobSpec { name: name.to_owned(), pattern, queue_depth, ..JobSpec::reads(0, 4096, 20 << 20, until) }
 }
 
 /// One disk, whole, as the only file.
@@ -73,12 +68,7 @@ fn world(scheduler: Box<dyn block_layer::scheduler::Scheduler>) -> World {
         peek: false,
     };
     let mut world = World::new(CPUS, vec![drive], None, None);
-    world.add_file(FileSpec {
-        name: "disk".to_owned(),
-        drive: 0,
-        size_bytes,
-        place: FileLayout::Contiguous(0),
-    });
+    world.add_file(FileSpec { name: "disk".to_owned(), drive: 0, size_bytes, place: FileLayout::Contiguous(0) });
     world
 }
 
@@ -158,23 +148,11 @@ fn jobs(results: &Results) -> Vec<Done> {
 }
 
 fn elapsed_ns(results: &Results) -> Time {
-    jobs(results)
-        .iter()
-        .map(|job| job.finished_ns)
-        .max()
-        .unwrap()
+    jobs(results).iter().map(|job| job.finished_ns).max().unwrap()
 }
 
 fn group(path: Path, jobs: Vec<JobSpec>) -> GroupSpec {
-    GroupSpec {
-        polls: false,
-        batch: None,
-        path,
-        cgroup: 0,
-        priority: Priority::default(),
-        cpus: None,
-        jobs,
-    }
+    GroupSpec { polls: false, batch: None, path, cgroup: 0, priority: Priority::default(), cpus: None, jobs }
 }
 
 #[test]
@@ -182,11 +160,7 @@ fn a_job_gets_what_it_asked_for_and_a_deeper_queue_is_faster() {
     let mut took = Vec::new();
     for queue_depth in [1, 16] {
         let reads = job("r", Pattern::Uniform, queue_depth, JobBounds::of_ops(500));
-        let results = run(
-            world(Box::new(Noop::default())),
-            &[group(Path::DirectAsync, vec![reads])],
-            1,
-        );
+        let results = run(world(Box::new(Noop::default())), &[group(Path::DirectAsync, vec![reads])], 1);
         assert_eq!(jobs(&results)[0].ops, 500);
         assert_eq!(jobs(&results)[0].bytes, 500 * 4096);
         took.push(elapsed_ns(&results));
@@ -198,15 +172,8 @@ fn a_job_gets_what_it_asked_for_and_a_deeper_queue_is_faster() {
 fn one_seed_is_one_result() {
     let results = |seed| {
         let reads = job("r", Pattern::Uniform, 4, JobBounds::of_ops(300));
-        let scheduler = Box::new(Deadline::new(
-            DeadlineVariant::C,
-            DeadlineTunables::default(),
-        ));
-        run(
-            world(scheduler),
-            &[group(Path::DirectAsync, vec![reads])],
-            seed,
-        )
+        let scheduler = Box::new(Deadline::new(DeadlineVariant::C, DeadlineTunables::default()));
+        run(world(scheduler), &[group(Path::DirectAsync, vec![reads])], seed)
     };
     assert_eq!(format!("{:?}", results(1)), format!("{:?}", results(1)));
     assert_ne!(elapsed_ns(&results(1)), elapsed_ns(&results(2)));
@@ -215,17 +182,8 @@ fn one_seed_is_one_result() {
 #[test]
 fn blocking_tasks_have_one_operation_outstanding_each() {
     let reads = job("r", Pattern::Uniform, 1, JobBounds::of_ops(200));
-    let groups: Vec<GroupSpec> = (0..4)
-        .map(|seed| {
-            group(
-                Path::Direct,
-                vec![JobSpec {
-                    seed,
-                    ..reads.clone()
-                }],
-            )
-        })
-        .collect();
+    let groups: Vec<GroupSpec> =
+        (0..4).map(|seed| group(Path::Direct, vec![JobSpec { seed, ..reads.clone() }])).collect();
     let results = run(world(Box::new(Noop::default())), &groups, 1);
     assert_eq!(jobs(&results).iter().map(|job| job.ops).sum::<u64>(), 800);
     assert_eq!(results.requests[0].completed, results.requests[0].issued);
@@ -235,16 +193,8 @@ fn blocking_tasks_have_one_operation_outstanding_each() {
 fn a_duration_ends_the_run() {
     let until = JobBounds::of_time(2 * SECOND);
     let reads = job("r", Pattern::Uniform, 8, until);
-    let results = run(
-        world(Box::new(Noop::default())),
-        &[group(Path::DirectAsync, vec![reads])],
-        1,
-    );
-    assert!(
-        (2 * SECOND..3 * SECOND).contains(&elapsed_ns(&results)),
-        "{}",
-        elapsed_ns(&results)
-    );
+    let results = run(world(Box::new(Noop::default())), &[group(Path::DirectAsync, vec![reads])], 1);
+    assert!((2 * SECOND..3 * SECOND).contains(&elapsed_ns(&results)), "{}", elapsed_ns(&results));
 }
 
 #[test]
@@ -252,9 +202,7 @@ fn stopping_ends_it_and_nothing_is_left_behind() {
     let until = JobBounds::of_time(1000 * SECOND);
     let reads = job("r", Pattern::Uniform, 8, until);
     let mut world = world(Box::new(Noop::default()));
-    world
-        .begin_phase(&phase(&[group(Path::DirectAsync, vec![reads])], 1))
-        .unwrap();
+    world.begin_phase(&phase(&[group(Path::DirectAsync, vec![reads])], 1)).unwrap();
     world.run(|_| false);
     world.check().unwrap();
     assert!(world.now() < SECOND);
@@ -292,13 +240,7 @@ fn with_files(kind: Kind, blocks: u64, files: &[u64]) -> World {
     with_files_of(variant, rules(), kind, blocks, files)
 }
 
-fn with_files_of(
-    variant: cache::CacheVariant,
-    rules: QueueRules,
-    kind: Kind,
-    blocks: u64,
-    files: &[u64],
-) -> World {
+fn with_files_of(variant: cache::CacheVariant, rules: QueueRules, kind: Kind, blocks: u64, files: &[u64]) -> World {
     let filesystem = FilesystemSpec {
         kind,
         blocks,
@@ -307,17 +249,9 @@ fn with_files_of(
         start_colours: false,
         preallocated_blocks: 0,
     };
-    let drive = DriveParts {
-        filesystem: Some(filesystem.build().unwrap()),
-        ..drive_of(rules, 2048)
-    };
+    let drive = DriveParts { filesystem: Some(filesystem.build().unwrap()), ..drive_of(rules, 2048) };
     let cache = CacheSpec::new(variant, 4 << 20);
-    let mut world = World::new(
-        CPUS,
-        vec![drive],
-        Some(PageCache::new(&cache).unwrap()),
-        None,
-    );
+    let mut world = World::new(CPUS, vec![drive], Some(PageCache::new(&cache).unwrap()), None);
     for (number, &size_bytes) in files.iter().enumerate() {
         world.add_file(FileSpec {
             name: format!("file.{number}"),
@@ -335,12 +269,7 @@ fn sequential(file: u32, bytes: u64, read_share: f64) -> JobSpec {
         read_share,
         length_bytes: bytes,
         sync_at_end: read_share == 0.0,
-        ..job(
-            "sequential",
-            Pattern::Sequential,
-            1,
-            JobBounds::of_ops(bytes / 4096),
-        )
+        ..job("sequential", Pattern::Sequential, 1, JobBounds::of_ops(bytes / 4096))
     }
 }
 
@@ -357,10 +286,7 @@ fn what_is_written_through_the_cache_is_read_back_in_the_next_phase() {
     for kind in [Kind::Ext2, Kind::Ext3, Kind::Ext4] {
         let mut world = with_files(kind, BLOCKS, &[BYTES]);
         for read_share in [0.0, 1.0] {
-            let groups = [group(
-                Path::Buffered,
-                vec![sequential(0, BYTES, read_share)],
-            )];
+            let groups = [group(Path::Buffered, vec![sequential(0, BYTES, read_share)])];
             let results = run_phase(&mut world, &phase(&groups, 1));
             assert_eq!(jobs(&results)[0].bytes, BYTES);
             assert_eq!(jobs(&results)[0].errors, 0);
@@ -384,15 +310,8 @@ fn a_full_filesystem_is_an_error_of_the_job_that_writes() {
 fn a_phase_with_fewer_tasks_ignores_the_wake_ups_of_the_one_before() {
     let mut world = world(Box::new(Noop::default()));
     let paced = JobSpec {
-        arrival: Arrival::Open {
-            rate_per_s: 1.0,
-            spacing: workload::spec::Spacing::Constant,
-        },
-        until: JobBounds {
-            ops: Some(3),
-            bytes: None,
-            duration_ns: Some(2 * SECOND),
-        },
+        arrival: Arrival::Open { rate_per_s: 1.0, spacing: workload::spec::Spacing::Constant },
+        until: JobBounds { ops: Some(3), bytes: None, duration_ns: Some(2 * SECOND) },
         ..job("r", Pattern::Uniform, 4, JobBounds::of_ops(3))
     };
     let four = vec![group(Path::DirectAsync, vec![paced.clone()]); 4];
@@ -404,12 +323,7 @@ fn a_phase_with_fewer_tasks_ignores_the_wake_ups_of_the_one_before() {
 #[test]
 fn more_bios_than_requests_wait_their_turn_on_every_path() {
     let few = QueueRules {
-        pool: PoolRules {
-            requests: 4,
-            congested_from: 4,
-            uncongested_below: 3,
-            ..PoolRules::LINUX_2_6_35
-        },
+        pool: PoolRules { requests: 4, congested_from: 4, uncongested_below: 3, ..PoolRules::LINUX_2_6_35 },
         ..rules()
     };
     for path in [Path::DirectAsync, Path::Buffered] {
@@ -427,10 +341,7 @@ fn more_bios_than_requests_wait_their_turn_on_every_path() {
                     group(path, vec![random])
                 })
                 .collect();
-            let all_files = PhaseSpec {
-                files: (0..8).collect(),
-                ..phase(&groups, 1)
-            };
+            let all_files = PhaseSpec { files: (0..8).collect(), ..phase(&groups, 1) };
             let results = run_phase(&mut world, &all_files);
             assert!(jobs(&results).iter().all(|job| job.ops >= 300), "{path:?}");
         }
@@ -444,11 +355,7 @@ fn the_first_job_that_is_done_ends_the_measured_part_and_files_are_whole_all_the
         group(Path::Buffered, vec![sequential(0, 1 << 20, 0.0)]),
         group(Path::Buffered, vec![sequential(1, 8 << 20, 0.0)]),
     ];
-    let both = PhaseSpec {
-        files: vec![0, 1],
-        ends_with_first: true,
-        ..phase(&groups, 1)
-    };
+    let both = PhaseSpec { files: vec![0, 1], ends_with_first: true, ..phase(&groups, 1) };
     let results = run_phase(&mut world, &both);
     assert_eq!(jobs(&results)[0].bytes, 1 << 20);
     assert!(jobs(&results)[1].bytes < 4 << 20);
@@ -458,47 +365,27 @@ fn the_first_job_that_is_done_ends_the_measured_part_and_files_are_whole_all_the
 
 #[test]
 fn tasks_plug_for_themselves_from_2_6_39_on_with_the_same_result_for_the_job() {
-    let rules = TaskPlugRules {
-        requests: 16,
-        last_sectors: u32::MAX,
-        submissions_above: 0,
-    };
+    let rules = TaskPlugRules { requests: 16, last_sectors: u32::MAX, submissions_above: 0 };
     for plugs in [false, true] {
         let mut world = with_files(Kind::Ext4, BLOCKS, &[8 << 20]);
         if plugs {
             world.io.give_back_plug(TaskPlug::new(rules));
         }
         let groups = [group(Path::Buffered, vec![sequential(0, 8 << 20, 0.0)])];
-        assert_eq!(
-            jobs(&run_phase(&mut world, &phase(&groups, 1)))[0].bytes,
-            8 << 20
-        );
+        assert_eq!(jobs(&run_phase(&mut world, &phase(&groups, 1)))[0].bytes, 8 << 20);
     }
 }
 
 #[test]
 fn what_one_call_submits_is_merged_from_three_operations_on() {
-    let rules = TaskPlugRules {
-        requests: 32,
-        last_sectors: 256,
-        submissions_above: 2,
-    };
+    let rules = TaskPlugRules { requests: 32, last_sectors: 256, submissions_above: 2 };
     let requests_of = |depth: u32, plug: Option<TaskPlug>, merges: Merges, batch: Option<u32>| {
         let mut world = world(Box::new(Noop::default()));
-        let rules = QueueRules {
-            merges,
-            ..rules_without_plug()
-        };
+        let rules = QueueRules { merges, ..rules_without_plug() };
         let drive = drive_of(rules, 2048);
         world.io = IoPath::new(vec![drive], plug, world.cpus.count(), false);
-        let reads = JobSpec {
-            queue_depth: depth,
-            ..sequential(0, 1 << 20, 1.0)
-        };
-        let groups = [GroupSpec {
-            batch,
-            ..group(Path::DirectAsync, vec![reads])
-        }];
+        let reads = JobSpec { queue_depth: depth, ..sequential(0, 1 << 20, 1.0) };
+        let groups = [GroupSpec { batch, ..group(Path::DirectAsync, vec![reads]) }];
         let results = run_phase(&mut world, &phase(&groups, 1));
         assert_eq!(jobs(&results)[0].ops, 256);
         world.io[0].queue().counts().issued
@@ -518,22 +405,12 @@ fn what_one_call_submits_is_merged_from_three_operations_on() {
 
 #[test]
 fn what_a_call_submits_joins_the_request_that_it_has_waited_for() {
-    let plug = TaskPlug::new(TaskPlugRules {
-        requests: 32,
-        last_sectors: 256,
-        submissions_above: 2,
-    });
+    let plug = TaskPlug::new(TaskPlugRules { requests: 32, last_sectors: 256, submissions_above: 2 });
     let mut world = world(Box::new(Noop::default()));
-    let rules = QueueRules {
-        pool: PoolRules::tags(1, TagWakeRule::Batch, TagLimit::OfWord),
-        ..rules_without_plug()
-    };
+    let rules = QueueRules { pool: PoolRules::tags(1, TagWakeRule::Batch, TagLimit::OfWord), ..rules_without_plug() };
     let drive = drive_of(rules, 2048);
     world.io = IoPath::new(vec![drive], Some(plug), world.cpus.count(), false);
-    let reads = JobSpec {
-        queue_depth: 8,
-        ..sequential(0, 1 << 20, 1.0)
-    };
+    let reads = JobSpec { queue_depth: 8, ..sequential(0, 1 << 20, 1.0) };
     let groups = vec![group(Path::DirectAsync, vec![reads]); 3];
     let results = run_phase(&mut world, &phase(&groups, 1));
     assert!(jobs(&results).iter().all(|job| job.ops == 256));
@@ -542,19 +419,13 @@ fn what_a_call_submits_joins_the_request_that_it_has_waited_for() {
 }
 
 fn rules_without_plug() -> QueueRules {
-    QueueRules {
-        plug: PlugRules::NONE,
-        ..rules()
-    }
+    QueueRules { plug: PlugRules::NONE, ..rules() }
 }
 
 #[test]
 fn real_time_readers_go_before_best_effort_ones_under_cfq() {
     let tunables = cfq::CfqTunables::default();
-    let around = cfq::Surroundings {
-        hz: 1000,
-        rotational: true,
-    };
+    let around = cfq::Surroundings { hz: 1000, rotational: true };
     let scheduler = Cfq::new(cfq::Version::Linux2_6_35, tunables, around, &[1000]);
     let until = JobBounds::of_time(2 * SECOND);
     let groups: Vec<GroupSpec> = ["rt/4", "be/4"]
@@ -564,23 +435,12 @@ fn real_time_readers_go_before_best_effort_ones_under_cfq() {
             polls: false,
             batch: None,
             priority: Priority::named(words).unwrap(),
-            ..group(
-                Path::Direct,
-                vec![JobSpec {
-                    seed,
-                    ..job("r", Pattern::Uniform, 1, until)
-                }],
-            )
+            ..group(Path::Direct, vec![JobSpec { seed, ..job("r", Pattern::Uniform, 1, until) }])
         })
         .collect();
     let results = run(world(Box::new(scheduler)), &groups, 1);
     let done = jobs(&results);
-    assert!(
-        done[0].ops > 10 * done[1].ops.max(1),
-        "{} {}",
-        done[0].ops,
-        done[1].ops
-    );
+    assert!(done[0].ops > 10 * done[1].ops.max(1), "{} {}", done[0].ops, done[1].ops);
 }
 
 #[test]
@@ -598,17 +458,12 @@ fn no_more_is_unwritten_than_may_be_dirty_and_the_queue_takes() {
     world.replace_drive(drive_of(old, 8));
     let groups: Vec<GroupSpec> = (0..8)
         .map(|file| {
-            let scattered = JobSpec {
-                pattern: Pattern::Permutation { blocks_done: 0 },
-                ..sequential(file, BYTES, 0.0)
-            };
+            let scattered =
+                JobSpec { pattern: Pattern::Permutation { blocks_done: 0 }, ..sequential(file, BYTES, 0.0) };
             group(Path::Buffered, vec![scattered])
         })
         .collect();
-    let all_files = PhaseSpec {
-        files: (0..8).collect(),
-        ..phase(&groups, 1)
-    };
+    let all_files = PhaseSpec { files: (0..8).collect(), ..phase(&groups, 1) };
     world.begin_phase(&all_files).unwrap();
     let mut most = 0;
     while !world.phase.is_over() {
@@ -650,10 +505,7 @@ impl Device for SilentDevice {
 
 fn world_on(device: Box<dyn Device>) -> World {
     let mut world = world(Box::new(Noop::default()));
-    world.replace_drive(DriveParts {
-        device,
-        ..drive_of(rules(), 2048)
-    });
+    world.replace_drive(DriveParts { device, ..drive_of(rules(), 2048) });
     world
 }
 
@@ -663,20 +515,13 @@ fn world_on(device: Box<dyn Device>) -> World {
 )]
 fn a_device_that_never_answers_ends_the_run() {
     let one = job("r", Pattern::Uniform, 4, JobBounds::of_ops(10));
-    run(
-        world_on(Box::new(SilentDevice { now: 0 })),
-        &[group(Path::Direct, vec![one])],
-        1,
-    );
+    run(world_on(Box::new(SilentDevice { now: 0 })), &[group(Path::Direct, vec![one])], 1);
 }
 
 #[test]
 fn a_job_that_sleeps_for_hours_is_not_a_standstill() {
     let mut sleeper = job("r", Pattern::Uniform, 1, JobBounds::of_ops(4));
-    sleeper.arrival = Arrival::Closed {
-        think_ns: 2 * 3600 * SECOND,
-        think_every: 1,
-    };
+    sleeper.arrival = Arrival::Closed { think_ns: 2 * 3600 * SECOND, think_every: 1 };
     let mut world = world(Box::new(Noop::default()));
     world.poll_every(Some(60 * SECOND));
     let results = run(world, &[group(Path::Direct, vec![sleeper])], 1);

@@ -15,8 +15,7 @@ const FILE_BYTES: u64 = 1 << 30;
 
 /// Two NUMA nodes of two sockets of two CPUs, where tasks change often.
 fn machine(kernel: &str, drives: Vec<Value>) -> Value {
-    let mut machine: Value =
-        serde_json::from_str(include_str!("../cpus_of_2008.json")).expect("JSON");
+    let mut machine: Value = serde_json::from_str(include_str!("../cpus_of_2008.json")).expect("JSON");
     let cpus = &mut machine["cpus"];
     cpus["scheduling"]["time_slice_ns"] = json!(1_000_000);
     cpus["scheduling"]["preempt_after_ns"] = json!(100_000);
@@ -65,15 +64,7 @@ fn job(file: u32, read_share: f64, bytes: u32, queue_depth: u32, ops: u64) -> Jo
 }
 
 fn group(path: Path, cpus: Option<Vec<u16>>, job: JobSpec) -> GroupSpec {
-    GroupSpec {
-        polls: false,
-        batch: None,
-        path,
-        cgroup: 0,
-        priority: Default::default(),
-        cpus,
-        jobs: vec![job],
-    }
+    GroupSpec { polls: false, batch: None, path, cgroup: 0, priority: Default::default(), cpus, jobs: vec![job] }
 }
 
 fn phase(files: u32, groups: Vec<GroupSpec>) -> PhaseSpec {
@@ -105,11 +96,7 @@ fn operations(results: &Results) -> u64 {
 }
 
 fn ns_of(world: &mut World, cpu: u16, context: Context) -> Time {
-    world
-        .processors()
-        .expect("detailed CPUs")
-        .usage(cpu)
-        .ns(context)
+    world.processors().expect("detailed CPUs").usage(cpu).ns(context)
 }
 
 #[test]
@@ -119,27 +106,14 @@ fn tasks_run_and_interrupts_land_where_they_are_told_to() {
         "affinity": { "application": 6, "queue": 3, "completion": 4 }
     });
     let mut world = build(machine("2.6.24-kthread", vec![drive(50_000, 8, &placed)]));
-    run(
-        &mut world,
-        &phase(
-            1,
-            vec![group(Path::DirectAsync, None, job(0, 1.0, 4096, 4, 500))],
-        ),
-    );
-    let busy = |world: &mut World, context| {
-        (0..CPUS)
-            .filter(|&cpu| ns_of(world, cpu, context) > 0)
-            .collect::<Vec<u16>>()
-    };
+    run(&mut world, &phase(1, vec![group(Path::DirectAsync, None, job(0, 1.0, 4096, 4, 500))]));
+    let busy =
+        |world: &mut World, context| (0..CPUS).filter(|&cpu| ns_of(world, cpu, context) > 0).collect::<Vec<u16>>();
     assert_eq!(busy(&mut world, Context::User), [6]);
     assert_eq!(busy(&mut world, Context::KernelThread), [3, 4]);
     // Devices interrupt 1; the others are told by it, or tell each other.
     assert_eq!(busy(&mut world, Context::HardInterrupt), [1, 3, 4, 6]);
-    assert_eq!(
-        busy(&mut world, Context::SoftInterrupt),
-        Vec::<u16>::new(),
-        "nothing completes where it arrives"
-    );
+    assert_eq!(busy(&mut world, Context::SoftInterrupt), Vec::<u16>::new(), "nothing completes where it arrives");
     let counters = world.completion_counters()[0];
     assert_eq!((counters.queued_local, counters.queued_remote), (0, 500));
     assert_eq!(counters.completed_local, 0);
@@ -147,14 +121,10 @@ fn tasks_run_and_interrupts_land_where_they_are_told_to() {
 
 #[test]
 fn groups_of_a_phase_have_their_own_cpus() {
-    let placed =
-        json!({ "scheduler": "noop", "interrupt_cpu": 0, "affinity": { "application": 1 } });
+    let placed = json!({ "scheduler": "noop", "interrupt_cpu": 0, "affinity": { "application": 1 } });
     let mut world = build(machine("2.6.24", vec![drive(50_000, 8, &placed)]));
     let job = job(0, 1.0, 4096, 4, 100);
-    run(
-        &mut world,
-        &phase(1, vec![group(Path::DirectAsync, Some(vec![5]), job)]),
-    );
+    run(&mut world, &phase(1, vec![group(Path::DirectAsync, Some(vec![5]), job)]));
     assert!(ns_of(&mut world, 5, Context::User) > 0);
     assert_eq!(ns_of(&mut world, 1, Context::User), 0);
 }
@@ -173,10 +143,7 @@ fn pairs_of_bios_become_requests_while_the_driver_holds_one() {
         let mut world = build(machine("2.6.24", vec![drive(10_000, 32, &keys(ahead))]));
         let bios = 129 + 2 * 1000;
         let job = job(0, 1.0, 256 << 10, 128, bios);
-        let results = run(
-            &mut world,
-            &phase(1, vec![group(Path::DirectAsync, None, job)]),
-        );
+        let results = run(&mut world, &phase(1, vec![group(Path::DirectAsync, None, job)]));
         let expected = (bios + alone).div_ceil(2);
         assert_eq!(results.requests[0].completed, expected, "ahead: {ahead}");
     }
@@ -191,10 +158,7 @@ fn data_take_longer_to_the_memory_of_another_node() {
         });
         let mut world = build(machine("2.6.24", vec![drive(10_000, 32, &keys)]));
         let job = job(0, 1.0, 256 << 10, 16, 400);
-        run(
-            &mut world,
-            &phase(1, vec![group(Path::DirectAsync, None, job)]),
-        );
+        run(&mut world, &phase(1, vec![group(Path::DirectAsync, None, job)]));
         400.0 * 262_144.0 / (world.now() as f64 / SECOND as f64)
     };
     let (near, far) = (rate(3), rate(4));
@@ -209,21 +173,13 @@ fn rate(scheduler: &str, tasks: u16) -> f64 {
     for (key, cycles) in [("submit_cycles", 3_000), ("user_cycles", 500)] {
         machine["cpus"][key] = json!(cycles);
     }
-    for (key, cycles) in [
-        ("interrupt_cycles", 1_000),
-        ("interrupt_stalled_cycles", 0),
-        ("complete_cycles", 500),
-    ] {
+    for (key, cycles) in [("interrupt_cycles", 1_000), ("interrupt_stalled_cycles", 0), ("complete_cycles", 500)] {
         machine["completion"][key] = json!(cycles);
     }
     let mut world = build(machine);
     let ops = 2_000;
     let groups = (0..tasks).map(|cpu| {
-        let job = JobSpec {
-            pattern: Pattern::Uniform,
-            seed: u64::from(cpu),
-            ..job(0, 1.0, 4096, 32, ops)
-        };
+        let job = JobSpec { pattern: Pattern::Uniform, seed: u64::from(cpu), ..job(0, 1.0, 4096, 32, ops) };
         group(Path::DirectAsync, Some(vec![cpu]), job)
     });
     run(&mut world, &phase(1, groups.collect()));
@@ -236,22 +192,13 @@ fn schedulers_cost_cpus_and_those_with_one_lock_do_not_scale() {
     let all = ["none", "kyber", "mq-deadline", "bfq"].map(|scheduler| rate(scheduler, CPUS));
     assert!(alone.is_sorted_by(|more, less| more > less), "{alone:?}");
     assert!(all.is_sorted_by(|more, less| more > less), "{all:?}");
-    let scale: Vec<f64> = std::iter::zip(all, alone)
-        .map(|(all, alone)| all / alone)
-        .collect();
+    let scale: Vec<f64> = std::iter::zip(all, alone).map(|(all, alone)| all / alone).collect();
     assert!(scale[0] > 7.0, "none: {scale:?}");
     assert!(scale[1] > 5.0, "kyber: {scale:?}");
     assert!(scale[2] < 4.0 && scale[3] < 2.0, "one lock: {scale:?}");
 }
 
-const KERNELS: [&str; 6] = [
-    "2.6.24",
-    "2.6.24-remote-softirq",
-    "2.6.24-kthread",
-    "2.6.28",
-    "3.4",
-    "6.1",
-];
+const KERNELS: [&str; 6] = ["2.6.24", "2.6.24-remote-softirq", "2.6.24-kthread", "2.6.28", "3.4", "6.1"];
 
 #[derive(Clone, Debug)]
 struct Load {
@@ -265,13 +212,11 @@ struct Load {
 fn loads() -> impl Strategy<Value = Load> {
     let groups = prop::collection::vec((0u8..3, 0u8..3, 0u8..3, prop::option::of(0..CPUS)), 1..6);
     let plans = prop::collection::vec((0..40 * MILLISECOND, 0..CPUS, any::<bool>()), 0..8);
-    (0..KERNELS.len(), 0u8..2, groups, plans).prop_map(|(kernel, rq_affinity, groups, plans)| {
-        Load {
-            kernel: KERNELS[kernel],
-            rq_affinity,
-            groups,
-            plans,
-        }
+    (0..KERNELS.len(), 0u8..2, groups, plans).prop_map(|(kernel, rq_affinity, groups, plans)| Load {
+        kernel: KERNELS[kernel],
+        rq_affinity,
+        groups,
+        plans,
     })
 }
 

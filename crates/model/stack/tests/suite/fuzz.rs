@@ -20,21 +20,11 @@ use changed_seeds::{changed_seed, seeds};
 
 #[test]
 fn hold_for_the_seeds() {
-    seeds("scheduler_spec")
-        .iter()
-        .for_each(|seed| scheduler_spec::check(seed));
-    seeds("filesystem_spec")
-        .iter()
-        .for_each(|seed| filesystem_spec::check(seed));
-    seeds("machine_file")
-        .iter()
-        .for_each(|seed| machine_file::check(seed));
-    seeds("nfs_spec")
-        .iter()
-        .for_each(|seed| nfs_spec::check(seed));
-    seeds("xfs_spec")
-        .iter()
-        .for_each(|seed| xfs_spec::check(seed));
+    seeds("scheduler_spec").iter().for_each(|seed| scheduler_spec::check(seed));
+    seeds("filesystem_spec").iter().for_each(|seed| filesystem_spec::check(seed));
+    seeds("machine_file").iter().for_each(|seed| machine_file::check(seed));
+    seeds("nfs_spec").iter().for_each(|seed| nfs_spec::check(seed));
+    seeds("xfs_spec").iter().for_each(|seed| xfs_spec::check(seed));
 }
 
 /// A good machine with one of its numbers made another.
@@ -55,13 +45,10 @@ fn numbers(path: &str, value: &serde_json::Value, keys: &mut Vec<String>) {
         _ => format!("{path}.{key}"),
     };
     match value {
-        serde_json::Value::Object(table) => table
-            .iter()
-            .for_each(|(key, value)| numbers(&inside(key), value, keys)),
-        serde_json::Value::Array(list) => list
-            .iter()
-            .enumerate()
-            .for_each(|(number, value)| numbers(&inside(&number.to_string()), value, keys)),
+        serde_json::Value::Object(table) => table.iter().for_each(|(key, value)| numbers(&inside(key), value, keys)),
+        serde_json::Value::Array(list) => {
+            list.iter().enumerate().for_each(|(number, value)| numbers(&inside(&number.to_string()), value, keys))
+        }
         serde_json::Value::Number(_) => keys.push(path.to_owned()),
         _ => {}
     }
@@ -71,29 +58,17 @@ fn numbers(path: &str, value: &serde_json::Value, keys: &mut Vec<String>) {
 fn other_number(target: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
     let edge = prop::sample::select(vec![0, 1, 2, 7, (1 << 31) - 1, 1 << 31, u64::MAX]);
     let number = prop_oneof![edge, any::<u64>(), 0..2000u64];
-    (
-        prop::sample::select(seeds(target)),
-        any::<prop::sample::Index>(),
-        number,
-    )
-        .prop_map(|(seed, index, number)| {
-            let text = String::from_utf8(seed).expect("seeds are text");
-            let ends = |at: usize| {
-                text[at..]
-                    .find(|c: char| !c.is_ascii_digit())
-                    .map_or(text.len(), |n| at + n)
-            };
-            let starts: Vec<usize> = text
-                .match_indices(['=', ':'])
-                .map(|(at, _)| at + 1)
-                .filter(|&at| ends(at) > at)
-                .collect();
-            if starts.is_empty() {
-                return text.into_bytes();
-            }
-            let start = starts[index.index(starts.len())];
-            format!("{}{number}{}", &text[..start], &text[ends(start)..]).into_bytes()
-        })
+    (prop::sample::select(seeds(target)), any::<prop::sample::Index>(), number).prop_map(|(seed, index, number)| {
+        let text = String::from_utf8(seed).expect("seeds are text");
+        let ends = |at: usize| text[at..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |n| at + n);
+        let starts: Vec<usize> =
+            text.match_indices(['=', ':']).map(|(at, _)| at + 1).filter(|&at| ends(at) > at).collect();
+        if starts.is_empty() {
+            return text.into_bytes();
+        }
+        let start = starts[index.index(starts.len())];
+        format!("{}{number}{}", &text[..start], &text[ends(start)..]).into_bytes()
+    })
 }
 
 proptest! {

@@ -49,15 +49,8 @@ fn group(path: Path, read_share: f64, bytes: u32) -> GroupSpec {
         offset_bytes: 0,
         length_bytes: FILE_BYTES,
         queue_depth: 1,
-        arrival: Arrival::Closed {
-            think_ns: 0,
-            think_every: 1,
-        },
-        until: JobBounds {
-            ops: None,
-            bytes: Some(FILE_BYTES),
-            duration_ns: None,
-        },
+        arrival: Arrival::Closed { think_ns: 0, think_every: 1 },
+        until: JobBounds { ops: None, bytes: Some(FILE_BYTES), duration_ns: None },
         sync: None,
         sync_at_end: read_share < 1.0,
         dsync_every: None,
@@ -71,15 +64,7 @@ fn group(path: Path, read_share: f64, bytes: u32) -> GroupSpec {
         steady_state: None,
         replay: None,
     };
-    GroupSpec {
-        polls: false,
-        batch: None,
-        path,
-        cgroup: 0,
-        priority: Default::default(),
-        cpus: None,
-        jobs: vec![job],
-    }
+    GroupSpec { polls: false, batch: None, path, cgroup: 0, priority: Default::default(), cpus: None, jobs: vec![job] }
 }
 
 /// The events of a whole phase.
@@ -109,35 +94,19 @@ fn largest(events: &[QueueEvent], kind: EventKind) -> u32 {
 
 #[test]
 fn no_bio_and_no_request_is_larger_than_the_queue_takes() {
-    let ways = [
-        (Path::Direct, 1.0),
-        (Path::Direct, 0.0),
-        (Path::Buffered, 1.0),
-        (Path::Buffered, 0.0),
-    ];
+    let ways = [(Path::Direct, 1.0), (Path::Direct, 0.0), (Path::Buffered, 1.0), (Path::Buffered, 0.0)];
     for (kernel, queue, most) in [
         ("2.5.59", json!({}), 248),
         ("2.6.35", json!({ "read_ahead_kb": 2048 }), 1024),
-        (
-            "6.1",
-            json!({ "read_ahead_kb": 2048, "max_sectors_kb": 128 }),
-            256,
-        ),
-        (
-            "6.1",
-            json!({ "read_ahead_kb": 2048, "max_segments": 16 }),
-            128,
-        ),
+        ("6.1", json!({ "read_ahead_kb": 2048, "max_sectors_kb": 128 }), 256),
+        ("6.1", json!({ "read_ahead_kb": 2048, "max_segments": 16 }), 128),
     ] {
         for (path, read_share) in ways {
             let world = world(kernel, &json!({ "queue": queue.clone() }));
             let events = events(world, vec![group(path, read_share, 1 << 20)]);
             for kind in [EventKind::Queue, EventKind::Issue] {
                 let found = largest(&events, kind);
-                assert!(
-                    found <= most,
-                    "{kernel} {queue} {path:?} {read_share}: {found}"
-                );
+                assert!(found <= most, "{kernel} {queue} {path:?} {read_share}: {found}");
             }
         }
     }
@@ -146,14 +115,9 @@ fn no_bio_and_no_request_is_larger_than_the_queue_takes() {
 /// What the group writes under that kernel is all known to be waited for, or none of it.
 fn assert_all_sync(kernel: &str, group: GroupSpec, is: bool) {
     let events = events(world(kernel, &json!({})), vec![group]);
-    let inserted = events
-        .iter()
-        .filter(|event| event.kind == EventKind::Insert);
+    let inserted = events.iter().filter(|event| event.kind == EventKind::Insert);
     let sync: Vec<bool> = inserted.map(|event| event.sync).collect();
-    assert!(
-        !sync.is_empty() && sync.iter().all(|&sync| sync == is),
-        "{kernel}"
-    );
+    assert!(!sync.is_empty() && sync.iter().all(|&sync| sync == is), "{kernel}");
 }
 
 #[test]
@@ -177,9 +141,7 @@ fn a_large_write_goes_out_in_the_largest_requests() {
     let world = world("6.1", &json!({ "queue": { "max_sectors_kb": 128 } }));
     let events = events(world, vec![group(Path::Direct, 0.0, 1 << 20)]);
     let issued = events.iter().filter(|event| event.kind == EventKind::Issue);
-    let sizes: Vec<u32> = issued
-        .inspect(|event| assert_eq!(event.direction, Direction::Write))
-        .map(|event| event.sectors)
-        .collect();
+    let sizes: Vec<u32> =
+        issued.inspect(|event| assert_eq!(event.direction, Direction::Write)).map(|event| event.sectors).collect();
     assert_eq!(sizes, vec![256; (FILE_BYTES / (128 << 10)) as usize]);
 }

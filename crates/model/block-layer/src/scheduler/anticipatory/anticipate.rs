@@ -15,14 +15,8 @@ const HALF: u64 = 128;
 
 impl Anticipatory {
     /// Whether to hold back what is best now (`candidate`) for what the target may send next (`as_can_anticipate`).
-    pub(super) fn can_anticipate(
-        &mut self,
-        requests: &Requests,
-        candidate: Option<RequestId>,
-    ) -> bool {
-        self.target.is_some()
-            && self.waiting != Anticipation::Finished
-            && !self.can_break(requests, candidate)
+    pub(super) fn can_anticipate(&mut self, requests: &Requests, candidate: Option<RequestId>) -> bool {
+        self.target.is_some() && self.waiting != Anticipation::Finished && !self.can_break(requests, candidate)
     }
 
     /// `as_antic_waitreq`, `as_antic_waitnext`.
@@ -45,9 +39,8 @@ impl Anticipatory {
     /// The timer has run out (`as_antic_timeout`): the target is slower than was thought, or gone.
     pub(super) fn waited_in_vain(&mut self) {
         let io_context = self.target.and_then(|task| self.io_contexts.get(task));
-        let (unknown, exited) = io_context.map_or((true, true), |io_context| {
-            (io_context.think.get().is_none(), io_context.exited)
-        });
+        let (unknown, exited) =
+            io_context.map_or((true, true), |io_context| (io_context.think.get().is_none(), io_context.exited));
         if unknown {
             observe(&mut self.strangers.exit, true);
         }
@@ -160,11 +153,7 @@ impl Anticipatory {
 
     /// None: however far.
     fn close_sectors(&self) -> Option<u64> {
-        let delay = if self.waiting == Anticipation::Off || !self.target_finished {
-            0
-        } else {
-            self.delay()
-        };
+        let delay = if self.waiting == Anticipation::Off || !self.target_finished { 0 } else { self.delay() };
         let is_late = delay > self.delay_max().min(self.antic_expire);
         match self.version.knows_cooperation() {
             true if delay == 0 => Some(CLOSE_SECTORS),
@@ -193,10 +182,7 @@ impl Anticipatory {
 
     /// Whether the target usually goes further than to there from where the last request ended.
     fn is_usual(&self, target: TaskId, next: Sector) -> bool {
-        let usual = self
-            .io_contexts
-            .get(target)
-            .and_then(|io_context| io_context.seek.get());
+        let usual = self.io_contexts.get(target).and_then(|io_context| io_context.seek.get());
         let distance = self.of(self.class).last_sector.abs_diff(next);
         distance < usual.unwrap_or(self.strangers.seek.get())
     }

@@ -5,12 +5,7 @@ use crate::{RequestId, Requests};
 
 impl Anticipatory {
     /// A new batch (the second half of `as_dispatch_request`): of the other class if it has anything, else of the same.
-    pub(super) fn begin_batch(
-        &mut self,
-        requests: &Requests,
-        sync: bool,
-        writes: bool,
-    ) -> Option<RequestId> {
+    pub(super) fn begin_batch(&mut self, requests: &Requests, sync: bool, writes: bool) -> Option<RequestId> {
         let to_sync = sync && !(writes && self.class == Class::Sync);
         let class = if to_sync { Class::Sync } else { Class::Async };
         if self.class != class {
@@ -98,17 +93,9 @@ impl Anticipatory {
         let took = (self.jiffies() + batch).saturating_sub(self.batch_end);
         let used_up = self.write_count_left == 0;
         if took > batch && !self.write_batch_idled {
-            self.write_count_max = if took > 3 * batch {
-                self.write_count_max / 2
-            } else {
-                self.write_count_max - 1
-            };
+            self.write_count_max = if took > 3 * batch { self.write_count_max / 2 } else { self.write_count_max - 1 };
         } else if took < batch && used_up {
-            self.write_count_max = if batch > 3 * took {
-                self.write_count_max * 2
-            } else {
-                self.write_count_max + 1
-            };
+            self.write_count_max = if batch > 3 * took { self.write_count_max * 2 } else { self.write_count_max + 1 };
         }
         self.write_count_max = self.write_count_max.max(1);
     }

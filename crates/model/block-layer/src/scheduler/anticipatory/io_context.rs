@@ -21,13 +21,7 @@ pub(super) struct IoContext {
 impl IoContext {
     /// A sync request of the task, or one that does as well as its own (`as_update_thinktime`, `as_update_seekdist`): how
     /// long it thought, in ticks up to `cap`, and how far it went.
-    pub(super) fn learn(
-        &mut self,
-        request: &Request,
-        now: u64,
-        cap: u64,
-        strangers: &mut UnknownTaskStatistics,
-    ) {
+    pub(super) fn learn(&mut self, request: &Request, now: u64, cap: u64, strangers: &mut UnknownTaskStatistics) {
         let last_sector = self.last_sector.replace(request.end());
         if last_sector.is_none() && self.last_end.is_none() {
             return;
@@ -50,11 +44,7 @@ impl IoContext {
 
     /// Distances are clipped so that one long way does not hide many short ones.
     fn seek_max(&self) -> u64 {
-        let beyond = if self.seek.samples() <= 60 {
-            2 * 1024 * 1024
-        } else {
-            2 * 1024 * 64
-        };
+        let beyond = if self.seek.samples() <= 60 { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
         self.seek.get().unwrap_or(0) * 4 + beyond
     }
 }

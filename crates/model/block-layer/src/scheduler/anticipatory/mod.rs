@@ -72,10 +72,7 @@ struct ClassState {
     checked_at: u64,
 }
 
-const BACKWARDS: BackwardSeekRule = BackwardSeekRule {
-    sectors_max: 1024 * 1024,
-    penalty: 2,
-};
+const BACKWARDS: BackwardSeekRule = BackwardSeekRule { sectors_max: 1024 * 1024, penalty: 2 };
 
 /// Stands for a target that has exited and whose number is another task's. No task has it.
 const DEPARTED: TaskId = TaskId::MAX;
@@ -99,10 +96,7 @@ impl Anticipatory {
         Anticipatory {
             version,
             tick: Tick::of_hz(hz),
-            expire: [
-                ticks(tunables.write_expire_ns),
-                ticks(tunables.read_expire_ns),
-            ],
+            expire: [ticks(tunables.write_expire_ns), ticks(tunables.read_expire_ns)],
             batch_expire: [write_batch, ticks(tunables.read_batch_expire_ns)],
             antic_expire: ticks(tunables.antic_expire_ns),
             second: u64::from(hz),
@@ -133,10 +127,7 @@ impl Anticipatory {
 
     /// Whether it holds requests back in hope of the target's next one.
     pub fn is_anticipating(&self) -> bool {
-        matches!(
-            self.waiting,
-            Anticipation::ForCompletion | Anticipation::ForRequest
-        )
+        matches!(self.waiting, Anticipation::ForCompletion | Anticipation::ForRequest)
     }
 
     fn jiffies(&self) -> u64 {
@@ -288,15 +279,12 @@ impl Anticipatory {
             return;
         }
         let (now, cap) = (self.jiffies(), (self.second / 50).saturating_sub(1));
-        let io_context = self
-            .io_contexts
-            .get_or_insert_with(task, IoContext::default);
+        let io_context = self.io_contexts.get_or_insert_with(task, IoContext::default);
         io_context.learn(request, now, cap, &mut self.strangers);
     }
 
     fn io_context_of(&mut self, task: TaskId) -> &mut IoContext {
-        self.io_contexts
-            .get_or_insert_with(task, IoContext::default)
+        self.io_contexts.get_or_insert_with(task, IoContext::default)
     }
 
     /// Whether a task waits for the request, as far as the scheduler sees: the draft looks at the direction only.
@@ -340,13 +328,7 @@ impl Scheduler for Anticipatory {
     }
 
     /// `as_merged_requests`.
-    fn merged_requests(
-        &mut self,
-        now: Time,
-        requests: &Requests,
-        survivor: RequestId,
-        merged: RequestId,
-    ) {
+    fn merged_requests(&mut self, now: Time, requests: &Requests, survivor: RequestId, merged: RequestId) {
         self.now = now;
         let gone = &requests[merged];
         let class = self.class_of(gone) as usize;

@@ -5,26 +5,14 @@ use crate::invariants::bench::{Bench, bio};
 use events::time::MILLISECOND;
 use proptest::prelude::*;
 
-const LEARNING: [Version; 4] = [
-    Version::Linux2_6_2,
-    Version::Linux2_6_15,
-    Version::Linux2_6_24,
-    Version::Linux2_6_32,
-];
+const LEARNING: [Version; 4] = [Version::Linux2_6_2, Version::Linux2_6_15, Version::Linux2_6_24, Version::Linux2_6_32];
 
 fn bench(version: Version) -> Bench<Anticipatory> {
-    Bench::new(Anticipatory::new(
-        version,
-        AnticipatoryTunables::of(version, 1000),
-        1000,
-    ))
+    Bench::new(Anticipatory::new(version, AnticipatoryTunables::of(version, 1000), 1000))
 }
 
 fn read_of(task: TaskId, now: Time, start: Sector) -> Bio {
-    Bio {
-        task,
-        ..bio(now, Read, start)
-    }
+    Bio { task, ..bio(now, Read, start) }
 }
 
 /// Task 1 reads that many sectors further each time, without thinking, so that it is known.
@@ -33,10 +21,7 @@ fn reader(version: Version, stride: u64) -> (Bench<Anticipatory>, Time) {
     let mut now = 0;
     for n in 0..10 {
         bench.add_bio(now, &read_of(1, now, n * stride));
-        let id = bench
-            .scheduler
-            .dispatch(now, &bench.requests)
-            .expect("alone");
+        let id = bench.scheduler.dispatch(now, &bench.requests).expect("alone");
         now += MILLISECOND;
         bench.scheduler.completed(now, &bench.requests, id);
     }
@@ -53,11 +38,7 @@ fn after_a_read_it_waits_for_the_readers_next_although_others_are_queued() {
     for version in LEARNING {
         let (mut bench, now) = known_reader(version);
         bench.add_bio(now, &read_of(2, now, 100_000_000));
-        assert_eq!(
-            bench.scheduler.dispatch(now, &bench.requests),
-            None,
-            "{version:?}"
-        );
+        assert_eq!(bench.scheduler.dispatch(now, &bench.requests), None, "{version:?}");
         assert!(bench.scheduler.is_anticipating());
         bench.add_bio(now + MILLISECOND, &read_of(1, now + MILLISECOND, 80));
         assert_eq!(bench.dispatched(now + MILLISECOND, 1), [80]);
@@ -95,10 +76,7 @@ fn writes_are_not_waited_for() {
 
 #[test]
 fn with_antic_expire_0_nothing_is_waited_for() {
-    let tunables = AnticipatoryTunables {
-        antic_expire_ns: 0,
-        ..AnticipatoryTunables::of(Version::Linux2_6_32, 1000)
-    };
+    let tunables = AnticipatoryTunables { antic_expire_ns: 0, ..AnticipatoryTunables::of(Version::Linux2_6_32, 1000) };
     let mut bench = Bench::new(Anticipatory::new(Version::Linux2_6_32, tunables, 1000));
     bench.add_bio(0, &read_of(1, 0, 0));
     let id = bench.scheduler.dispatch(0, &bench.requests).unwrap();
@@ -113,13 +91,8 @@ fn slow_thinker(version: Version, step: Sector) -> (Bench<Anticipatory>, Time) {
     let mut now = 0;
     for n in 0..10 {
         bench.add_bio(now, &read_of(1, now, n * step));
-        let id = bench
-            .scheduler
-            .dispatch(now, &bench.requests)
-            .expect("alone");
-        bench
-            .scheduler
-            .completed(now + MILLISECOND, &bench.requests, id);
+        let id = bench.scheduler.dispatch(now, &bench.requests).expect("alone");
+        bench.scheduler.completed(now + MILLISECOND, &bench.requests, id);
         now += 16 * MILLISECOND;
     }
     (bench, now)
@@ -150,19 +123,12 @@ fn the_draft_waits_for_every_reader_whatever_it_did_before() {
 fn the_draft_waits_after_reads_only() {
     for (version, waits) in [(Version::Draft, false), (Version::Linux2_6_2, true)] {
         let mut bench = bench(version);
-        let write = |task, start| Bio {
-            task,
-            sync: true,
-            ..bio(0, Write, start)
-        };
+        let write = |task, start| Bio { task, sync: true, ..bio(0, Write, start) };
         bench.add_bio(0, &write(1, 0));
         let id = bench.scheduler.dispatch(0, &bench.requests).unwrap();
         bench.scheduler.completed(MILLISECOND, &bench.requests, id);
         bench.add_bio(MILLISECOND, &write(2, 50_000_000));
-        let waited = bench
-            .scheduler
-            .dispatch(MILLISECOND, &bench.requests)
-            .is_none();
+        let waited = bench.scheduler.dispatch(MILLISECOND, &bench.requests).is_none();
         assert_eq!(waited, waits, "{version:?}");
     }
 }
@@ -174,19 +140,14 @@ fn a_change_of_batch_waits_until_the_device_is_empty() {
     let write = bench.scheduler.dispatch(0, &bench.requests).unwrap();
     bench.add_bio(MILLISECOND, &read_of(1, MILLISECOND, 50_000));
     assert_eq!(bench.scheduler.dispatch(MILLISECOND, &bench.requests), None);
-    bench
-        .scheduler
-        .completed(2 * MILLISECOND, &bench.requests, write);
+    bench.scheduler.completed(2 * MILLISECOND, &bench.requests, write);
     assert_eq!(bench.dispatched(2 * MILLISECOND, 1), [50_000]);
 }
 
 #[test]
 fn the_default_wait_is_a_150th_of_a_second_in_whole_ticks() {
     let wait_ns = |hz| AnticipatoryTunables::of(Version::Linux2_6_32, hz).antic_expire_ns;
-    assert_eq!(
-        [1000, 250, 100].map(wait_ns),
-        [6, 4, 10].map(|ms| ms * MILLISECOND)
-    );
+    assert_eq!([1000, 250, 100].map(wait_ns), [6, 4, 10].map(|ms| ms * MILLISECOND));
 }
 
 #[test]
@@ -206,25 +167,16 @@ fn the_distance_of_close_requests_doubles_with_each_tick_of_waiting() {
         assert_eq!(bench.scheduler.dispatch(now, &bench.requests), None);
         let then = now + waited_ms * MILLISECOND;
         bench.add_bio(then, &read_of(3, then, start));
-        assert_eq!(
-            !bench.scheduler.is_anticipating(),
-            close,
-            "{version:?}: {start} after {waited_ms} ms"
-        );
+        assert_eq!(!bench.scheduler.is_anticipating(), close, "{version:?}: {start} after {waited_ms} ms");
     }
 }
 
 #[test]
 fn the_distance_of_close_requests_grows_with_milliseconds_until_2_6_23() {
-    for (version, window) in [
-        (Version::Linux2_6_15, 8192 << 4),
-        (Version::Linux2_6_24, 8192 << 1),
-    ] {
+    for (version, window) in [(Version::Linux2_6_15, 8192 << 4), (Version::Linux2_6_24, 8192 << 1)] {
         for (start, close) in [(8 + window, true), (8 + window + 1, false)] {
-            let tunables = AnticipatoryTunables {
-                antic_expire_ns: 20 * MILLISECOND,
-                ..AnticipatoryTunables::of(version, 250)
-            };
+            let tunables =
+                AnticipatoryTunables { antic_expire_ns: 20 * MILLISECOND, ..AnticipatoryTunables::of(version, 250) };
             let mut bench = Bench::new(Anticipatory::new(version, tunables, 250));
             bench.add_bio(0, &read_of(1, 0, 0));
             let id = bench.scheduler.dispatch(0, &bench.requests).unwrap();
@@ -240,8 +192,7 @@ fn the_distance_of_close_requests_grows_with_milliseconds_until_2_6_23() {
 }
 
 #[test]
-fn until_2_6_14_what_is_nearer_than_the_target_usually_goes_ends_the_wait_though_nobody_waits_for_it()
- {
+fn until_2_6_14_what_is_nearer_than_the_target_usually_goes_ends_the_wait_though_nobody_waits_for_it() {
     for (version, start, ends) in [
         (Version::Linux2_6_2, 950_000, true),
         (Version::Linux2_6_2, 1_100_000, false),
@@ -258,10 +209,7 @@ fn until_2_6_14_what_is_nearer_than_the_target_usually_goes_ends_the_wait_though
 
 #[test]
 fn until_2_6_14_a_close_request_of_another_task_begins_the_think_time_anew() {
-    for (version, ticks, learned) in [
-        (Version::Linux2_6_2, 14, false),
-        (Version::Linux2_6_15, 10, true),
-    ] {
+    for (version, ticks, learned) in [(Version::Linux2_6_2, 14, false), (Version::Linux2_6_15, 10, true)] {
         let (mut bench, now) = known_reader(version);
         bench.add(now, Write, &[100_000_000]);
         assert_eq!(bench.scheduler.dispatch(now, &bench.requests), None);
@@ -278,11 +226,7 @@ fn until_2_6_14_a_close_request_of_another_task_begins_the_think_time_anew() {
 #[test]
 fn until_2_6_14_nobody_unknown_is_waited_for_once_more_than_half_of_such_waits_were_in_vain() {
     for (version, waited) in [(Version::Linux2_6_2, 6), (Version::Linux2_6_15, 9)] {
-        let mut all = Fates {
-            bench: bench(version),
-            now: 0,
-            task: 0,
-        };
+        let mut all = Fates { bench: bench(version), now: 0, task: 0 };
         let waits = (0..9).filter(|_| all.meet(Fate::Lives)).count();
         assert_eq!(waits, waited, "{version:?}");
     }
@@ -290,10 +234,7 @@ fn until_2_6_14_nobody_unknown_is_waited_for_once_more_than_half_of_such_waits_w
 
 #[test]
 fn until_2_6_23_a_batch_of_writes_begins_with_the_nearest() {
-    for (version, first) in [
-        (Version::Linux2_6_15, -2000),
-        (Version::Linux2_6_24, -90_000_000),
-    ] {
+    for (version, first) in [(Version::Linux2_6_15, -2000), (Version::Linux2_6_24, -90_000_000)] {
         let mut bench = bench(version);
         bench.add(0, Write, &[90_000_000, 2000]);
         assert_eq!(bench.dispatched(0, 1), [first], "{version:?}");
@@ -303,14 +244,8 @@ fn until_2_6_23_a_batch_of_writes_begins_with_the_nearest() {
 /// A batch of reads is over, writes are queued, one read is at the device, and another waits behind it.
 #[test]
 fn a_batch_of_writes_that_waited_for_a_read_at_the_device_has_its_time_in_the_last_version_only() {
-    for (version, next) in [
-        (Version::Linux2_6_24, 9000),
-        (Version::Linux2_6_32, -90_000_000),
-    ] {
-        let tunables = AnticipatoryTunables {
-            antic_expire_ns: 0,
-            ..AnticipatoryTunables::of(version, 1000)
-        };
+    for (version, next) in [(Version::Linux2_6_24, 9000), (Version::Linux2_6_32, -90_000_000)] {
+        let tunables = AnticipatoryTunables { antic_expire_ns: 0, ..AnticipatoryTunables::of(version, 1000) };
         let mut bench = Bench::new(Anticipatory::new(version, tunables, 1000));
         bench.add_bio(0, &read_of(1, 0, 0));
         let read = bench.scheduler.dispatch(0, &bench.requests).unwrap();
@@ -331,11 +266,7 @@ fn an_expired_write_is_served_before_the_next_in_order() {
     bench.add(MILLISECOND, Write, &[6000]);
     let first = bench.dispatched(MILLISECOND, 1);
     assert_eq!(first, [-5000]);
-    assert_eq!(
-        bench.dispatched(600 * MILLISECOND, 1),
-        [-1000],
-        "the oldest, not -6000"
-    );
+    assert_eq!(bench.dispatched(600 * MILLISECOND, 1), [-1000], "the oldest, not -6000");
 }
 
 #[test]
@@ -354,13 +285,8 @@ fn the_target_with_more_at_the_device_is_waited_for() {
     let first = bench.scheduler.dispatch(now, &bench.requests).unwrap();
     assert!(bench.scheduler.dispatch(now, &bench.requests).is_some());
     bench.add_bio(now, &read_of(2, now, 100_000_000));
-    bench
-        .scheduler
-        .completed(now + MILLISECOND, &bench.requests, first);
-    assert_eq!(
-        bench.scheduler.dispatch(now + MILLISECOND, &bench.requests),
-        None
-    );
+    bench.scheduler.completed(now + MILLISECOND, &bench.requests, first);
+    assert_eq!(bench.scheduler.dispatch(now + MILLISECOND, &bench.requests), None);
 }
 
 #[test]
@@ -415,10 +341,7 @@ fn a_batch_of_writes_ends_after_a_tenth_of_its_ticks_in_requests_while_reads_wai
 
 #[test]
 fn the_line_is_looked_at_once_in_the_time_that_requests_have() {
-    let tunables = AnticipatoryTunables {
-        antic_expire_ns: 0,
-        ..AnticipatoryTunables::of(Version::Linux2_6_32, 1000)
-    };
+    let tunables = AnticipatoryTunables { antic_expire_ns: 0, ..AnticipatoryTunables::of(Version::Linux2_6_32, 1000) };
     let mut bench = Bench::new(Anticipatory::new(Version::Linux2_6_32, tunables, 1000));
     bench.add(0, Read, &[9_000_000, 8_000_000, 1000]);
     let late = 126 * MILLISECOND;
@@ -435,10 +358,7 @@ fn a_task_with_the_number_of_one_that_has_exited_is_not_known() {
     bench.scheduler.exited(now, 1);
     bench.add_bio(now, &read_of(1, now, 50_000_000));
     let io_context = bench.scheduler.io_context_of(1);
-    assert_eq!(
-        (io_context.think.get(), io_context.seek.get()),
-        (None, None)
-    );
+    assert_eq!((io_context.think.get(), io_context.seek.get()), (None, None));
     assert_eq!((io_context.exited, io_context.queued), (false, 1));
 }
 
@@ -498,11 +418,7 @@ impl Odds {
                 let waits = self.waits_for_unknown(exits);
                 if waits {
                     self.exit = risen(self.exit);
-                    self.no_cooperation = if exits {
-                        risen(self.no_cooperation)
-                    } else {
-                        self.no_cooperation
-                    };
+                    self.no_cooperation = if exits { risen(self.no_cooperation) } else { self.no_cooperation };
                 }
                 waits
             }
@@ -543,10 +459,7 @@ impl Fates {
 
     fn serve(&mut self, expected: i64) {
         let (bench, now) = (&mut self.bench, self.now);
-        let id = bench
-            .scheduler
-            .dispatch(now, &bench.requests)
-            .expect("served at once");
+        let id = bench.scheduler.dispatch(now, &bench.requests).expect("served at once");
         assert_eq!(bench.requests[id].start as i64, expected.abs());
         self.now += MILLISECOND;
         bench.scheduler.completed(self.now, &bench.requests, id);
@@ -576,26 +489,15 @@ impl Fates {
         }
         let write = start + 5_000_000;
         self.bench.add(self.now, Write, &[write]);
-        if let Some(id) = self
-            .bench
-            .scheduler
-            .dispatch(self.now, &self.bench.requests)
-        {
+        if let Some(id) = self.bench.scheduler.dispatch(self.now, &self.bench.requests) {
             self.now += MILLISECOND;
-            self.bench
-                .scheduler
-                .completed(self.now, &self.bench.requests, id);
+            self.bench.scheduler.completed(self.now, &self.bench.requests, id);
             self.bench.requests.take(id);
             return false;
         }
         if matches!(fate, Fate::IsContinued) {
             self.read(task + 1, start + 8);
-            if self
-                .bench
-                .scheduler
-                .dispatch(self.now, &self.bench.requests)
-                .is_none()
-            {
+            if self.bench.scheduler.dispatch(self.now, &self.bench.requests).is_none() {
                 self.waits_in_vain();
                 self.serve(write as i64);
             }
@@ -639,11 +541,7 @@ proptest! {
 
 fn version() -> impl Strategy<Value = Version> {
     let rest = LEARNING.map(Just).to_vec();
-    prop_oneof![
-        Just(Version::Draft),
-        Just(Version::First),
-        proptest::strategy::Union::new(rest)
-    ]
+    prop_oneof![Just(Version::Draft), Just(Version::First), proptest::strategy::Union::new(rest)]
 }
 
 proptest! {

@@ -22,19 +22,14 @@ impl Bfq {
             }
             self.queues[queue_id].judge_intensity(self.now);
         }
-        let expire_ns = if request.sync {
-            self.tunables.fifo_expire_sync_ns
-        } else {
-            self.tunables.fifo_expire_async_ns
-        };
+        let expire_ns =
+            if request.sync { self.tunables.fifo_expire_sync_ns } else { self.tunables.fifo_expire_async_ns };
         let deadline = self.now + expire_ns;
         self.fifos.add(requests, id, queue_id, deadline);
         self.queues[queue_id].queued += 1;
         self.queued += 1;
         let before = self.queues[queue_id].next;
-        let next = self
-            .backwards
-            .better(requests, self.last_position, before, Some(id));
+        let next = self.backwards.better(requests, self.last_position, before, Some(id));
         self.queues[queue_id].next = next;
         let was_busy = self.queues[queue_id].busy;
         if !was_busy {
@@ -61,12 +56,7 @@ impl Bfq {
     }
 
     /// `bfq_requests_merged`.
-    pub(super) fn merge_requests(
-        &mut self,
-        requests: &Requests,
-        survivor: RequestId,
-        merged: RequestId,
-    ) {
+    pub(super) fn merge_requests(&mut self, requests: &Requests, survivor: RequestId, merged: RequestId) {
         let queue = &mut self.queues[self.fifos.fifo_of(merged)];
         if queue.next == Some(merged) {
             queue.next = Some(survivor);
@@ -84,13 +74,7 @@ impl Bfq {
         }
     }
 
-    pub(super) fn known_queue(
-        &self,
-        task: TaskId,
-        group: u16,
-        sync: bool,
-        priority: Priority,
-    ) -> Option<QueueId> {
+    pub(super) fn known_queue(&self, task: TaskId, group: u16, sync: bool, priority: Priority) -> Option<QueueId> {
         if sync {
             return self.sync_queues.get(task).copied();
         }
@@ -158,11 +142,7 @@ impl Bfq {
         let entity = *self.hierarchy.entity(queue.entity);
         let left = entity.budget_left();
         let in_time = queue.went_to_wait && soon && left > 0;
-        let budget = if in_time {
-            left.min(queue.max_budget)
-        } else {
-            queue.max_budget.max(needs)
-        };
+        let budget = if in_time { left.min(queue.max_budget) } else { queue.max_budget.max(needs) };
         queue.went_to_wait = false;
         let id = queue.entity;
         self.set_busy(queue_id, true);

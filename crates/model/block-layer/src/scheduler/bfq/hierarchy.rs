@@ -47,12 +47,8 @@ struct Group {
 impl Hierarchy {
     /// The root, and a group below it for each further weight.
     pub(super) fn new(weights: &[u32]) -> Hierarchy {
-        let mut hierarchy = Hierarchy {
-            entities: Vec::new(),
-            nodes: Vec::new(),
-            groups: vec![Group::default()],
-            now: 0,
-        };
+        let mut hierarchy =
+            Hierarchy { entities: Vec::new(), nodes: Vec::new(), groups: vec![Group::default()], now: 0 };
         for &weight in weights.iter().skip(1) {
             hierarchy.add_group(u64::from(weight));
         }
@@ -189,12 +185,7 @@ impl Hierarchy {
     ///
     /// Args:
     /// `allocated`: the requests of a queue.
-    pub(super) fn has_its_share(
-        &self,
-        id: EntityId,
-        requests: u64,
-        allocated: impl Fn(EntityId) -> u64,
-    ) -> bool {
+    pub(super) fn has_its_share(&self, id: EntityId, requests: u64, allocated: impl Fn(EntityId) -> u64) -> bool {
         let above = |&id: &EntityId| self.above(id);
         let mut path: Vec<EntityId> = std::iter::successors(Some(id), above).collect();
         let is_forgotten = |id: &EntityId| self.entities[*id].place == EntityState::Forgotten;
@@ -215,17 +206,11 @@ impl Hierarchy {
 
     /// Of a group: the weights in its tree. Of a queue: with those of higher classes, each as much more.
     fn weights_beside(&self, id: EntityId) -> u64 {
-        let Node {
-            parent,
-            class,
-            group,
-        } = self.nodes[id];
+        let Node { parent, class, group } = self.nodes[id];
         let trees = &self.groups[parent].trees;
         match group {
             Some(_) => trees[class as usize].weights(),
-            None => trees[..=class as usize]
-                .iter()
-                .fold(0, |sum, tree| sum * LEVELS + tree.weights()),
+            None => trees[..=class as usize].iter().fold(0, |sum, tree| sum * LEVELS + tree.weights()),
         }
     }
 
@@ -311,9 +296,7 @@ impl Hierarchy {
             before.is_none_or(|next| {
                 let [came, next] = [*came, next].map(|id| (&self.entities[id], &self.nodes[id]));
                 let tree = &self.groups[group].trees[came.1.class as usize];
-                came.1.class == next.1.class
-                    && came.0.start <= tree.now()
-                    && came.0.finish < next.0.finish
+                came.1.class == next.1.class && came.0.start <= tree.now() && came.0.finish < next.0.finish
             })
         };
         let next = match first.filter(is_ahead) {
@@ -335,9 +318,7 @@ impl Hierarchy {
 
     /// `bfq_lookup_next_entity`.
     fn look_up(&mut self, group: GroupId, expires: bool) -> Option<EntityId> {
-        let Hierarchy {
-            entities, groups, ..
-        } = self;
+        let Hierarchy { entities, groups, .. } = self;
         let group = &mut groups[group];
         let mut first = IoClass::RealTime;
         if self.now > group.idle_class_served_at + IDLE_CLASS_AFTER_NS {
@@ -368,19 +349,9 @@ impl Hierarchy {
         self.groups[group].entity = Some(entity);
     }
 
-    fn add(
-        &mut self,
-        weight: u64,
-        parent: GroupId,
-        class: IoClass,
-        group: Option<GroupId>,
-    ) -> EntityId {
+    fn add(&mut self, weight: u64, parent: GroupId, class: IoClass, group: Option<GroupId>) -> EntityId {
         self.entities.push(Entity::new(weight));
-        self.nodes.push(Node {
-            parent,
-            class,
-            group,
-        });
+        self.nodes.push(Node { parent, class, group });
         self.entities.len() - 1
     }
 }
@@ -411,9 +382,7 @@ mod tests {
         let first = hierarchy.serve_next().expect("all are active");
         hierarchy.served(first, served);
         hierarchy.expire(first, false);
-        let group = hierarchy.groups[hierarchy.nodes[first].parent]
-            .entity
-            .unwrap();
+        let group = hierarchy.groups[hierarchy.nodes[first].parent].entity.unwrap();
         let went_at = hierarchy.entities[group].finish;
         let other = hierarchy.serve_next().expect("others are active");
         hierarchy.served(other, meanwhile);
@@ -455,8 +424,7 @@ mod tests {
     fn who_is_next_is_known_before_unless_the_one_in_service_goes_on() {
         for goes_on in [false, true] {
             let mut hierarchy = Hierarchy::new(&[1000]);
-            let [ahead, large, small] =
-                [100, 1000, 60].map(|budget| best_effort(&mut hierarchy, ROOT, budget));
+            let [ahead, large, small] = [100, 1000, 60].map(|budget| best_effort(&mut hierarchy, ROOT, budget));
             assert_eq!(hierarchy.serve_next(), Some(small));
             hierarchy.served(small, 1);
             hierarchy.expire(small, false);
@@ -500,15 +468,9 @@ mod tests {
         let ahead = gone_and_back(1000, 1, true);
         assert!(ahead[0] > ahead[2]);
         let behind = gone_and_back(100, 2000, true);
-        assert!(
-            behind[0] < behind[2] && behind[1] == behind[0],
-            "{behind:?}"
-        );
+        assert!(behind[0] < behind[2] && behind[1] == behind[0], "{behind:?}");
         let far_behind = gone_and_back(100, 8000, true);
-        assert!(
-            far_behind[0] < far_behind[1] && far_behind[1] < far_behind[2],
-            "{far_behind:?}"
-        );
+        assert!(far_behind[0] < far_behind[1] && far_behind[1] < far_behind[2], "{far_behind:?}");
         let late = gone_and_back(100, 2000, false);
         assert!(late[0] < late[1] && late[1] == late[2], "{late:?}");
     }

@@ -42,11 +42,7 @@ const LARGE_SECTORS: u32 = 2 * 32;
 impl Injection {
     /// Nothing is known of what a queue bears (`bfq_reset_inject_limit`): one that thinks for long bears one.
     pub(super) fn unknown(now: Time, short_think: bool) -> Injection {
-        Injection {
-            limit: u32::from(!short_think),
-            alone_ns: None,
-            lowered_at: now,
-        }
+        Injection { limit: u32::from(!short_think), alone_ns: None, lowered_at: now }
     }
 
     fn think_changed(&mut self, now: Time, short_think: bool, late: bool) {
@@ -61,9 +57,7 @@ impl Bfq {
     pub(super) fn think_changed(&mut self, id: QueueId) {
         let late = self.has_passed(THINK_AFTER_NS, self.queues[id].injection.lowered_at);
         let queue = &mut self.queues[id];
-        queue
-            .injection
-            .think_changed(self.now, queue.short_think, late);
+        queue.injection.think_changed(self.now, queue.short_think, late);
     }
 
     /// The queue's task sends a request while it has no other (`bfq_add_request`).

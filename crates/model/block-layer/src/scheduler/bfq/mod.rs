@@ -213,10 +213,7 @@ impl Bfq {
             return;
         }
         queue.busy = is;
-        let (class, raised) = (
-            queue.priority.class as usize,
-            u32::from(queue.raised.is_some()),
-        );
+        let (class, raised) = (queue.priority.class as usize, u32::from(queue.raised.is_some()));
         if is {
             self.busy[class] += 1;
             self.raised_busy += raised;
@@ -285,22 +282,14 @@ impl Scheduler for Bfq {
         self.fifos.front_merged(requests, id, was);
         let queue = self.fifos.fifo_of(id);
         let before = self.queues[queue].next;
-        let next = self
-            .backwards
-            .better(requests, self.last_position, before, Some(id));
+        let next = self.backwards.better(requests, self.last_position, before, Some(id));
         self.queues[queue].next = next;
         if next != before {
             self.next_changed(requests, queue);
         }
     }
 
-    fn merged_requests(
-        &mut self,
-        now: Time,
-        requests: &Requests,
-        survivor: RequestId,
-        merged: RequestId,
-    ) {
+    fn merged_requests(&mut self, now: Time, requests: &Requests, survivor: RequestId, merged: RequestId) {
         self.at(now);
         self.merge_requests(requests, survivor, merged);
     }
@@ -315,9 +304,7 @@ impl Scheduler for Bfq {
         let requests = u64::from(tags.all) * u64::from(limit) / u64::from(tags.most());
         let allocated = |entity: usize| {
             let queue = self.queue_of_entity.get(entity).copied().flatten();
-            queue.map_or(0, |id| {
-                u64::from(self.queues[id].queued + self.queues[id].dispatched)
-            })
+            queue.map_or(0, |id| u64::from(self.queues[id].queued + self.queues[id].dispatched))
         };
         let entity = self.queues[queue].entity;
         match self.hierarchy.has_its_share(entity, requests, allocated) {

@@ -165,12 +165,7 @@ impl Queue {
 
     /// `bfq_update_io_seektime`.
     pub(super) fn note_seek(&mut self, request: &Request, rotational: bool) {
-        let seek = is_seek(
-            self.last_position,
-            request.start,
-            request.sectors,
-            rotational,
-        );
+        let seek = is_seek(self.last_position, request.start, request.sectors, rotational);
         self.seeks = self.seeks << 1 | u32::from(seek);
         self.last_position = request.end();
     }

@@ -10,19 +10,12 @@ use select::Reason;
 const MIN_BUDGET: u64 = DEFAULT_MAX_BUDGET / 32;
 
 fn bench_with(low_latency: bool) -> Bench<Bfq> {
-    let tunables = BfqTunables {
-        low_latency,
-        ..BfqTunables::default()
-    };
+    let tunables = BfqTunables { low_latency, ..BfqTunables::default() };
     Bench::new(Bfq::new(tunables, false, &[1000]))
 }
 
 fn read_of(task: TaskId, now: Time, start: Sector, sectors: u32) -> Bio {
-    Bio {
-        task,
-        sectors,
-        ..bio(now, Read, start)
-    }
+    Bio { task, sectors, ..bio(now, Read, start) }
 }
 
 #[test]
@@ -32,13 +25,9 @@ fn a_raised_queue_has_two_smallest_budgets_however_its_turn_ends() {
     let entity = bench.scheduler.queues[0].entity;
     let budget = bench.scheduler.hierarchy.entity(entity).budget;
     assert_eq!(budget, 2 * MIN_BUDGET, "its first turn, too");
-    for reason in [
-        Reason::TooIdle,
-        Reason::BudgetTimeout,
-        Reason::BudgetExhausted,
-        Reason::NoMoreRequests,
-        Reason::Preempted,
-    ] {
+    for reason in
+        [Reason::TooIdle, Reason::BudgetTimeout, Reason::BudgetExhausted, Reason::NoMoreRequests, Reason::Preempted]
+    {
         let deserved = bench.scheduler.deserved_budget(0, reason, 600);
         assert_eq!(deserved, Some(2 * MIN_BUDGET), "{reason:?}");
     }
@@ -55,11 +44,7 @@ fn a_raised_weight_is_none_of_those_that_have_to_be_kept() {
     }
     bench.add_bio(0, &read_of(3, 0, 20_000_000, 256));
     let bfq = &bench.scheduler;
-    let raised: Vec<bool> = bfq
-        .queues
-        .iter()
-        .map(|queue| queue.raised.is_some())
-        .collect();
+    let raised: Vec<bool> = bfq.queues.iter().map(|queue| queue.raised.is_some()).collect();
     assert_eq!(raised, [false, false, true]);
     assert!((0..3).all(|queue| !bfq.is_asymmetric(queue)));
     assert!(bfq.better_to_idle(2), "it is waited for as a raised one");
@@ -82,11 +67,8 @@ fn a_raised_queue_may_take_as_many_times_as_long() {
 fn a_turn_ends_with_a_tick() {
     let ends_at = |timeout_ns: Option<Time>, now: Time| {
         let default = BfqTunables::default();
-        let tunables = BfqTunables {
-            timeout_ns: timeout_ns.unwrap_or(default.timeout_ns),
-            low_latency: false,
-            ..default
-        };
+        let tunables =
+            BfqTunables { timeout_ns: timeout_ns.unwrap_or(default.timeout_ns), low_latency: false, ..default };
         let mut bench = Bench::new(Bfq::new(tunables, false, &[1000]).with_hz(250));
         bench.add_bio(now, &read_of(1, now, 0, 256));
         bench.dispatched(now, 1);
@@ -100,10 +82,7 @@ fn a_turn_ends_with_a_tick() {
 /// What is charged for a turn of one request of 4 KiB that took so long.
 fn charged(took_ns: Time, sync: bool, seeks: bool) -> u64 {
     let mut bench = bench_with(false);
-    let request = Bio {
-        sync,
-        ..read_of(1, 0, 8_000_000, 8)
-    };
+    let request = Bio { sync, ..read_of(1, 0, 8_000_000, 8) };
     bench.add_bio(0, &request);
     bench.add_bio(0, &read_of(2, 0, 10_000_000, 8));
     for _ in 0..if seeks { 32 } else { 0 } {
@@ -114,9 +93,7 @@ fn charged(took_ns: Time, sync: bool, seeks: bool) -> u64 {
     }
     assert_eq!(bench.dispatched(0, 1), [8_000_000]);
     bench.scheduler.now = took_ns;
-    bench
-        .scheduler
-        .expire(&bench.requests, Reason::NoMoreRequests);
+    bench.scheduler.expire(&bench.requests, Reason::NoMoreRequests);
     let entity = bench.scheduler.queues[0].entity;
     bench.scheduler.hierarchy.entity(entity).service
 }
@@ -127,11 +104,7 @@ fn a_short_turn_of_a_queue_that_seeks_costs_two_milliseconds() {
     assert_eq!(charged(MILLISECOND / 2, true, true), of_ms(2));
     assert_eq!(charged(9 * MILLISECOND / 2, true, true), of_ms(4));
     assert_eq!(charged(MILLISECOND / 2, true, false), 8);
-    assert_eq!(
-        charged(MILLISECOND / 2, false, true),
-        24,
-        "async ones are not slow: three times their sectors"
-    );
+    assert_eq!(charged(MILLISECOND / 2, false, true), 24, "async ones are not slow: three times their sectors");
 }
 
 #[test]

@@ -53,9 +53,7 @@ impl Bfq {
             }
             let in_flight = queue.dispatched > 0;
             if self.idle_timer.is_some() || (in_flight && self.better_to_idle(active)) {
-                return self
-                    .waker_or_woken(requests, active)
-                    .or_else(|| self.choose_for_injection(requests));
+                return self.waker_or_woken(requests, active).or_else(|| self.choose_for_injection(requests));
             }
             self.expire(requests, Reason::NoMoreRequests);
         }
@@ -104,11 +102,7 @@ impl Bfq {
         let request = &requests[id];
         let sectors = u64::from(request.sectors);
         let is_raised = self.queues[queue].raised.is_some();
-        if request.sync || is_raised || self.is_asymmetric(queue) {
-            sectors
-        } else {
-            ASYNC_FACTOR * sectors
-        }
+        if request.sync || is_raised || self.is_asymmetric(queue) { sectors } else { ASYNC_FACTOR * sectors }
     }
 
     /// Queues differ in weight, and this one is raised or not of the smallest; or they differ in class or in group: only
@@ -216,10 +210,7 @@ impl Bfq {
         }
         let entity_id = queue.entity;
         let entity = self.hierarchy.entity(entity_id);
-        let budget = queue
-            .max_budget
-            .max(self.charge_of_next(requests, id))
-            .max(entity.service);
+        let budget = queue.max_budget.max(self.charge_of_next(requests, id)).max(entity.service);
         if entity.budget != budget {
             self.hierarchy.rebudget(entity_id, budget);
             self.move_to_front(id);
@@ -251,8 +242,7 @@ impl Bfq {
         let holes = in_time && queue.coefficient() >= served.coefficient();
         let [weight, other] = self.hierarchy.weights_against(queue.entity, served.entity);
         let is_higher = queue.priority.class < served.priority.class || weight > other;
-        if (holes || is_higher || !self.better_to_idle(active)) && self.hierarchy.another_is_next()
-        {
+        if (holes || is_higher || !self.better_to_idle(active)) && self.hierarchy.another_is_next() {
             self.expire(requests, Reason::Preempted);
         }
     }
@@ -305,11 +295,7 @@ impl Bfq {
             Reason::NoMoreRequests => service.max(min),
         };
         let is_known = self.budgets_given >= BUDGETS_ENOUGH && self.tunables.max_budget == 0;
-        Some(if is_known {
-            deserved.min(max)
-        } else {
-            deserved
-        })
+        Some(if is_known { deserved.min(max) } else { deserved })
     }
 
     /// `bfq_min_budget`.

@@ -20,9 +20,7 @@ impl Bfq {
             self.idle_timer = None;
         }
         let is_injected = self.active != Some(queue_id);
-        let id = self.queues[queue_id]
-            .next
-            .expect("a queue that is chosen has requests");
+        let id = self.queues[queue_id].next.expect("a queue that is chosen has requests");
         let request = &requests[id];
         let charge = self.charge(requests, id, queue_id);
         let entity = self.queues[queue_id].entity;
@@ -34,8 +32,7 @@ impl Bfq {
         if !is_injected {
             self.measure_dispatch(id);
         }
-        self.peak_rate
-            .dispatched(self.now, request.start, request.sectors, self.in_driver);
+        self.peak_rate.dispatched(self.now, request.start, request.sectors, self.in_driver);
         self.queues[queue_id].next = self.next_after(requests, id);
         self.next_changed(requests, queue_id);
         self.fifos.remove(requests, id);

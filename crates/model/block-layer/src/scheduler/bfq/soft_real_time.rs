@@ -28,12 +28,7 @@ pub(super) struct Pace {
 
 impl Pace {
     pub(super) fn new(now: Time) -> Pace {
-        Pace {
-            busy_since: now,
-            service: 0,
-            next_start: now,
-            is_open: false,
-        }
+        Pace { busy_since: now, service: 0, next_start: now, is_open: false }
     }
 
     /// The queue has something to do again.

@@ -8,10 +8,7 @@ use proptest::prelude::*;
 
 /// Weights alone count.
 fn plain() -> BfqTunables {
-    BfqTunables {
-        low_latency: false,
-        ..BfqTunables::default()
-    }
+    BfqTunables { low_latency: false, ..BfqTunables::default() }
 }
 
 fn bench_of(tunables: BfqTunables) -> Bench<Bfq> {
@@ -23,11 +20,7 @@ fn bench() -> Bench<Bfq> {
 }
 
 fn read_of(task: TaskId, now: Time, start: Sector) -> Bio {
-    Bio {
-        task,
-        sectors: 256,
-        ..bio(now, Read, start)
-    }
+    Bio { task, sectors: 256, ..bio(now, Read, start) }
 }
 
 /// A reader that always has `depth` requests waiting, in a region of its own.
@@ -54,10 +47,7 @@ fn served(scheduler: Bfq, readers: &[Reader], for_ns: Time, seek_ns: Time) -> Ve
             &Bio {
                 group: reader.group,
                 sectors: reader.sectors,
-                priority: Priority {
-                    level: reader.level,
-                    ..Priority::default()
-                },
+                priority: Priority { level: reader.level, ..Priority::default() },
                 ..read_of(number as u32, now, start)
             },
         );
@@ -97,12 +87,7 @@ fn assert_shares(read: &[u64], weights: &[u64], within: f64) {
     }
 }
 
-const READER: Reader = Reader {
-    group: 0,
-    level: 4,
-    depth: 4,
-    sectors: 256,
-};
+const READER: Reader = Reader { group: 0, level: 4, depth: 4, sectors: 256 };
 
 #[test]
 fn backlogged_queues_share_by_priority_ten_for_each_level() {
@@ -114,10 +99,7 @@ fn backlogged_queues_share_by_priority_ten_for_each_level() {
 
 /// How much each of several equal readers, which begin at these times, reads in the second from `from` on.
 fn read_in_second(low_latency: bool, starts: &[Time], from: Time) -> Vec<u64> {
-    let tunables = BfqTunables {
-        low_latency,
-        ..BfqTunables::default()
-    };
+    let tunables = BfqTunables { low_latency, ..BfqTunables::default() };
     let mut bench = bench_of(tunables);
     let mut positions: Vec<Sector> = (0..starts.len() as u64).map(|n| n * 100_000_000).collect();
     let mut waiting: Vec<u32> = starts.iter().map(|_| 4).collect();
@@ -163,15 +145,8 @@ fn weight_with_pauses(pause_ns: Time, seeks: bool) -> u64 {
     bench.scheduler.queues.clear();
     let (mut now, mut position) = (0, 0);
     for n in 0..200u64 {
-        position = if seeks {
-            n * 7_919_000 % 100_000_000
-        } else {
-            position + 128
-        };
-        let bio = Bio {
-            sectors: if seeks { 8 } else { 128 },
-            ..read_of(1, now, position)
-        };
+        position = if seeks { n * 7_919_000 % 100_000_000 } else { position + 128 };
+        let bio = Bio { sectors: if seeks { 8 } else { 128 }, ..read_of(1, now, position) };
         bench.add_bio(now, &bio);
         let id = bench.scheduler.dispatch(now, &bench.requests).unwrap();
         let weight = bench.scheduler.queues[0].weight_in_use();
@@ -204,10 +179,7 @@ fn who_asks_for_little_and_thinks_is_raised_for_each_request() {
 #[test]
 fn writes_leave_tags_to_reads_the_more_while_a_weight_is_raised() {
     let mut bench = bench_of(BfqTunables::default());
-    let sync_write = Bio {
-        sync: true,
-        ..bio(0, Write, 0)
-    };
+    let sync_write = Bio { sync: true, ..bio(0, Write, 0) };
     let bios = [bio(0, Read, 0), sync_write, bio(0, Write, 0)];
     let tags = |limit| TagCounts::of(256, limit);
     let allowed = |bench: &Bench<Bfq>, limit| {
@@ -216,21 +188,13 @@ fn writes_leave_tags_to_reads_the_more_while_a_weight_is_raised() {
     };
     assert_eq!(allowed(&bench, TagLimit::OfWord), [64, 48, 32]);
     assert_eq!(allowed(&bench, TagLimit::OfAll), [256, 192, 128]);
-    let raised_from_4 = TagCounts {
-        told: 4,
-        ..tags(TagLimit::OfAll)
-    };
+    let raised_from_4 = TagCounts { told: 4, ..tags(TagLimit::OfAll) };
     let of = |bio| bench.scheduler.tags_allowed(bio, raised_from_4);
-    assert_eq!(
-        bios.each_ref().map(of),
-        [256, 3, 2],
-        "nr_requests of 6.12.117"
-    );
+    assert_eq!(bios.each_ref().map(of), [256, 3, 2], "nr_requests of 6.12.117");
     bench.add_bio(0, &read_of(1, 0, 0));
     assert_eq!(allowed(&bench, TagLimit::OfWord), [64, 24, 12]);
     assert_eq!(allowed(&bench, TagLimit::OfAll), [256, 96, 48]);
-    let fewest =
-        [TagLimit::OfWord, TagLimit::OfAll].map(|limit| bench.scheduler.fewest_tags(tags(limit)));
+    let fewest = [TagLimit::OfWord, TagLimit::OfAll].map(|limit| bench.scheduler.fewest_tags(tags(limit)));
     assert_eq!(fewest, [12, 1]);
 }
 
@@ -251,9 +215,7 @@ fn active_after_a_return(came_back_after: Time) -> TaskId {
     }
     let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
     bench.scheduler.dispatch(0, &bench.requests).unwrap();
-    bench
-        .scheduler
-        .completed(MILLISECOND, &bench.requests, first);
+    bench.scheduler.completed(MILLISECOND, &bench.requests, first);
     let now = MILLISECOND + came_back_after;
     bench.add_bio(now, &read_of(1, now, 256));
     let next = bench.scheduler.dispatch(now, &bench.requests).unwrap();
@@ -273,13 +235,7 @@ fn a_higher_class_takes_the_place_of_the_one_in_service() {
     }
     assert_eq!(bench.dispatched(0, 1), [0]);
     let urgent = Priority::named("rt/4").unwrap();
-    bench.add_bio(
-        0,
-        &Bio {
-            priority: urgent,
-            ..read_of(2, 0, 9_000_000)
-        },
-    );
+    bench.add_bio(0, &Bio { priority: urgent, ..read_of(2, 0, 9_000_000) });
     assert_eq!(bench.dispatched(0, 1), [9_000_000]);
 }
 
@@ -290,11 +246,7 @@ fn injected(alone_ns: Time, beside_ns: Time) -> usize {
     let of = |task: TaskId, now, n: u64| Bio {
         group: 3 - task as u16,
         sectors: 8,
-        ..read_of(
-            task,
-            now,
-            u64::from(task) * 10_000_000 + n * 99_991 % 7_000_000,
-        )
+        ..read_of(task, now, u64::from(task) * 10_000_000 + n * 99_991 % 7_000_000)
     };
     let (mut now, mut n, mut sent) = (0, 0, 0);
     for _ in 0..64 {
@@ -310,11 +262,7 @@ fn injected(alone_ns: Time, beside_ns: Time) -> usize {
             let own = *bench.scheduler.sync_queues.get(1).unwrap();
             let is_light = bench.requests[id].task == 2;
             sent += usize::from(is_light && active == own);
-            let takes = if at_device.is_empty() {
-                alone_ns
-            } else {
-                beside_ns
-            };
+            let takes = if at_device.is_empty() { alone_ns } else { beside_ns };
             at_device.push((now + takes, id));
             if is_light {
                 n += 1;
@@ -323,12 +271,7 @@ fn injected(alone_ns: Time, beside_ns: Time) -> usize {
         }
         let completes = at_device.iter().map(|&(at, _)| at).min();
         let wakes = bench.scheduler.next_wakeup();
-        now = [completes, wakes, due]
-            .into_iter()
-            .flatten()
-            .min()
-            .unwrap()
-            .max(now);
+        now = [completes, wakes, due].into_iter().flatten().min().unwrap().max(now);
         bench.scheduler.wake(now, &bench.requests);
         if due.is_some_and(|at| at <= now) {
             due = None;
@@ -348,10 +291,7 @@ fn injected(alone_ns: Time, beside_ns: Time) -> usize {
 
 #[test]
 fn while_it_idles_it_sends_of_others_what_does_not_delay_the_reader() {
-    let (harmless, harmful) = (
-        injected(MILLISECOND, MILLISECOND),
-        injected(MILLISECOND, 9 * MILLISECOND),
-    );
+    let (harmless, harmful) = (injected(MILLISECOND, MILLISECOND), injected(MILLISECOND, 9 * MILLISECOND));
     assert!(harmless > 1000, "{harmless}");
     assert!(harmful * 5 < harmless, "{harmful}");
 }
@@ -361,10 +301,7 @@ fn queues_in_use(rotational: bool, merges: bool, at_ms: [u64; 3]) -> usize {
     let bfq = Bfq::new(plain(), rotational, &[1000]).with_queue_merging(merges);
     let mut bench = Bench::new(bfq);
     for (task, at) in (0..).zip(at_ms) {
-        bench.add_bio(
-            at * MILLISECOND,
-            &read_of(task, at * MILLISECOND, u64::from(task) * 9_000_000),
-        );
+        bench.add_bio(at * MILLISECOND, &read_of(task, at * MILLISECOND, u64::from(task) * 9_000_000));
     }
     let queues = (0..3).map(|task| *bench.scheduler.sync_queues.get(task).unwrap());
     queues.collect::<std::collections::BTreeSet<_>>().len()
@@ -387,31 +324,17 @@ fn on_a_disk_with_a_command_queue_random_readers_are_merged_after_600_ms() {
         let now = n * 5 * MILLISECOND;
         for task in [1, 2] {
             random = random * 25_214_903_917 % 99_999_989;
-            bench.add_bio(
-                now,
-                &Bio {
-                    sectors: 8,
-                    ..read_of(task, now, random)
-                },
-            );
+            bench.add_bio(now, &Bio { sectors: 8, ..read_of(task, now, random) });
         }
         while let Some(id) = bench.scheduler.dispatch(now, &bench.requests) {
-            bench
-                .scheduler
-                .completed(now + MILLISECOND, &bench.requests, id);
+            bench.scheduler.completed(now + MILLISECOND, &bench.requests, id);
             bench.requests.take(id);
         }
         if n == 119 {
-            assert_ne!(
-                bench.scheduler.sync_queues.get(1),
-                bench.scheduler.sync_queues.get(2)
-            );
+            assert_ne!(bench.scheduler.sync_queues.get(1), bench.scheduler.sync_queues.get(2));
         }
     }
-    assert_eq!(
-        bench.scheduler.sync_queues.get(1),
-        bench.scheduler.sync_queues.get(2)
-    );
+    assert_eq!(bench.scheduler.sync_queues.get(1), bench.scheduler.sync_queues.get(2));
 }
 
 #[test]
@@ -424,12 +347,7 @@ fn groups_share_by_weight_however_many_queues_they_have() {
 
 #[test]
 fn one_request_at_a_time_is_idled_for_so_that_shares_hold() {
-    let readers = [(1, 4), (2, 4)].map(|(group, level)| Reader {
-        group,
-        level,
-        depth: 1,
-        ..READER
-    });
+    let readers = [(1, 4), (2, 4)].map(|(group, level)| Reader { group, level, depth: 1, ..READER });
     let scheduler = Bfq::new(plain(), true, &[1000, 100, 400]);
     let read = served(scheduler, &readers, 60 * SECOND, 5 * MILLISECOND);
     assert_shares(&read, &[100, 400], 0.05);
@@ -439,10 +357,7 @@ fn one_request_at_a_time_is_idled_for_so_that_shares_hold() {
 fn a_slow_queue_gets_its_share_of_time_and_not_of_sectors() {
     // One reads 4 KiB with a seek each time, the other streams.
     // What the device streams in 125 ms: the estimate starts lower, and favours the slow one until it has risen.
-    let mut bench = bench_of(BfqTunables {
-        max_budget: 32_000,
-        ..plain()
-    });
+    let mut bench = bench_of(BfqTunables { max_budget: 32_000, ..plain() });
     let (mut now, mut spent) = (0, [0u64; 2]);
     let mut next = [0u64, 0];
     let add = |bench: &mut Bench<Bfq>, next: &mut [u64; 2], task: usize, now| {
@@ -451,10 +366,7 @@ fn a_slow_queue_gets_its_share_of_time_and_not_of_sectors() {
             0 => (next[0] * 7_919_111 % 50_000_000, 8),
             _ => (100_000_000 + next[1] * 256, 256),
         };
-        let bio = Bio {
-            sectors,
-            ..read_of(task as u32, now, start)
-        };
+        let bio = Bio { sectors, ..read_of(task as u32, now, start) };
         bench.add_bio(now, &bio);
     };
     for task in [0, 1, 0, 1, 0, 1, 0, 1] {
@@ -480,10 +392,7 @@ fn a_slow_queue_gets_its_share_of_time_and_not_of_sectors() {
 
 #[test]
 fn a_queue_is_served_until_its_budget_is_spent() {
-    let mut bench = bench_of(BfqTunables {
-        max_budget: 1500,
-        ..plain()
-    });
+    let mut bench = bench_of(BfqTunables { max_budget: 1500, ..plain() });
     for n in 0..8 {
         bench.add_bio(0, &read_of(1, 0, n * 256));
         bench.add_bio(0, &read_of(2, 0, 10_000_000 + n * 256));
@@ -520,9 +429,7 @@ fn budgets_grow_for_queues_that_spend_them_and_shrink_for_idle_ones() {
         assert_eq!(deserved, Some(expected), "{reason:?} with {budget}");
     }
     bench.scheduler.queues[0].dispatched = 0;
-    let kept = bench
-        .scheduler
-        .deserved_budget(0, select::Reason::Preempted, 600);
+    let kept = bench.scheduler.deserved_budget(0, select::Reason::Preempted, 600);
     assert_eq!(kept, None);
 }
 
@@ -532,13 +439,7 @@ fn async_requests_count_three_times_while_all_queues_are_alike() {
     bench.add(0, Write, &[0]);
     let (id, _) = bench.requests.iter().next().unwrap();
     assert_eq!(bench.scheduler.charge(&bench.requests, id, 0), 24);
-    bench.add_bio(
-        0,
-        &Bio {
-            group: 1,
-            ..read_of(1, 0, 1000)
-        },
-    );
+    bench.add_bio(0, &Bio { group: 1, ..read_of(1, 0, 1000) });
     assert_eq!(bench.scheduler.charge(&bench.requests, id, 0), 8);
 }
 
@@ -549,9 +450,7 @@ fn while_it_idles_for_a_sequential_reader_nobody_else_is_served() {
     bench.add_bio(0, &read_of(1, 0, 0));
     bench.add_bio(0, &read_of(2, 0, 10_000_000));
     let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
-    bench
-        .scheduler
-        .completed(MILLISECOND, &bench.requests, first);
+    bench.scheduler.completed(MILLISECOND, &bench.requests, first);
     assert_eq!(bench.scheduler.dispatch(MILLISECOND, &bench.requests), None);
     assert_eq!(bench.scheduler.next_wakeup(), Some(9 * MILLISECOND));
     bench.add_bio(2 * MILLISECOND, &read_of(1, 2 * MILLISECOND, 256));
@@ -576,10 +475,7 @@ fn a_seeky_queue_among_equals_is_idled_for_2_ms_only() {
 fn without_seeks_and_with_a_command_queue_it_idles_only_for_weights() {
     for (group, idles) in [(0, false), (1, true)] {
         let mut bench = Bench::new(Bfq::new(plain(), false, &[1000]));
-        let bio = Bio {
-            group,
-            ..read_of(1, 0, 0)
-        };
+        let bio = Bio { group, ..read_of(1, 0, 0) };
         bench.add_bio(0, &bio);
         bench.add_bio(0, &read_of(2, 0, 1000));
         while let Some(id) = bench.scheduler.dispatch(0, &bench.requests) {
@@ -600,18 +496,9 @@ fn idles_for_one_of_two_in(group: u16, counts_root: bool) -> bool {
     let mut bench = Bench::new(bfq);
     for task in 1..=2 {
         let start = u64::from(task) * 1000;
-        bench.add_bio(
-            0,
-            &Bio {
-                group,
-                ..read_of(task, 0, start)
-            },
-        );
+        bench.add_bio(0, &Bio { group, ..read_of(task, 0, start) });
     }
-    let first = bench
-        .scheduler
-        .dispatch(0, &bench.requests)
-        .expect("two wait");
+    let first = bench.scheduler.dispatch(0, &bench.requests).expect("two wait");
     bench.scheduler.completed(0, &bench.requests, first);
     bench.scheduler.dispatch(0, &bench.requests);
     bench.scheduler.idle_timer.is_some()
@@ -627,18 +514,8 @@ fn until_6_2_a_group_alone_that_is_not_the_roots_counts_as_one_of_several() {
 
 #[test]
 fn the_idle_class_gets_a_turn_after_200_ms() {
-    let mut bench = bench_of(BfqTunables {
-        slice_idle_ns: 0,
-        max_budget: 256,
-        ..plain()
-    });
-    bench.add_bio(
-        0,
-        &Bio {
-            priority: invariants::priority_of(3),
-            ..read_of(3, 0, 5_000_000)
-        },
-    );
+    let mut bench = bench_of(BfqTunables { slice_idle_ns: 0, max_budget: 256, ..plain() });
+    bench.add_bio(0, &Bio { priority: invariants::priority_of(3), ..read_of(3, 0, 5_000_000) });
     for n in 0..4 {
         bench.add_bio(0, &read_of(1, 0, n * 256));
     }
@@ -653,11 +530,7 @@ fn the_oldest_request_is_looked_at_once_a_turn() {
     for start in [900_000, 1000, 2000] {
         bench.add_bio(0, &read_of(1, 0, start));
     }
-    assert_eq!(
-        bench.dispatched(125 * MILLISECOND, 3),
-        [1000, 900_000, 2000],
-        "when the first of the turn has gone"
-    );
+    assert_eq!(bench.dispatched(125 * MILLISECOND, 3), [1000, 900_000, 2000], "when the first of the turn has gone");
 }
 
 #[test]
@@ -761,32 +634,16 @@ fn a_request_that_comes_and_is_nearer_goes_before_the_one_that_has_waited_too_lo
     let starts_after = |comes: Option<Sector>| {
         let mut bench = bench();
         for start in [1_000_000, 0, 8_000, 16_000] {
-            bench.add_bio(
-                0,
-                &Bio {
-                    sectors: 8,
-                    ..read_of(1, 0, start)
-                },
-            );
+            bench.add_bio(0, &Bio { sectors: 8, ..read_of(1, 0, start) });
         }
         let first = bench.scheduler.dispatch(late, &bench.requests).unwrap();
         let first = bench.requests[first].start;
         if let Some(start) = comes {
-            bench.add_bio(
-                late,
-                &Bio {
-                    sectors: 8,
-                    ..read_of(1, late, start)
-                },
-            );
+            bench.add_bio(late, &Bio { sectors: 8, ..read_of(1, late, start) });
         }
         let next = bench.scheduler.dispatch(late, &bench.requests).unwrap();
         (first, bench.requests[next].start)
     };
-    assert_eq!(
-        starts_after(None),
-        (0, 1_000_000),
-        "the oldest, once in a turn"
-    );
+    assert_eq!(starts_after(None), (0, 1_000_000), "the oldest, once in a turn");
     assert_eq!(starts_after(Some(4_000)), (0, 4_000));
 }

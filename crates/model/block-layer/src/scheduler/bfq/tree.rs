@@ -48,15 +48,7 @@ pub(super) enum EntityState {
 
 impl Entity {
     pub(super) fn new(weight: u64) -> Entity {
-        Entity {
-            weight,
-            start: 0,
-            finish: 0,
-            budget: 0,
-            service: 0,
-            place: EntityState::Forgotten,
-            order: 0,
-        }
+        Entity { weight, start: 0, finish: 0, budget: 0, service: 0, place: EntityState::Forgotten, order: 0 }
     }
 
     /// `bfq_calc_finish`.
@@ -113,13 +105,7 @@ impl Tree {
     /// Args:
     /// in_time: it was gone only to wait for what it was served before.
     /// raised: by how much its weight is, which the push forward is less by.
-    pub(super) fn activate(
-        &mut self,
-        entities: &mut [Entity],
-        id: EntityId,
-        in_time: bool,
-        raised: u64,
-    ) {
+    pub(super) fn activate(&mut self, entities: &mut [Entity], id: EntityId, in_time: bool, raised: u64) {
         let entity = &mut entities[id];
         let shifted = in_time && self.now > entity.finish;
         let start = if shifted { entity.finish } else { self.now };
@@ -190,11 +176,7 @@ impl Tree {
 
     /// The one to be served next (`__bfq_lookup_next_entity`, `bfq_first_active_entity`). If nobody should have begun, V
     /// jumps to the first (`bfq_calc_vtime_jump`), unless another is in service.
-    pub(super) fn look_up(
-        &mut self,
-        entities: &mut [Entity],
-        another_is_in_service: bool,
-    ) -> Option<EntityId> {
+    pub(super) fn look_up(&mut self, entities: &mut [Entity], another_is_in_service: bool) -> Option<EntityId> {
         if let Some((.., id)) = self.eligible.first() {
             return Some(id);
         }
@@ -250,8 +232,7 @@ impl Tree {
             self.eligible.insert((entity.finish, entity.order, id));
         } else {
             entity.place = EntityState::Waiting;
-            self.waiting
-                .insert((entity.start, entity.finish, entity.order, id));
+            self.waiting.insert((entity.start, entity.finish, entity.order, id));
         }
     }
 
@@ -304,11 +285,7 @@ mod tests {
                 id
             })
             .collect();
-        assert_eq!(
-            order,
-            [1, 2, 1, 0, 2, 1],
-            "3 : 2 : 1; of the three that end together, who came first"
-        );
+        assert_eq!(order, [1, 2, 1, 0, 2, 1], "3 : 2 : 1; of the three that end together, who came first");
     }
 
     #[test]
@@ -328,10 +305,7 @@ mod tests {
         assert_eq!((entities[gone].place, tree.weights), (EntityState::Idle, 2));
         let other = serve(&mut tree, &mut entities, 100);
         tree.requeue(&mut entities, other, true);
-        assert_eq!(
-            (entities[gone].place, tree.weights),
-            (EntityState::Forgotten, 1)
-        );
+        assert_eq!((entities[gone].place, tree.weights), (EntityState::Forgotten, 1));
     }
 
     #[test]

@@ -63,14 +63,10 @@ impl Bfq {
     /// While the active queue is idled for: the one that it waits for, or that waits for it, if that has a request.
     pub(super) fn waker_or_woken(&self, requests: &Requests, active: QueueId) -> Option<QueueId> {
         let waker = &self.queues[active].waker;
-        let mut candidates = [waker.waker, waker.woken.first().copied()]
-            .into_iter()
-            .flatten();
+        let mut candidates = [waker.waker, waker.woken.first().copied()].into_iter().flatten();
         candidates.find(|&id| {
             let queue = &self.queues[id];
-            queue.busy
-                && queue.next.is_some()
-                && self.charge_of_next(requests, id) <= self.budget_left(id)
+            queue.busy && queue.next.is_some() && self.charge_of_next(requests, id) <= self.budget_left(id)
         })
     }
 
@@ -94,13 +90,7 @@ mod tests {
     /// The task's request goes to the device and completes: when.
     fn serve(bench: &mut Bench<Bfq>, mut now: Time, task: TaskId) -> Time {
         let start = u64::from(task) * 1_000_000;
-        bench.add_bio(
-            now,
-            &Bio {
-                task,
-                ..bio(now, Read, start)
-            },
-        );
+        bench.add_bio(now, &Bio { task, ..bio(now, Read, start) });
         let id = loop {
             if let Some(id) = bench.scheduler.dispatch(now, &bench.requests) {
                 break id;
@@ -108,9 +98,7 @@ mod tests {
             now = bench.scheduler.next_wakeup().expect("a timer").max(now);
             bench.scheduler.wake(now, &bench.requests);
         };
-        bench
-            .scheduler
-            .completed(now + MILLISECOND, &bench.requests, id);
+        bench.scheduler.completed(now + MILLISECOND, &bench.requests, id);
         bench.requests.take(id);
         now + MILLISECOND
     }
@@ -118,10 +106,7 @@ mod tests {
     #[test]
     fn who_sends_soon_after_the_same_completion_three_times_waits_for_that_queue() {
         let waker_after = |pause_ns: Time| {
-            let tunables = BfqTunables {
-                low_latency: false,
-                ..BfqTunables::default()
-            };
+            let tunables = BfqTunables { low_latency: false, ..BfqTunables::default() };
             let mut bench = Bench::new(Bfq::new(tunables, false, &[1000]));
             let mut now = 0;
             for _ in 0..20 {
@@ -130,10 +115,7 @@ mod tests {
             }
             let bfq = &bench.scheduler;
             let [one, two] = [1, 2].map(|task| *bfq.sync_queues.get(task).expect("it sent"));
-            (
-                bfq.queues[one].waker.waker == Some(two),
-                bfq.queues[two].waker.woken == [one],
-            )
+            (bfq.queues[one].waker.waker == Some(two), bfq.queues[two].waker.woken == [one])
         };
         assert_eq!(waker_after(MILLISECOND), (true, true));
         assert_eq!(waker_after(10 * MILLISECOND), (false, false));

@@ -79,12 +79,7 @@ impl Bfq {
         }
         if burst.last.is_none_or(|last| now > last + BURST_NS) {
             let queues = if nobody_busy { vec![id] } else { Vec::new() };
-            *burst = Burst {
-                last: Some(now),
-                size: queues.len(),
-                queues,
-                is_large: false,
-            };
+            *burst = Burst { last: Some(now), size: queues.len(), queues, is_large: false };
             return;
         }
         burst.last = Some(now);
@@ -110,9 +105,7 @@ impl Bfq {
         let now = self.now;
         let queue = &self.queues[id];
         let in_burst = queue.in_large_burst;
-        let away_for = |time_ns| {
-            queue.dispatched == 0 && queue.budget_timeout.is_none_or(|at| now > at + time_ns)
-        };
+        let away_for = |time_ns| queue.dispatched == 0 && queue.budget_timeout.is_none_or(|at| now > at + time_ns);
         let is_common = queue.weight == DEFAULT_WEIGHT && !in_burst;
         let interactive = is_common && away_for(AWAY_NS);
         let soft = is_common && queue.is_soft_real_time(now);
@@ -163,11 +156,8 @@ impl Bfq {
     }
 
     fn raise_as_soft(&mut self, id: QueueId, interactive_since: Option<Time>) {
-        let raised = WeightRaise {
-            since: self.now,
-            lasts_ns: LASTS_NS,
-            kind: Kind::SoftRealTime { interactive_since },
-        };
+        let raised =
+            WeightRaise { since: self.now, lasts_ns: LASTS_NS, kind: Kind::SoftRealTime { interactive_since } };
         self.raise(id, raised);
     }
 
@@ -249,11 +239,7 @@ impl Bfq {
         match before.filter(|since| self.now <= since + lasts_ns) {
             None => self.end(id),
             Some(since) => {
-                self.queues[id].raised = Some(WeightRaise {
-                    since,
-                    lasts_ns,
-                    kind: Kind::Interactive,
-                });
+                self.queues[id].raised = Some(WeightRaise { since, lasts_ns, kind: Kind::Interactive });
             }
         }
     }
@@ -272,7 +258,6 @@ impl Bfq {
     pub(super) fn raised_needs_idling(&self, id: QueueId) -> bool {
         let queue = &self.queues[id];
         let busy = self.busy_queues.len() as u32;
-        queue.raised.is_some()
-            && (self.raised_busy < busy || self.in_driver >= queue.dispatched + 4)
+        queue.raised.is_some() && (self.raised_busy < busy || self.in_driver >= queue.dispatched + 4)
     }
 }

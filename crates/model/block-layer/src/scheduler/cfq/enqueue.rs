@@ -29,21 +29,14 @@ impl Cfq {
             self.begin_standing(queue_id);
         }
         let next = self.queues[queue_id].next;
-        self.queues[queue_id].next =
-            self.backwards
-                .better(requests, self.last_position, next, Some(id));
+        self.queues[queue_id].next = self.backwards.better(requests, self.last_position, next, Some(id));
         self.settle_place(requests, queue_id);
         self.learn(requests, id, queue_id);
         self.notice(requests, id, queue_id);
     }
 
     /// `cfq_merged_requests`.
-    pub(super) fn merge_requests(
-        &mut self,
-        requests: &Requests,
-        survivor: RequestId,
-        merged: RequestId,
-    ) {
+    pub(super) fn merge_requests(&mut self, requests: &Requests, survivor: RequestId, merged: RequestId) {
         let own = self.fifos.fifo_of(merged);
         if self.queues[own].next == Some(merged) {
             self.queues[own].next = Some(survivor);
@@ -74,9 +67,7 @@ impl Cfq {
         let (task, sync) = (request.task, request.sync);
         self.groups.ensure(usize::from(request.group));
         let now = self.jiffies();
-        let io_context = self
-            .io_contexts
-            .get_or_insert_with(task, || IoContext::new(now));
+        let io_context = self.io_contexts.get_or_insert_with(task, || IoContext::new(now));
         if io_context.exited && sync {
             // Another task, which has the number now.
             *io_context = IoContext::new(now);
@@ -193,10 +184,7 @@ impl Cfq {
         let request = &requests[id];
         let now = self.jiffies();
         let fast = !self.rotational;
-        let io_context = self
-            .io_contexts
-            .get_mut(request.task)
-            .expect("it has a queue");
+        let io_context = self.io_contexts.get_mut(request.task).expect("it has a queue");
         io_context.note_think(now, self.ticks.slice_idle);
         self.queues[queue_id].note_seek(request, fast);
         self.update_idle_window(requests, queue_id, request.task);
@@ -213,13 +201,9 @@ impl Cfq {
         if queue.queued >= 4 {
             queue.deep = true;
         }
-        let next_is_last = self.version == Version::Linux2_6_37
-            && queue.next.is_some_and(|next| requests[next].no_idle);
-        if next_is_last
-            || io_context.exited
-            || self.ticks.slice_idle == 0
-            || (!queue.deep && queue.is_seeky())
-        {
+        let next_is_last =
+            self.version == Version::Linux2_6_37 && queue.next.is_some_and(|next| requests[next].no_idle);
+        if next_is_last || io_context.exited || self.ticks.slice_idle == 0 || (!queue.deep && queue.is_seeky()) {
             queue.idle_window = false;
         } else if let Some(think) = io_context.usual_think() {
             queue.idle_window = think <= self.ticks.slice_idle;
@@ -275,9 +259,7 @@ impl Cfq {
         if active.slice_used(self.jiffies()) {
             return true;
         }
-        let in_its_tree = new.standing.map_or(0, |at| {
-            self.groups.get(at.group).tree(at.class, at.workload).len()
-        });
+        let in_its_tree = new.standing.map_or(0, |at| self.groups.get(at.group).tree(at.class, at.workload).len());
         if self.serving_workload == Workload::SyncNoIdle
             && new.workload() == Workload::SyncNoIdle
             && in_its_tree == 2
@@ -323,22 +305,14 @@ impl Cfq {
         if class != IoClass::Idle && !at_front {
             self.queues[id].slice_residual = 0;
         }
-        let same = |old: &TreePlace| {
-            (old.key, old.class, old.workload, old.group) == (key, class, workload, group)
-        };
+        let same = |old: &TreePlace| (old.key, old.class, old.workload, old.group) == (key, class, workload, group);
         if let Some(old) = self.queues[id].standing {
             if same(&old) {
                 return;
             }
             self.groups.get_mut(old.group).leave(id, old);
         }
-        let standing = TreePlace {
-            group,
-            class,
-            workload,
-            key,
-            sequence: self.next_sequence,
-        };
+        let standing = TreePlace { group, class, workload, key, sequence: self.next_sequence };
         self.next_sequence += 1;
         self.groups.get_mut(group).stand(id, standing);
         self.queues[id].standing = Some(standing);
@@ -372,9 +346,7 @@ impl Cfq {
     pub(super) fn key_offset(&self, id: QueueId) -> i64 {
         let queue = &self.queues[id];
         let others = i64::from(self.groups.get(queue.group).queues) - 1;
-        others
-            * (self.slice_of_level(true, 0) as i64
-                - self.slice_of_level(queue.sync, queue.priority.level) as i64)
+        others * (self.slice_of_level(true, 0) as i64 - self.slice_of_level(queue.sync, queue.priority.level) as i64)
     }
 
     /// `cfq_schedule_dispatch`.

@@ -69,17 +69,12 @@ impl Group {
         if class == IoClass::Idle {
             return self.idle_tree.len() as u64;
         }
-        WORKLOADS
-            .iter()
-            .map(|&workload| self.tree(class, workload).len() as u64)
-            .sum()
+        WORKLOADS.iter().map(|&workload| self.tree(class, workload).len() as u64).sum()
     }
 
     /// Queues that a task waits for, those of the idle class aside (`nr_sync` of `cfq_group_served`).
     pub(super) fn busy_sync(&self) -> u64 {
-        u64::from(self.queues)
-            .saturating_sub(self.busy_async())
-            .saturating_sub(self.idle_tree.len() as u64)
+        u64::from(self.queues).saturating_sub(self.busy_async()).saturating_sub(self.idle_tree.len() as u64)
     }
 
     /// `cfqg_busy_async_queues`.
@@ -145,10 +140,7 @@ const ROOT_WEIGHT: u64 = 1000;
 impl Groups {
     /// Group 0 is the root; of those that are not named, the weight is the default.
     pub(super) fn new(weights: &[u32]) -> Groups {
-        let mut groups: Vec<Group> = weights
-            .iter()
-            .map(|&weight| Group::new(u64::from(weight)))
-            .collect();
+        let mut groups: Vec<Group> = weights.iter().map(|&weight| Group::new(u64::from(weight))).collect();
         if groups.is_empty() {
             groups.push(Group::new(ROOT_WEIGHT));
         }
@@ -227,8 +219,7 @@ impl Groups {
     fn enter(&mut self, id: GroupId) {
         self.sequences[id] = self.next_sequence;
         self.next_sequence += 1;
-        self.waiting
-            .insert((self.groups[id].served, self.sequences[id], id));
+        self.waiting.insert((self.groups[id].served, self.sequences[id], id));
     }
 }
 
@@ -248,10 +239,7 @@ mod tests {
         groups.charge(1, 3);
         groups.queue_joins(2, DELAY);
         assert_eq!(groups.get(2).served, 3 * TICK + 200);
-        assert!(
-            groups.get(2).served < 4 * TICK,
-            "a tick of service puts it ahead again"
-        );
+        assert!(groups.get(2).served < 4 * TICK, "a tick of service puts it ahead again");
         assert_eq!(groups.next(), Some(1));
         groups.charge(1, 1);
         assert_eq!(groups.next(), Some(2));
@@ -265,11 +253,7 @@ mod tests {
         assert_eq!(groups.next(), Some(1));
         groups.queue_leaves(1);
         groups.queue_joins(2, DELAY);
-        assert_eq!(
-            groups.get(2).served,
-            50 * TICK,
-            "where the last one to be served stood"
-        );
+        assert_eq!(groups.get(2).served, 50 * TICK, "where the last one to be served stood");
     }
 
     #[derive(Clone, Copy, Debug)]

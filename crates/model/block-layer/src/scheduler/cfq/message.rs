@@ -146,31 +146,17 @@ impl fmt::Display for Event {
                 write!(out, "slice expired t={}", u8::from(timed_out))
             }
             Event::Residual { ticks } => write!(out, "resid={ticks}"),
-            Event::SliceUsed {
-                version,
-                ticks,
-                requests,
-                sectors,
-                charge,
-                by_requests,
-            } => match version {
+            Event::SliceUsed { version, ticks, requests, sectors, charge, by_requests } => match version {
                 Version::Linux2_6_35 => write!(out, "sl_used={ticks}"),
                 Version::GroupIdleV2 => {
                     write!(out, "sl_used={ticks}, disp={requests} sect={sectors}")
                 }
                 Version::Linux2_6_37 => {
                     let iops = u8::from(by_requests);
-                    write!(
-                        out,
-                        "sl_used={ticks} disp={requests} charge={charge} iops={iops} sect={sectors}"
-                    )
+                    write!(out, "sl_used={ticks} disp={requests} charge={charge} iops={iops} sect={sectors}")
                 }
             },
-            Event::IdleArmed {
-                version,
-                ticks,
-                on_group,
-            } => {
+            Event::IdleArmed { version, ticks, on_group } => {
                 write!(out, "arm_idle: {ticks}")?;
                 if version.has_group_idle() {
                     write!(out, " group_idle: {}", u8::from(on_group))?;

@@ -98,12 +98,7 @@ const CLOSE_SECTORS: u64 = 8 * 1024;
 
 impl Cfq {
     /// `group_weights`: by group, the root first; 1000 is the root's own.
-    pub fn new(
-        version: Version,
-        tunables: CfqTunables,
-        surroundings: Surroundings,
-        group_weights: &[u32],
-    ) -> Cfq {
+    pub fn new(version: Version, tunables: CfqTunables, surroundings: Surroundings, group_weights: &[u32]) -> Cfq {
         Cfq {
             version,
             ticks: TunableTicks::of(&tunables, version, surroundings.hz),
@@ -155,11 +150,7 @@ impl Cfq {
             let queue = &self.queues[queue];
             messages.push(SchedulerMessage {
                 at: self.now,
-                queue: Some(QueueName {
-                    task: queue.task,
-                    sync: queue.sync,
-                    group: queue.group as u16,
-                }),
+                queue: Some(QueueName { task: queue.task, sync: queue.sync, group: queue.group as u16 }),
                 event,
             });
         }
@@ -206,19 +197,11 @@ impl Scheduler for Cfq {
         self.fifos.front_merged(requests, id, was);
         let queue = self.fifos.fifo_of(id);
         let next = &mut self.queues[queue].next;
-        *next = self
-            .backwards
-            .better(requests, self.last_position, *next, Some(id));
+        *next = self.backwards.better(requests, self.last_position, *next, Some(id));
         self.settle_place(requests, queue);
     }
 
-    fn merged_requests(
-        &mut self,
-        now: Time,
-        requests: &Requests,
-        survivor: RequestId,
-        merged: RequestId,
-    ) {
+    fn merged_requests(&mut self, now: Time, requests: &Requests, survivor: RequestId, merged: RequestId) {
         self.at(now);
         self.merge_requests(requests, survivor, merged);
     }
@@ -247,10 +230,7 @@ impl Scheduler for Cfq {
     fn wake(&mut self, now: Time, _: &Requests) {
         self.at(now);
         self.kicked = None;
-        if self
-            .idle_timer
-            .is_some_and(|tick| self.tick.at(tick) <= now)
-        {
+        if self.idle_timer.is_some_and(|tick| self.tick.at(tick) <= now) {
             self.idle_timer = None;
             self.idled_long_enough();
         }
@@ -264,8 +244,7 @@ impl Scheduler for Cfq {
     /// The task that is idled for, once a slice (`cfq_may_queue`).
     fn may_exceed_pool(&mut self, bio: &Bio) -> bool {
         let queue = self.io_contexts.get(bio.task);
-        let Some(queue) = queue.and_then(|io_context| io_context.queues[usize::from(bio.sync)])
-        else {
+        let Some(queue) = queue.and_then(|io_context| io_context.queues[usize::from(bio.sync)]) else {
             return false;
         };
         let queue = &mut self.queues[queue];

@@ -165,11 +165,7 @@ impl Queue {
             0 => 0,
             last => last.abs_diff(request.start),
         };
-        let seek = if flash {
-            request.sectors < SMALL_SECTORS
-        } else {
-            distance > SEEK_SECTORS
-        };
+        let seek = if flash { request.sectors < SMALL_SECTORS } else { distance > SEEK_SECTORS };
         self.seeks = self.seeks << 1 | u32::from(seek);
     }
 
@@ -202,12 +198,7 @@ pub(super) struct IoContext {
 impl IoContext {
     /// The I/O context of a task that has just come: it has no think time yet.
     pub(super) fn new(now: u64) -> IoContext {
-        IoContext {
-            queues: [None; 2],
-            last_end: now,
-            think: Mean::default(),
-            exited: false,
-        }
+        IoContext { queues: [None; 2], last_end: now, think: Mean::default(), exited: false }
     }
 
     /// Between its last completion and now, at most twice as long as anybody would idle for it (`cfq_update_io_thinktime`).

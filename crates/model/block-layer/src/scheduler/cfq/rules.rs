@@ -7,19 +7,12 @@ use crate::invariants::bench::{Bench, bio};
 use events::time::MILLISECOND;
 
 fn cfq(version: Version, tunables: CfqTunables) -> Cfq {
-    let surroundings = Surroundings {
-        hz: 1000,
-        rotational: true,
-    };
+    let surroundings = Surroundings { hz: 1000, rotational: true };
     Cfq::new(version, tunables, surroundings, &[1000, 500, 500])
 }
 
 fn read_of(task: TaskId, group: u16, start: Sector) -> Bio {
-    Bio {
-        task,
-        group,
-        ..bio(0, Read, start)
-    }
+    Bio { task, group, ..bio(0, Read, start) }
 }
 
 fn with_reads(version: Version, tunables: CfqTunables, reads: u64) -> Bench<Cfq> {
@@ -50,15 +43,9 @@ fn among_others_it_is_half_the_quantum_and_early_in_its_slice_all_of_it() {
 #[test]
 fn the_idle_class_has_one_at_the_device() {
     let mut bench = Bench::new(cfq(Version::Linux2_6_35, CfqTunables::default()));
-    let priority = Priority {
-        class: IoClass::Idle,
-        level: 7,
-    };
+    let priority = Priority { class: IoClass::Idle, level: 7 };
     for n in 0..3 {
-        let bio = Bio {
-            priority,
-            ..read_of(1, 0, n * 1000)
-        };
+        let bio = Bio { priority, ..read_of(1, 0, n * 1000) };
         bench.add_bio(0, &bio);
     }
     assert_eq!(bench.dispatched(0, 3).len(), 1);
@@ -74,34 +61,16 @@ fn async_requests_come_one_more_for_each_tenth_of_a_second_without_a_late_sync_o
 
 #[test]
 fn an_async_queue_has_16_dispatches_in_a_slice_and_12_one_level_lower() {
-    let tunables = CfqTunables {
-        quantum: 100,
-        low_latency: false,
-        ..CfqTunables::default()
-    };
+    let tunables = CfqTunables { quantum: 100, low_latency: false, ..CfqTunables::default() };
     let mut bench = Bench::new(cfq(Version::Linux2_6_35, tunables));
     for level in [4u8, 5] {
         for n in 0..40 {
-            let priority = Priority {
-                level,
-                ..Priority::default()
-            };
+            let priority = Priority { level, ..Priority::default() };
             let start = u64::from(level) * 1_000_000 + n * 1000;
-            bench.add_bio(
-                0,
-                &Bio {
-                    task: level.into(),
-                    priority,
-                    ..bio(0, Write, start)
-                },
-            );
+            bench.add_bio(0, &Bio { task: level.into(), priority, ..bio(0, Write, start) });
         }
     }
-    let levels: Vec<i64> = bench
-        .dispatched(0, 28)
-        .iter()
-        .map(|start| -start / 1_000_000)
-        .collect();
+    let levels: Vec<i64> = bench.dispatched(0, 28).iter().map(|start| -start / 1_000_000).collect();
     assert_eq!(levels, [[4; 16].as_slice(), &[5; 12]].concat());
 }
 
@@ -125,10 +94,7 @@ fn a_device_is_known_after_50_samples_and_a_deep_one_for_good() {
 
 /// What a slice of two requests is charged that ends 5 ms after its first dispatch.
 fn charge(version: Version, depth: Option<bool>, completes: bool, slice_idle_ns: Time) -> u64 {
-    let tunables = CfqTunables {
-        slice_idle_ns,
-        ..CfqTunables::default()
-    };
+    let tunables = CfqTunables { slice_idle_ns, ..CfqTunables::default() };
     let mut bench = with_reads(version, tunables, 3);
     bench.scheduler.depth.known = depth;
     bench.scheduler.keep_messages(true);
@@ -168,21 +134,14 @@ fn a_slice_is_charged_its_time_or_what_the_version_says() {
 }
 
 #[test]
-fn with_group_idle_a_groups_only_queue_is_kept_until_its_requests_are_back_though_its_slice_is_over()
- {
+fn with_group_idle_a_groups_only_queue_is_kept_until_its_requests_are_back_though_its_slice_is_over() {
     for (version, is_kept) in [(Version::Linux2_6_35, false), (Version::GroupIdleV2, true)] {
-        let tunables = CfqTunables {
-            slice_idle_ns: 0,
-            group_isolation: true,
-            ..CfqTunables::default()
-        };
+        let tunables = CfqTunables { slice_idle_ns: 0, group_isolation: true, ..CfqTunables::default() };
         let mut bench = with_reads(version, tunables, 3);
         bench.add_bio(0, &read_of(2, 2, 90_000_000));
         let ids = [(); 2].map(|()| bench.scheduler.dispatch(0, &bench.requests).unwrap());
         let later = 500 * MILLISECOND;
-        bench
-            .scheduler
-            .completed(MILLISECOND, &bench.requests, ids[0]);
+        bench.scheduler.completed(MILLISECOND, &bench.requests, ids[0]);
         let served = bench.scheduler.dispatch(later, &bench.requests);
         assert_eq!(served.is_none(), is_kept, "{version:?}");
         if is_kept {
@@ -197,22 +156,14 @@ fn a_sole_queue_whose_slice_is_over_is_waited_for_and_loses_its_turn_when_it_is_
     let mut bench = with_reads(Version::Linux2_6_35, CfqTunables::default(), 1);
     bench.scheduler.keep_messages(true);
     let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
-    bench
-        .scheduler
-        .completed(MILLISECOND, &bench.requests, first);
+    bench.scheduler.completed(MILLISECOND, &bench.requests, first);
     let slice_end = bench.scheduler.queues.first().unwrap().slice_end;
     bench.add_bio(2 * MILLISECOND, &read_of(1, 1, 5000));
     let now = slice_end * MILLISECOND;
-    let second = bench
-        .scheduler
-        .dispatch(now - MILLISECOND, &bench.requests)
-        .unwrap();
+    let second = bench.scheduler.dispatch(now - MILLISECOND, &bench.requests).unwrap();
     bench.scheduler.completed(now, &bench.requests, second);
     let mut messages = Vec::new();
     bench.scheduler.take_messages(&mut messages);
     let said: Vec<String> = messages.iter().map(ToString::to_string).collect();
-    assert!(
-        said.iter().any(|text| text.ends_with("will busy wait")),
-        "{said:?}"
-    );
+    assert!(said.iter().any(|text| text.ends_with("will busy wait")), "{said:?}");
 }

@@ -131,8 +131,7 @@ impl Cfq {
         let mean = group.busy_mean[usize::from(class == IoClass::RealTime)];
         let mut turn = group_slice * count / mean.max(group.busy(class)).max(1);
         if self.serving_workload == Workload::Async {
-            let of_async =
-                self.ticks.target_latency * group.busy_async() / u64::from(self.busy_queues).max(1);
+            let of_async = self.ticks.target_latency * group.busy_async() / u64::from(self.busy_queues).max(1);
             turn = turn.min(of_async) * self.ticks.slice[0] / self.ticks.slice[1].max(1);
         } else {
             turn = turn.max(2 * self.ticks.slice_idle);
@@ -158,9 +157,8 @@ impl Cfq {
         if queue.idle_window && !self.is_fast_device() {
             return true;
         }
-        let last_in_tree = queue
-            .standing
-            .is_some_and(|at| self.groups.get(at.group).tree(at.class, at.workload).len() == 1);
+        let last_in_tree =
+            queue.standing.is_some_and(|at| self.groups.get(at.group).tree(at.class, at.workload).len() == 1);
         last_in_tree && queue.sync
     }
 
@@ -213,9 +211,8 @@ impl Cfq {
         let queue = &self.queues[id];
         let group_id = queue.group;
         let group = self.groups.get(group_id);
-        let by_requests = self.version == Version::Linux2_6_37
-            && self.ticks.slice_idle == 0
-            && self.depth.known != Some(false);
+        let by_requests =
+            self.version == Version::Linux2_6_37 && self.ticks.slice_idle == 0 && self.depth.known != Some(false);
         let charge = if by_requests {
             u64::from(queue.slice_dispatch)
         } else if !queue.sync && group.busy_sync() == 0 {
@@ -235,11 +232,8 @@ impl Cfq {
         self.groups.charge(group_id, charge);
         let left = self.workload_ends - self.jiffies() as i64;
         let (workload, class) = (self.serving_workload, self.serving_class);
-        self.groups.get_mut(group_id).saved = (left > 0).then_some(SavedWorkload {
-            ticks: left.max(0) as u64,
-            workload,
-            class,
-        });
+        self.groups.get_mut(group_id).saved =
+            (left > 0).then_some(SavedWorkload { ticks: left.max(0) as u64, workload, class });
     }
 
     /// What the slice used, in ticks (`cfq_cfqq_slice_usage`); in group idle V2, in requests if time does not measure
@@ -270,10 +264,8 @@ impl Cfq {
         }
         let close = self.nearest(queue.priority.level)?;
         let that = &self.queues[close];
-        let suits = that.group == queue.group
-            && that.sync
-            && !that.is_seeky()
-            && that.priority.class == queue.priority.class;
+        let suits =
+            that.group == queue.group && that.sync && !that.is_seeky() && that.priority.class == queue.priority.class;
         (close != id && suits).then_some(close)
     }
 

@@ -84,20 +84,12 @@ impl Cfq {
             if queue.is_idle_class() || (self.busy_queues > 1 && self.slice_used_soon(id)) {
                 return false;
             }
-            limit = if self.busy_queues == 1 {
-                u32::MAX
-            } else {
-                self.tunables.quantum
-            };
+            limit = if self.busy_queues == 1 { u32::MAX } else { self.tunables.quantum };
         }
         if !queue.sync && self.tunables.low_latency {
             let since = self.jiffies() - self.last_delayed_sync;
             let depth = (since / self.ticks.slice[1].max(1)) as u32;
-            let depth = if depth == 0 && queue.dispatched == 0 {
-                1
-            } else {
-                depth
-            };
+            let depth = if depth == 0 && queue.dispatched == 0 { 1 } else { depth };
             limit = limit.min(depth);
         }
         queue.dispatched < limit
@@ -148,11 +140,7 @@ impl Cfq {
             self.begin_slice(queue_id);
         }
         if self.should_wait_busy(queue_id) {
-            let extension = if self.ticks.slice_idle == 0 {
-                self.ticks.group_idle
-            } else {
-                self.ticks.slice_idle
-            };
+            let extension = if self.ticks.slice_idle == 0 { self.ticks.group_idle } else { self.ticks.slice_idle };
             self.queues[queue_id].slice_end = now + extension;
             self.queues[queue_id].wait_busy = true;
             self.say(queue_id, Event::WaitsBusy);
@@ -160,8 +148,7 @@ impl Cfq {
         let queue = &self.queues[queue_id];
         if queue.slice_used(now) || queue.is_idle_class() {
             self.expire_active(true);
-        } else if requests[id].sync && queue.is_empty() && self.close_cooperator(queue_id).is_none()
-        {
+        } else if requests[id].sync && queue.is_empty() && self.close_cooperator(queue_id).is_none() {
             self.no_idle_tree_requires_idle |= !requests[id].no_idle;
             let alone = self.groups.get(self.queues[queue_id].group).queues == 1;
             if self.version == Version::Linux2_6_37
@@ -253,10 +240,8 @@ impl Cfq {
         if self.queues[id].dispatched > 0 {
             return;
         }
-        let gone = self
-            .active_task
-            .and_then(|task| self.io_contexts.get(task))
-            .is_none_or(|io_context| io_context.exited);
+        let gone =
+            self.active_task.and_then(|task| self.io_contexts.get(task)).is_none_or(|io_context| io_context.exited);
         if gone {
             return;
         }
@@ -268,33 +253,18 @@ impl Cfq {
         if on_group && self.groups.get(self.queues[id].group).queues > 1 {
             return;
         }
-        let ticks = if on_group {
-            self.ticks.group_idle
-        } else {
-            self.ticks.slice_idle
-        };
+        let ticks = if on_group { self.ticks.group_idle } else { self.ticks.slice_idle };
         self.queues[id].waits_for_request = true;
         self.idle_timer = Some(now + ticks);
         let version = self.version;
-        self.say(
-            id,
-            Event::IdleArmed {
-                version,
-                ticks,
-                on_group,
-            },
-        );
+        self.say(id, Event::IdleArmed { version, ticks, on_group });
     }
 
     /// The idle timer has run out (`cfq_idle_slice_timer`).
     pub(super) fn idled_long_enough(&mut self) {
         let now = self.jiffies();
         if let Some(messages) = &mut self.messages {
-            messages.push(SchedulerMessage {
-                at: self.now,
-                queue: None,
-                event: Event::IdleTimerFired,
-            });
+            messages.push(SchedulerMessage { at: self.now, queue: None, event: Event::IdleTimerFired });
         }
         if let Some(id) = self.active {
             let queue = &mut self.queues[id];

@@ -5,10 +5,7 @@ use crate::invariants::bench::{Bench, bio};
 use events::time::MILLISECOND;
 use proptest::prelude::*;
 
-const ROTATIONAL: Surroundings = Surroundings {
-    hz: 1000,
-    rotational: true,
-};
+const ROTATIONAL: Surroundings = Surroundings { hz: 1000, rotational: true };
 
 fn cfq(version: Version, tunables: CfqTunables, weights: &[u32]) -> Cfq {
     Cfq::new(version, tunables, ROTATIONAL, weights)
@@ -19,21 +16,15 @@ fn plain() -> Cfq {
 }
 
 fn read_of(task: TaskId, group: u16, now: Time, start: Sector) -> Bio {
-    Bio {
-        task,
-        group,
-        sectors: 256,
-        ..bio(now, Read, start)
-    }
+    Bio { task, group, sectors: 256, ..bio(now, Read, start) }
 }
 
 /// Readers, each sequential in a region of its own with one request outstanding, for a second of simulated time on a
 /// device that takes `service_ns` a request and any number at once. Sectors read by group.
 fn sequential_readers(scheduler: Cfq, groups: u16, readers: u32, service_ns: Time) -> Vec<u64> {
     let mut bench = Bench::new(scheduler);
-    let mut positions: Vec<Sector> = (0..u32::from(groups) * readers)
-        .map(|reader| u64::from(reader) * 10_000_000)
-        .collect();
+    let mut positions: Vec<Sector> =
+        (0..u32::from(groups) * readers).map(|reader| u64::from(reader) * 10_000_000).collect();
     let mut read = vec![0; usize::from(groups) + 1];
     let mut outstanding: Vec<(Time, RequestId)> = Vec::new();
     let mut now = 0;
@@ -55,12 +46,7 @@ fn sequential_readers(scheduler: Cfq, groups: u16, readers: u32, service_ns: Tim
         }
         let completes = outstanding.first().map(|&(at, _)| at);
         let wakes = bench.scheduler.next_wakeup();
-        now = completes
-            .into_iter()
-            .chain(wakes)
-            .min()
-            .expect("it never rests")
-            .max(now);
+        now = completes.into_iter().chain(wakes).min().expect("it never rests").max(now);
         if wakes.is_some_and(|at| at <= now) {
             bench.scheduler.wake(now, &bench.requests);
         } else {
@@ -81,19 +67,10 @@ fn while_it_idles_for_a_reader_nobody_else_is_served() {
     bench.add_bio(0, &read_of(1, 0, 0, 0));
     bench.add_bio(0, &read_of(2, 0, 0, 10_000_000));
     let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
-    bench
-        .scheduler
-        .completed(MILLISECOND, &bench.requests, first);
+    bench.scheduler.completed(MILLISECOND, &bench.requests, first);
     assert_eq!(bench.scheduler.dispatch(MILLISECOND, &bench.requests), None);
-    assert_eq!(
-        bench.scheduler.dispatch(2 * MILLISECOND, &bench.requests),
-        None
-    );
-    assert_eq!(
-        bench.scheduler.next_wakeup(),
-        Some(9 * MILLISECOND),
-        "slice_idle after the completion"
-    );
+    assert_eq!(bench.scheduler.dispatch(2 * MILLISECOND, &bench.requests), None);
+    assert_eq!(bench.scheduler.next_wakeup(), Some(9 * MILLISECOND), "slice_idle after the completion");
     bench.scheduler.wake(9 * MILLISECOND, &bench.requests);
     assert_eq!(bench.dispatched(9 * MILLISECOND, 1), [10_000_000]);
 }
@@ -104,9 +81,7 @@ fn the_awaited_request_is_dispatched_at_once() {
     bench.add_bio(0, &read_of(1, 0, 0, 0));
     bench.add_bio(0, &read_of(2, 0, 0, 10_000_000));
     let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
-    bench
-        .scheduler
-        .completed(MILLISECOND, &bench.requests, first);
+    bench.scheduler.completed(MILLISECOND, &bench.requests, first);
     bench.add_bio(3 * MILLISECOND, &read_of(1, 0, 3 * MILLISECOND, 256));
     assert_eq!(bench.dispatched(3 * MILLISECOND, 1), [256]);
 }
@@ -128,10 +103,7 @@ fn async_queues_stand_behind_sync_ones_by_how_much_shorter_their_slices_are() {
 #[test]
 fn sync_requests_interrupt_async_ones() {
     let mut bench = Bench::new(plain());
-    let write = |start| Bio {
-        task: 9,
-        ..bio(0, Write, start)
-    };
+    let write = |start| Bio { task: 9, ..bio(0, Write, start) };
     bench.add_bio(0, &write(5_000_000));
     bench.add_bio(0, &write(6_000_000));
     assert_eq!(bench.dispatched(0, 1), [-5_000_000]);
@@ -143,14 +115,8 @@ fn sync_requests_interrupt_async_ones() {
 #[test]
 fn groups_share_by_weight_while_queues_are_idled_upon() {
     let weights = [1000, 100, 200, 300, 400];
-    let scheduler = cfq(
-        Version::GroupIdleV2,
-        CfqTunables {
-            group_isolation: true,
-            ..CfqTunables::default()
-        },
-        &weights,
-    );
+    let scheduler =
+        cfq(Version::GroupIdleV2, CfqTunables { group_isolation: true, ..CfqTunables::default() }, &weights);
     let read = sequential_readers(scheduler, 4, 1, 1_200_000);
     let total: u64 = read.iter().sum();
     for (group, sectors) in read.iter().enumerate() {
@@ -163,35 +129,16 @@ fn groups_share_by_weight_while_queues_are_idled_upon() {
 #[test]
 fn group_idle_without_slice_idle_keeps_the_shares_of_single_readers() {
     let weights = [1000, 100, 200, 300, 400];
-    let tunables = CfqTunables {
-        slice_idle_ns: 0,
-        group_isolation: true,
-        ..CfqTunables::default()
-    };
-    let read = sequential_readers(
-        cfq(Version::GroupIdleV2, tunables, &weights),
-        4,
-        1,
-        1_200_000,
-    );
+    let tunables = CfqTunables { slice_idle_ns: 0, group_isolation: true, ..CfqTunables::default() };
+    let read = sequential_readers(cfq(Version::GroupIdleV2, tunables, &weights), 4, 1, 1_200_000);
     assert!(read.windows(2).all(|pair| pair[0] < pair[1]), "{read:?}");
 }
 
 #[test]
 fn without_any_idling_weights_mean_little() {
     let weights = [1000, 100, 200, 300, 400];
-    let tunables = CfqTunables {
-        slice_idle_ns: 0,
-        group_idle_ns: 0,
-        group_isolation: true,
-        ..CfqTunables::default()
-    };
-    let read = sequential_readers(
-        cfq(Version::GroupIdleV2, tunables, &weights),
-        4,
-        1,
-        1_200_000,
-    );
+    let tunables = CfqTunables { slice_idle_ns: 0, group_idle_ns: 0, group_isolation: true, ..CfqTunables::default() };
+    let read = sequential_readers(cfq(Version::GroupIdleV2, tunables, &weights), 4, 1, 1_200_000);
     let (least, most) = (read.iter().min().unwrap(), read.iter().max().unwrap());
     assert!(*most < 2 * least, "{read:?}");
 }
@@ -199,16 +146,11 @@ fn without_any_idling_weights_mean_little() {
 #[test]
 fn slices_under_the_seeds_weights_are_those_of_the_note() {
     // Groups of weights 100 to 800 with one and with two queues each: milliseconds of a slice.
-    for (queues, expected) in [
-        (1, [16, 16, 25, 33, 41, 50, 58, 66]),
-        (2, [16, 16, 16, 16, 20, 25, 29, 33]),
-        (4, [16; 8]),
-    ] {
+    for (queues, expected) in
+        [(1, [16, 16, 25, 33, 41, 50, 58, 66]), (2, [16, 16, 16, 16, 20, 25, 29, 33]), (4, [16; 8])]
+    {
         let weights = [1000, 100, 200, 300, 400, 500, 600, 700, 800];
-        let tunables = CfqTunables {
-            group_isolation: true,
-            ..CfqTunables::default()
-        };
+        let tunables = CfqTunables { group_isolation: true, ..CfqTunables::default() };
         let mut bench = Bench::new(cfq(Version::Linux2_6_35, tunables, &weights));
         for group in 1..=8u16 {
             for queue in 0..queues {
@@ -221,11 +163,7 @@ fn slices_under_the_seeds_weights_are_those_of_the_note() {
             let queue = (group - 1) * queues as usize;
             // The mean of busy queues has to rise to what it is.
             bench.scheduler.slice_of(queue);
-            assert_eq!(
-                bench.scheduler.slice_of(queue),
-                slice,
-                "group {group} of {queues} queues"
-            );
+            assert_eq!(bench.scheduler.slice_of(queue), slice, "group {group} of {queues} queues");
         }
     }
 }
@@ -245,23 +183,13 @@ fn a_task_that_comes_late_has_not_thought_all_the_time_before() {
 
 #[test]
 fn a_device_without_seeks_is_taken_to_order_by_itself_until_it_is_known_not_to() {
-    let surroundings = Surroundings {
-        hz: 1000,
-        rotational: false,
-    };
-    let scheduler = Cfq::new(
-        Version::Linux2_6_35,
-        CfqTunables::default(),
-        surroundings,
-        &[1000],
-    );
+    let surroundings = Surroundings { hz: 1000, rotational: false };
+    let scheduler = Cfq::new(Version::Linux2_6_35, CfqTunables::default(), surroundings, &[1000]);
     let mut bench = Bench::new(scheduler);
     bench.add_bio(0, &read_of(1, 0, 0, 0));
     bench.add_bio(0, &read_of(2, 0, 0, 10_000_000));
     let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
-    bench
-        .scheduler
-        .completed(MILLISECOND, &bench.requests, first);
+    bench.scheduler.completed(MILLISECOND, &bench.requests, first);
     assert_eq!(bench.dispatched(MILLISECOND, 1), [10_000_000], "no idling");
 }
 
@@ -305,9 +233,7 @@ fn two_readers_of_one_stream_come_to_share_a_queue_and_part_when_it_turns_seeky(
             bench.scheduler.completed(now, &bench.requests, id);
         }
     }
-    let queue_of = |bench: &Bench<Cfq>, task| {
-        bench.scheduler.io_contexts.get(task).unwrap().queues[1].unwrap()
-    };
+    let queue_of = |bench: &Bench<Cfq>, task| bench.scheduler.io_contexts.get(task).unwrap().queues[1].unwrap();
     let shared = queue_of(&bench, 1);
     assert_eq!(shared, queue_of(&bench, 2));
     assert_eq!(bench.scheduler.queues[shared].tasks, 2);
@@ -321,10 +247,7 @@ fn two_readers_of_one_stream_come_to_share_a_queue_and_part_when_it_turns_seeky(
 fn only_the_nearest_queue_is_asked_to_cooperate_whatever_its_group() {
     let mut bench = Bench::new(cfq(
         Version::Linux2_6_35,
-        CfqTunables {
-            group_isolation: true,
-            ..CfqTunables::default()
-        },
+        CfqTunables { group_isolation: true, ..CfqTunables::default() },
         &[1000, 500, 500],
     ));
     bench.add_bio(0, &read_of(1, 1, 0, 0));
@@ -333,11 +256,7 @@ fn only_the_nearest_queue_is_asked_to_cooperate_whatever_its_group() {
     assert_eq!(bench.requests[first].start, 0);
     assert!(bench.scheduler.close_cooperator(0).is_some());
     bench.add_bio(0, &read_of(3, 2, 0, 300));
-    assert_eq!(
-        bench.scheduler.close_cooperator(0),
-        None,
-        "300 is of another group"
-    );
+    assert_eq!(bench.scheduler.close_cooperator(0), None, "300 is of another group");
 }
 
 #[test]
@@ -346,17 +265,11 @@ fn a_task_that_exits_while_it_is_idled_for_ends_the_wait() {
     bench.add_bio(0, &read_of(1, 0, 0, 0));
     bench.add_bio(0, &read_of(2, 0, 0, 10_000_000));
     let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
-    bench
-        .scheduler
-        .completed(MILLISECOND, &bench.requests, first);
+    bench.scheduler.completed(MILLISECOND, &bench.requests, first);
     assert_eq!(bench.scheduler.dispatch(MILLISECOND, &bench.requests), None);
     bench.scheduler.exited(2 * MILLISECOND, 1);
     assert_eq!(bench.dispatched(2 * MILLISECOND, 1), [10_000_000]);
-    assert_eq!(
-        bench.scheduler.free_queues.len(),
-        1,
-        "its queue may be used again"
-    );
+    assert_eq!(bench.scheduler.free_queues.len(), 1, "its queue may be used again");
 }
 
 #[test]
@@ -365,30 +278,21 @@ fn the_task_that_is_idled_for_gets_one_request_although_none_is_left() {
     bench.add_bio(0, &read_of(1, 0, 0, 0));
     let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
     assert!(!bench.scheduler.may_exceed_pool(&read_of(1, 0, 0, 0)));
-    bench
-        .scheduler
-        .completed(MILLISECOND, &bench.requests, first);
+    bench.scheduler.completed(MILLISECOND, &bench.requests, first);
     let twice = [(); 2].map(|()| bench.scheduler.may_exceed_pool(&read_of(1, 0, 0, 0)));
     assert_eq!(twice, [true, false]);
 }
 
 #[test]
 fn without_isolation_a_seeky_queue_moves_to_the_root_group_but_its_request_counts_for_its_own() {
-    let mut bench = Bench::new(cfq(
-        Version::GroupIdleV2,
-        CfqTunables::default(),
-        &[1000, 500],
-    ));
+    let mut bench = Bench::new(cfq(Version::GroupIdleV2, CfqTunables::default(), &[1000, 500]));
     let far = |n: u64| (n * 7) % 10 * 1_000_000;
     for n in 0..10 {
         bench.add_bio(0, &read_of(1, 1, 0, far(n)));
         let id = bench.scheduler.dispatch(0, &bench.requests).unwrap();
         bench.scheduler.completed(0, &bench.requests, id);
     }
-    assert_eq!(
-        bench.scheduler.queues[0].group, 1,
-        "until it is put in fifo anew"
-    );
+    assert_eq!(bench.scheduler.queues[0].group, 1, "until it is put in fifo anew");
     bench.scheduler.expire_active(false);
     bench.add_bio(0, &read_of(1, 1, 0, far(13)));
     assert_eq!(bench.scheduler.queues[0].group, 0);
@@ -409,15 +313,10 @@ fn messages_are_those_of_the_version() {
         bench.scheduler.keep_messages(true);
         bench.add_bio(0, &read_of(1, 0, 0, 0));
         let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
-        bench
-            .scheduler
-            .completed(MILLISECOND, &bench.requests, first);
+        bench.scheduler.completed(MILLISECOND, &bench.requests, first);
         bench.scheduler.wake(20 * MILLISECOND, &bench.requests);
         bench.add_bio(20 * MILLISECOND, &read_of(2, 0, 20 * MILLISECOND, 0));
-        bench
-            .scheduler
-            .dispatch(20 * MILLISECOND, &bench.requests)
-            .unwrap();
+        bench.scheduler.dispatch(20 * MILLISECOND, &bench.requests).unwrap();
         let mut messages = Vec::new();
         bench.scheduler.take_messages(&mut messages);
         let texts: Vec<String> = messages.iter().map(ToString::to_string).collect();
@@ -445,16 +344,8 @@ fn messages_are_those_of_the_version() {
     };
     for (version, armed, used) in [
         (Version::Linux2_6_35, "arm_idle: 8", "sl_used=19"),
-        (
-            Version::GroupIdleV2,
-            "arm_idle: 8 group_idle: 0",
-            "sl_used=19, disp=1 sect=256",
-        ),
-        (
-            Version::Linux2_6_37,
-            "arm_idle: 8 group_idle: 0",
-            "sl_used=19 disp=1 charge=19 iops=0 sect=256",
-        ),
+        (Version::GroupIdleV2, "arm_idle: 8 group_idle: 0", "sl_used=19, disp=1 sect=256"),
+        (Version::Linux2_6_37, "arm_idle: 8 group_idle: 0", "sl_used=19 disp=1 charge=19 iops=0 sect=256"),
     ] {
         let story = story(&format!("cfq1S / {armed}"), &format!("cfq1S / {used}"));
         assert_eq!(texts(version)[..story.len()], story, "{version:?}");

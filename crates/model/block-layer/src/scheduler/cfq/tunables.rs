@@ -110,20 +110,10 @@ impl TunableTicks {
         // Less than a tick is a tick, as the kernel's conversion has it; nothing stays nothing.
         let ticks = |ns: Time| (ns * u64::from(hz)).div_ceil(1_000_000_000);
         TunableTicks {
-            fifo_expire: [
-                ticks(tunables.fifo_expire_async_ns),
-                ticks(tunables.fifo_expire_sync_ns),
-            ],
-            slice: [
-                ticks(tunables.slice_async_ns),
-                ticks(tunables.slice_sync_ns),
-            ],
+            fifo_expire: [ticks(tunables.fifo_expire_async_ns), ticks(tunables.fifo_expire_sync_ns)],
+            slice: [ticks(tunables.slice_async_ns), ticks(tunables.slice_sync_ns)],
             slice_idle: ticks(tunables.slice_idle_ns),
-            group_idle: if version.has_group_idle() {
-                ticks(tunables.group_idle_ns)
-            } else {
-                0
-            },
+            group_idle: if version.has_group_idle() { ticks(tunables.group_idle_ns) } else { 0 },
             target_latency: u64::from(hz) * 3 / 10,
             join_delay: u64::from(hz) / 5,
             second: u64::from(hz),

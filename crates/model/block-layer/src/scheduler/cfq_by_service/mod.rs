@@ -116,10 +116,7 @@ impl CfqByService {
         let ticks = |ns: Time| (ns * u64::from(hz)).div_ceil(1_000_000_000);
         CfqByService {
             ticks: Ticks {
-                expire: [
-                    ticks(tunables.fifo_expire_sync_ns),
-                    ticks(tunables.fifo_expire_async_ns),
-                ],
+                expire: [ticks(tunables.fifo_expire_sync_ns), ticks(tunables.fifo_expire_async_ns)],
                 batch_expire: ticks(tunables.fifo_batch_expire_ns),
                 service: u64::from(hz),
             },
@@ -163,8 +160,8 @@ impl CfqByService {
             let service = |place: usize| self.line.get(place).map(|&id| self.queues[id].service);
             let mine = self.queues[id].service;
             let before = place.checked_sub(1).and_then(service);
-            let is_in_order = before.is_none_or(|before| before <= mine)
-                && service(place + 1).is_none_or(|after| mine <= after);
+            let is_in_order =
+                before.is_none_or(|before| before <= mine) && service(place + 1).is_none_or(|after| mine <= after);
             if is_in_order {
                 return;
             }
@@ -198,19 +195,11 @@ impl Scheduler for CfqByService {
         self.fifos.front_merged(requests, id, was);
         self.arrivals.front_merged(requests, id, was);
         let next = &mut self.queues[self.fifos.fifo_of(id)].next;
-        *next = self
-            .backwards
-            .nearer(requests, self.last_position, *next, Some(id));
+        *next = self.backwards.nearer(requests, self.last_position, *next, Some(id));
     }
 
     /// `cfq_merged_requests`.
-    fn merged_requests(
-        &mut self,
-        _: Time,
-        requests: &Requests,
-        survivor: RequestId,
-        merged: RequestId,
-    ) {
+    fn merged_requests(&mut self, _: Time, requests: &Requests, survivor: RequestId, merged: RequestId) {
         let queue = self.fifos.fifo_of(merged);
         if self.queues[queue].next == Some(merged) {
             self.queues[queue].next = Some(survivor);
@@ -236,9 +225,9 @@ impl Scheduler for CfqByService {
 
     /// Every process gets a few (`ELV_MQUEUE_MUST` of `cfq_may_queue`).
     fn may_exceed_pool(&mut self, bio: &Bio) -> bool {
-        self.queue_of.get(bio.task).is_some_and(|&queue| {
-            self.queues[queue].allocated[bio.direction as usize] < self.tunables.queued
-        })
+        self.queue_of
+            .get(bio.task)
+            .is_some_and(|&queue| self.queues[queue].allocated[bio.direction as usize] < self.tunables.queued)
     }
 
     /// `cfq_enqueue`.
@@ -249,8 +238,7 @@ impl Scheduler for CfqByService {
         let class = usize::from(request.sync);
         self.fifos.add(requests, id, queue_id, 0);
         let deadline = now + self.ticks.expire[class];
-        self.arrivals
-            .add(requests, id, 2 * queue_id + class, deadline);
+        self.arrivals.add(requests, id, 2 * queue_id + class, deadline);
         self.dispatch_list.came(id);
         let number = id.number() as usize;
         if self.taken_at.len() <= number {
@@ -263,9 +251,7 @@ impl Scheduler for CfqByService {
         let queue = &mut self.queues[queue_id];
         queue.queued += 1;
         queue.allocated[request.direction as usize] += 1;
-        queue.next = self
-            .backwards
-            .nearer(requests, self.last_position, queue.next, Some(id));
+        queue.next = self.backwards.nearer(requests, self.last_position, queue.next, Some(id));
         if was_idle {
             self.stand(queue_id);
         }

@@ -35,9 +35,7 @@ impl CfqByService {
         self.last_position = requests[id].end();
         if self.queues[queue].next == Some(id) {
             let (before, after) = self.fifos.around_cyclically(requests, id);
-            self.queues[queue].next =
-                self.backwards
-                    .nearer(requests, self.last_position, after, before);
+            self.queues[queue].next = self.backwards.nearer(requests, self.last_position, after, before);
         }
         self.fifos.remove(requests, id);
         self.arrivals.remove(requests, id);

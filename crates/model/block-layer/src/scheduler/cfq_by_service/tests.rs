@@ -4,18 +4,12 @@ use crate::invariants::{self, bench::Bench, bench::bio};
 use proptest::prelude::*;
 
 fn bench() -> Bench<CfqByService> {
-    let tunables = CfqByServiceTunables {
-        quantum: 1,
-        ..CfqByServiceTunables::default()
-    };
+    let tunables = CfqByServiceTunables { quantum: 1, ..CfqByServiceTunables::default() };
     Bench::new(CfqByService::new(tunables, 1000, POOL_REQUESTS))
 }
 
 fn read_of(task: TaskId, start: Sector) -> Bio {
-    Bio {
-        task,
-        ..bio(0, Read, start)
-    }
+    Bio { task, ..bio(0, Read, start) }
 }
 
 /// Dispatches one request and completes it after that time; returns where it starts.
@@ -49,10 +43,7 @@ fn whoever_had_less_time_of_the_device_is_first() {
 fn the_names_of_the_times_after_which_requests_expire_are_exchanged() {
     let waits = |sync: bool| {
         let mut bench = bench();
-        let old = Bio {
-            sync,
-            ..read_of(1, 5_000_000)
-        };
+        let old = Bio { sync, ..read_of(1, 5_000_000) };
         bench.add_bio(0, &old);
         bench.add_bio(0, &read_of(1, 1000));
         let now = 600 * MILLISECOND;
@@ -65,10 +56,7 @@ fn the_names_of_the_times_after_which_requests_expire_are_exchanged() {
 #[test]
 fn nobody_has_more_than_a_sixteenth_of_the_pool_and_everybody_some() {
     let mut bench = bench();
-    let write = |n: u64| Bio {
-        direction: Write,
-        ..read_of(1, n * 1000)
-    };
+    let write = |n: u64| Bio { direction: Write, ..read_of(1, n * 1000) };
     let fits = (0..200).take_while(|&n| {
         let lets = bench.scheduler.lets_queue(&write(n));
         bench.add_bio(0, &write(n));
@@ -87,14 +75,10 @@ fn on_a_device_that_queues_commands_requests_are_counted_instead_of_time() {
     for n in 0..8 {
         bench.add_bio(0, &read_of(1, 1000 * n));
     }
-    let taken: Vec<RequestId> = (0..4)
-        .map(|_| bench.scheduler.dispatch(0, &bench.requests).unwrap())
-        .collect();
+    let taken: Vec<RequestId> = (0..4).map(|_| bench.scheduler.dispatch(0, &bench.requests).unwrap()).collect();
     assert!(bench.scheduler.counts_requests);
     for id in taken {
-        bench
-            .scheduler
-            .completed(900 * MILLISECOND, &bench.requests, id);
+        bench.scheduler.completed(900 * MILLISECOND, &bench.requests, id);
     }
     assert_eq!(bench.scheduler.queues[0].service, 0, "time does not count");
     bench.scheduler.dispatch(900 * MILLISECOND, &bench.requests);

@@ -110,10 +110,7 @@ impl CfqLists {
         CfqLists {
             version,
             ticks: Ticks {
-                fifo_expire: [
-                    ticks(common.fifo_expire_async_ns),
-                    ticks(common.fifo_expire_sync_ns),
-                ],
+                fifo_expire: [ticks(common.fifo_expire_async_ns), ticks(common.fifo_expire_sync_ns)],
                 slice: [ticks(common.slice_async_ns), ticks(common.slice_sync_ns)],
                 slice_idle: ticks(common.slice_idle_ns),
                 idle_grace: u64::from(hz) / 10,
@@ -158,12 +155,7 @@ impl CfqLists {
 
     /// The better of two of a queue, sync ones first. The kernel of these versions never notes where the device is, so that
     /// the lowest sector is the nearest.
-    fn better(
-        &self,
-        requests: &Requests,
-        one: Option<RequestId>,
-        other: Option<RequestId>,
-    ) -> Option<RequestId> {
+    fn better(&self, requests: &Requests, one: Option<RequestId>, other: Option<RequestId>) -> Option<RequestId> {
         self.backwards.better(requests, 0, one, other)
     }
 
@@ -210,17 +202,13 @@ impl CfqLists {
         let shared_by = (!sync).then_some(priority);
         let new = || Queue::new(sync, priority);
         let slot = self.slot(sync);
-        self.queues
-            .of_task(task, slot, shared_by, self.jiffies, new)
+        self.queues.of_task(task, slot, shared_by, self.jiffies, new)
     }
 
     fn learn(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         let slice_idle = self.ticks.slice_idle;
         let request = &requests[id];
-        let io_context = self
-            .queues
-            .io_context_mut(request.task)
-            .expect("it has a queue");
+        let io_context = self.queues.io_context_mut(request.task).expect("it has a queue");
         io_context.learn(request, self.jiffies, slice_idle);
         let (exited, think) = (io_context.exited, io_context.usual_think());
         let queue = &mut self.queues[queue_id];
@@ -276,13 +264,7 @@ impl Scheduler for CfqLists {
         self.queues[queue].next = self.better(requests, self.queues[queue].next, Some(id));
     }
 
-    fn merged_requests(
-        &mut self,
-        now: Time,
-        requests: &Requests,
-        survivor: RequestId,
-        merged: RequestId,
-    ) {
+    fn merged_requests(&mut self, now: Time, requests: &Requests, survivor: RequestId, merged: RequestId) {
         self.at(now);
         let queue = self.fifos.fifo_of(merged);
         if self.queues[queue].next == Some(merged) {

@@ -126,9 +126,7 @@ impl CfqLists {
 
     /// Arms the idle timer (`cfq_arm_slice_timer`); false: the queue's task is not waited for.
     fn wait_for_more(&mut self, id: QueueId) -> bool {
-        let task = self
-            .active_task
-            .and_then(|task| self.queues.io_context(task));
+        let task = self.active_task.and_then(|task| self.queues.io_context(task));
         let is_gone = match self.version {
             Version::Linux2_6_15 => task.is_some_and(|task: &IoContext| task.exited),
             Version::Linux2_6_18 => task.is_none_or(|task| task.exited),
@@ -207,11 +205,7 @@ impl CfqLists {
         queue.waits_for_request = false;
         self.idle_timer = None;
         let is_idle = queue.priority.class == IoClass::Idle;
-        let most = if is_idle {
-            1
-        } else {
-            self.tunables.common.quantum
-        };
+        let most = if is_idle { 1 } else { self.tunables.common.quantum };
         for _ in 0..most {
             let next = self.next_of(id);
             self.leave(requests, next, id);
@@ -236,14 +230,9 @@ impl CfqLists {
     /// The one that has waited too long, once a slice (`cfq_check_fifo`); else the next in order.
     fn next_of(&mut self, id: QueueId) -> RequestId {
         let queue = &mut self.queues[id];
-        let expired = self
-            .fifos
-            .overdue(id, self.jiffies)
-            .filter(|_| !queue.has_served_expired);
+        let expired = self.fifos.overdue(id, self.jiffies).filter(|_| !queue.has_served_expired);
         queue.has_served_expired |= expired.is_some();
-        expired
-            .or(queue.next)
-            .expect("a queue that is chosen has requests")
+        expired.or(queue.next).expect("a queue that is chosen has requests")
     }
 
     /// `cfq_dispatch_insert`.
@@ -254,9 +243,7 @@ impl CfqLists {
         self.queues[queue_id].dispatched[usize::from(requests[id].sync)] += 1;
         self.count_out(queue_id);
         let from = self.last_position;
-        let place = self
-            .dispatch_list
-            .place_in_sweeps(requests, id, from, false);
+        let place = self.dispatch_list.place_in_sweeps(requests, id, from, false);
         self.dispatch_list.insert(place, id);
     }
 

@@ -15,10 +15,7 @@ fn of(version: Version, slice_idle_ms: u64) -> CfqLists {
 }
 
 fn read_of(task: TaskId, start: Sector) -> Bio {
-    Bio {
-        task,
-        ..bio(0, Read, start)
-    }
+    Bio { task, ..bio(0, Read, start) }
 }
 
 fn next(bench: &mut Bench<CfqLists>, now: Time) -> Option<(RequestId, Sector)> {
@@ -47,9 +44,7 @@ fn whoever_sends_nothing_for_slice_idle_loses_its_turn() {
     bench.add_bio(0, &read_of(1, 100));
     bench.add_bio(0, &read_of(2, 90_000_000));
     let (first, _) = next(&mut bench, 0).unwrap();
-    bench
-        .scheduler
-        .completed(MILLISECOND, &bench.requests, first);
+    bench.scheduler.completed(MILLISECOND, &bench.requests, first);
     assert!(next(&mut bench, MILLISECOND).is_none());
     let then = 11 * MILLISECOND;
     let wakeup = bench.scheduler.next_wakeup();
@@ -87,15 +82,9 @@ fn levels_have_their_turns_in_sweeps_that_go_further_each_time() {
 fn all_of_a_task_goes_where_its_first_request_went() {
     let mut bench = Bench::new(cfq(10));
     bench.add_bio(0, &read_of(1, 1000));
-    let write = Bio {
-        task: 1,
-        ..bio(0, Write, 5000)
-    };
+    let write = Bio { task: 1, ..bio(0, Write, 5000) };
     bench.add_bio(0, &write);
-    let read = Bio {
-        start: 9000,
-        ..read_of(2, 0)
-    };
+    let read = Bio { start: 9000, ..read_of(2, 0) };
     bench.add_bio(0, &read);
     assert_eq!(bench.dispatched(0, 3), [1000, -5000]);
 }
@@ -143,10 +132,7 @@ fn in_2_6_18_nobody_is_waited_for_once_five_requests_were_at_the_device() {
 fn in_2_6_18_reads_and_buffered_writes_of_a_task_have_queues_of_their_own() {
     let mut bench = Bench::new(of(Version::Linux2_6_18, 10));
     bench.add_bio(0, &read_of(1, 1000));
-    let write = Bio {
-        task: 1,
-        ..bio(0, Write, 5000)
-    };
+    let write = Bio { task: 1, ..bio(0, Write, 5000) };
     bench.add_bio(0, &write);
     assert_eq!(bench.dispatched(0, 3), [1000], "the write has another turn");
 }
@@ -154,13 +140,7 @@ fn in_2_6_18_reads_and_buffered_writes_of_a_task_have_queues_of_their_own() {
 #[test]
 fn the_idle_class_waits_until_nobody_has_wanted_the_device_for_a_tenth_of_a_second() {
     let mut bench = Bench::new(cfq(0));
-    let idle = Bio {
-        priority: Priority {
-            class: IoClass::Idle,
-            level: 7,
-        },
-        ..read_of(2, 5000)
-    };
+    let idle = Bio { priority: Priority { class: IoClass::Idle, level: 7 }, ..read_of(2, 5000) };
     bench.add_bio(0, &read_of(1, 1000));
     bench.add_bio(0, &idle);
     let (first, _) = next(&mut bench, 0).unwrap();

@@ -88,14 +88,8 @@ impl CfqSlices {
         let ticks = |ns: Time| (ns * hz).div_ceil(1_000_000_000);
         CfqSlices {
             ticks: Ticks {
-                fifo_expire: [
-                    ticks(tunables.fifo_expire_async_ns),
-                    ticks(tunables.fifo_expire_sync_ns),
-                ],
-                slice: [
-                    ticks(tunables.slice_async_ns),
-                    ticks(tunables.slice_sync_ns),
-                ],
+                fifo_expire: [ticks(tunables.fifo_expire_async_ns), ticks(tunables.fifo_expire_sync_ns)],
+                slice: [ticks(tunables.slice_async_ns), ticks(tunables.slice_sync_ns)],
                 slice_idle: ticks(tunables.slice_idle_ns),
                 slice_idle_seeky: ticks(2 * MILLISECOND),
                 join_delay: hz / 5,
@@ -120,11 +114,7 @@ impl CfqSlices {
             queued: 0,
             in_driver: 0,
             sync_in_flight: 0,
-            depth: DeviceDepth {
-                is_deep: true,
-                samples: 0,
-                peak: 0,
-            },
+            depth: DeviceDepth { is_deep: true, samples: 0, peak: 0 },
             now: 0,
             jiffies: 0,
         }
@@ -170,9 +160,7 @@ impl CfqSlices {
     }
 
     fn real_time_waits(&self) -> bool {
-        self.line
-            .first()
-            .is_some_and(|first| first.class == IoClass::RealTime)
+        self.line.first().is_some_and(|first| first.class == IoClass::RealTime)
     }
 
     /// The slice of the queue being served is over (`__cfq_slice_expired`); what is left of it counts if it idled, timed
@@ -205,28 +193,19 @@ impl CfqSlices {
         let queue = &self.queues[id];
         let class = queue.priority.class;
         let key = if class == IoClass::Idle {
-            let last = self
-                .line
-                .last()
-                .map_or(self.jiffies as i64, |last| last.key);
+            let last = self.line.last().map_or(self.jiffies as i64, |last| last.key);
             last + self.ticks.join_delay as i64
         } else if at_front {
             0
         } else {
             // Queues of lower priority, and async ones, stand as much further behind as their slices are shorter.
-            let shorter = self.slice_of(true, 0) as i64
-                - self.slice_of(queue.sync, queue.priority.level) as i64;
+            let shorter = self.slice_of(true, 0) as i64 - self.slice_of(queue.sync, queue.priority.level) as i64;
             others * shorter + self.jiffies as i64 + queue.slice_residual
         };
         if class != IoClass::Idle && !at_front {
             self.queues[id].slice_residual = 0;
         }
-        let place = ServiceOrder {
-            class,
-            key,
-            sequence: self.next_sequence,
-            queue: id,
-        };
+        let place = ServiceOrder { class, key, sequence: self.next_sequence, queue: id };
         self.next_sequence += 1;
         self.line.insert(place);
         self.queues[id].place = Some(place);
@@ -255,9 +234,7 @@ impl CfqSlices {
         if queue.place.is_none() {
             self.stand(queue_id, false);
         }
-        self.queues[queue_id].next =
-            self.backwards
-                .better(requests, self.last_position, next, Some(id));
+        self.queues[queue_id].next = self.backwards.better(requests, self.last_position, next, Some(id));
         self.learn(requests, id, queue_id);
         self.notice(requests, id, queue_id);
     }
@@ -269,8 +246,7 @@ impl CfqSlices {
         }
         let shared_by = (!sync).then_some(priority);
         let new = || Queue::new(sync, priority);
-        self.queues
-            .of_task(task, usize::from(sync), shared_by, self.jiffies, new)
+        self.queues.of_task(task, usize::from(sync), shared_by, self.jiffies, new)
     }
 
     /// The first half of `cfq_rq_enqueued`, with `cfq_update_idle_window`.
@@ -278,10 +254,7 @@ impl CfqSlices {
         let request = &requests[id];
         let slice_idle = self.ticks.slice_idle;
         let (jiffies, is_deep) = (self.jiffies, self.depth.is_deep);
-        let io_context = self
-            .queues
-            .io_context_mut(request.task)
-            .expect("it has a queue");
+        let io_context = self.queues.io_context_mut(request.task).expect("it has a queue");
         io_context.learn(request, jiffies, slice_idle);
         let (exited, think) = (io_context.exited, io_context.usual_think());
         let is_seeky = is_seeky(io_context);
@@ -334,9 +307,7 @@ impl CfqSlices {
         }
         // As good as what is waited for.
         let awaited = self.active_task.filter(|_| active.waits_for_request);
-        let usual = awaited
-            .and_then(|task| self.queues.io_context(task))
-            .and_then(IoContext::usual_seek);
+        let usual = awaited.and_then(|task| self.queues.io_context(task)).and_then(IoContext::usual_seek);
         usual.is_some_and(|seek| self.last_position.abs_diff(request.start) <= seek)
     }
 
@@ -397,9 +368,7 @@ impl CfqSlices {
     fn leave(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         if self.queues[queue_id].next == Some(id) {
             let (before, after) = self.fifos.around_cyclically(requests, id);
-            self.queues[queue_id].next =
-                self.backwards
-                    .better(requests, self.last_position, after, before);
+            self.queues[queue_id].next = self.backwards.better(requests, self.last_position, after, before);
         }
         self.fifos.remove(requests, id);
         self.count_out(requests, id, queue_id);
@@ -465,17 +434,14 @@ impl CfqSlices {
     /// Arms the idle timer (`cfq_arm_slice_timer`): nobody else is served until the queue's task sends its next request, or
     /// the time is over.
     fn wait_for_more(&mut self, id: QueueId) {
-        let task = self
-            .active_task
-            .and_then(|task| self.queues.io_context(task));
+        let task = self.active_task.and_then(|task| self.queues.io_context(task));
         let Some(task) = task.filter(|task| !task.exited) else {
             return;
         };
         let seeks = task.usual_seek().is_some() && is_seeky(task);
         let is_fast_device = !self.rotational && self.depth.is_deep;
         let queue = &mut self.queues[id];
-        if is_fast_device || self.ticks.slice_idle == 0 || !queue.idle_window || self.in_driver > 0
-        {
+        if is_fast_device || self.ticks.slice_idle == 0 || !queue.idle_window || self.in_driver > 0 {
             return;
         }
         let ticks = match seeks {
@@ -509,11 +475,7 @@ impl CfqSlices {
         }
         self.depth.samples += 1;
         if self.depth.samples > DEPTH_SAMPLES {
-            self.depth = DeviceDepth {
-                is_deep: self.depth.peak >= DEEP_DEVICE,
-                samples: 0,
-                peak: 0,
-            };
+            self.depth = DeviceDepth { is_deep: self.depth.peak >= DEEP_DEVICE, samples: 0, peak: 0 };
         }
     }
 
@@ -549,18 +511,10 @@ impl Scheduler for CfqSlices {
     fn front_merged(&mut self, _: Time, requests: &Requests, id: RequestId, was: Sector) {
         self.fifos.front_merged(requests, id, was);
         let next = &mut self.queues[self.fifos.fifo_of(id)].next;
-        *next = self
-            .backwards
-            .better(requests, self.last_position, *next, Some(id));
+        *next = self.backwards.better(requests, self.last_position, *next, Some(id));
     }
 
-    fn merged_requests(
-        &mut self,
-        now: Time,
-        requests: &Requests,
-        survivor: RequestId,
-        merged: RequestId,
-    ) {
+    fn merged_requests(&mut self, now: Time, requests: &Requests, survivor: RequestId, merged: RequestId) {
         self.at(now);
         let queue = self.fifos.fifo_of(merged);
         if self.queues[queue].next == Some(merged) {
@@ -600,10 +554,7 @@ impl Scheduler for CfqSlices {
     fn wake(&mut self, now: Time, _: &Requests) {
         self.at(now);
         self.kicked = None;
-        if self
-            .idle_timer
-            .is_some_and(|tick| self.tick.at(tick) <= now)
-        {
+        if self.idle_timer.is_some_and(|tick| self.tick.at(tick) <= now) {
             self.idle_timer = None;
             self.idled_long_enough();
         }

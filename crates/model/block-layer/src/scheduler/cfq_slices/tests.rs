@@ -5,25 +5,12 @@ use crate::invariants::{self, bench::Bench, bench::bio};
 use proptest::prelude::*;
 
 fn cfq(slice_idle_ms: u64, rotational: bool) -> CfqSlices {
-    let tunables = CfqTunables {
-        quantum: 4,
-        slice_idle_ns: slice_idle_ms * MILLISECOND,
-        ..CfqTunables::default()
-    };
-    CfqSlices::new(
-        tunables,
-        Surroundings {
-            hz: 1000,
-            rotational,
-        },
-    )
+    let tunables = CfqTunables { quantum: 4, slice_idle_ns: slice_idle_ms * MILLISECOND, ..CfqTunables::default() };
+    CfqSlices::new(tunables, Surroundings { hz: 1000, rotational })
 }
 
 fn read_of(task: TaskId, start: Sector) -> Bio {
-    Bio {
-        task,
-        ..bio(0, Read, start)
-    }
+    Bio { task, ..bio(0, Read, start) }
 }
 
 fn next(bench: &mut Bench<CfqSlices>, now: Time) -> Option<(RequestId, Sector)> {
@@ -53,9 +40,7 @@ fn nobody_is_waited_for_in_vain_for_longer_than_slice_idle() {
     bench.add_bio(0, &read_of(1, 100));
     bench.add_bio(0, &read_of(2, 90_000_000));
     let (first, _) = next(&mut bench, 0).unwrap();
-    bench
-        .scheduler
-        .completed(MILLISECOND, &bench.requests, first);
+    bench.scheduler.completed(MILLISECOND, &bench.requests, first);
     bench.scheduler.wake(9 * MILLISECOND, &bench.requests);
     let second = next(&mut bench, 9 * MILLISECOND).unwrap();
     assert_eq!(second.1, 90_000_000);
@@ -67,9 +52,7 @@ fn a_device_without_seeks_that_takes_several_is_not_idled_on() {
     bench.add_bio(0, &read_of(1, 100));
     bench.add_bio(0, &read_of(2, 90_000_000));
     let (first, _) = next(&mut bench, 0).unwrap();
-    bench
-        .scheduler
-        .completed(MILLISECOND, &bench.requests, first);
+    bench.scheduler.completed(MILLISECOND, &bench.requests, first);
     assert_eq!(next(&mut bench, MILLISECOND).unwrap().1, 90_000_000);
 }
 
@@ -79,11 +62,7 @@ fn among_others_a_queue_has_a_quantum_at_the_device_in_ascending_order() {
     for n in [5, 3, 1, 4, 2, 6] {
         bench.add_bio(0, &read_of(1, n * 1000));
     }
-    assert_eq!(
-        bench.dispatched(0, 9),
-        [1000, 2000, 3000, 4000, 5000, 6000],
-        "alone it has all"
-    );
+    assert_eq!(bench.dispatched(0, 9), [1000, 2000, 3000, 4000, 5000, 6000], "alone it has all");
     let mut bench = Bench::new(cfq(8, true));
     for n in 1..7 {
         bench.add_bio(0, &read_of(1, n * 1000));
@@ -99,28 +78,16 @@ fn async_requests_wait_while_sync_ones_are_at_the_device() {
     let (read, _) = next(&mut bench, 0).unwrap();
     bench.add(0, Write, &[5000]);
     assert!(next(&mut bench, 0).is_none());
-    bench
-        .scheduler
-        .completed(MILLISECOND, &bench.requests, read);
+    bench.scheduler.completed(MILLISECOND, &bench.requests, read);
     assert_eq!(next(&mut bench, MILLISECOND).unwrap().1, 5000);
 }
 
 #[test]
 fn real_time_comes_first_and_the_idle_class_last() {
     let mut bench = Bench::new(cfq(8, true));
-    for (task, class) in [
-        (1, IoClass::Idle),
-        (2, IoClass::BestEffort),
-        (3, IoClass::RealTime),
-    ] {
+    for (task, class) in [(1, IoClass::Idle), (2, IoClass::BestEffort), (3, IoClass::RealTime)] {
         let priority = Priority { class, level: 4 };
-        bench.add_bio(
-            0,
-            &Bio {
-                priority,
-                ..read_of(task, u64::from(task) * 1000)
-            },
-        );
+        bench.add_bio(0, &Bio { priority, ..read_of(task, u64::from(task) * 1000) });
     }
     let mut order = Vec::new();
     let mut now = 0;

@@ -32,8 +32,7 @@ impl Latencies {
 
     /// Whether one request in ten took longer at the device than it should.
     pub(super) fn device_is_slow(&mut self, now: Time) -> bool {
-        percentile(&mut self.device, &mut self.judged_at, 90, now)
-            .is_some_and(|bucket| bucket >= SLOW)
+        percentile(&mut self.device, &mut self.judged_at, 90, now).is_some_and(|bucket| bucket >= SLOW)
     }
 
     /// By what to multiply the domain's depth, in quarters; None: leave it.
@@ -58,12 +57,7 @@ fn bucket(latency_ns: Time, target_ns: Time) -> usize {
 }
 
 /// The bucket of that percentile, once there are enough samples (`calculate_percentile`); the histogram then starts anew.
-fn percentile(
-    histogram: &mut Histogram,
-    judged_at: &mut Option<Time>,
-    percent: u32,
-    now: Time,
-) -> Option<usize> {
+fn percentile(histogram: &mut Histogram, judged_at: &mut Option<Time>, percent: u32, now: Time) -> Option<usize> {
     let samples: u32 = histogram.iter().sum();
     if samples == 0 {
         return None;

@@ -36,13 +36,7 @@ const AGAIN_NS: Time = 100 * MILLISECOND;
 
 impl Means {
     /// A request has taken this time at the device. `target_ns`: None, of other requests.
-    pub(super) fn record(
-        &mut self,
-        now: Time,
-        domain: usize,
-        took_ns: Time,
-        target_ns: Option<Time>,
-    ) {
+    pub(super) fn record(&mut self, now: Time, domain: usize, took_ns: Time, target_ns: Option<Time>) {
         if self.until.is_some() {
             let sum = &mut self.sums[domain];
             sum.samples += 1;

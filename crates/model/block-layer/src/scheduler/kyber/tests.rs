@@ -14,14 +14,9 @@ fn bench() -> Bench<Kyber> {
 fn completed(bench: &mut Bench<Kyber>, now: Time, direction: Direction, count: u32, took_ns: Time) {
     for _ in 0..count {
         bench.add(now, direction, &[0]);
-        let id = bench
-            .scheduler
-            .dispatch(now, &bench.requests)
-            .expect("a token is free");
+        let id = bench.scheduler.dispatch(now, &bench.requests).expect("a token is free");
         bench.requests[id].issued_at = Some(now);
-        bench
-            .scheduler
-            .completed(now + took_ns, &bench.requests, id);
+        bench.scheduler.completed(now + took_ns, &bench.requests, id);
     }
 }
 
@@ -113,11 +108,7 @@ fn a_good_percentile_is_remembered_for_one_look() {
     assert_eq!(bench.scheduler.depths()[0], 128);
     completed(&mut bench, 2 * SECOND, Write, 500, 20 * MILLISECOND);
     look(&mut bench);
-    assert_eq!(
-        bench.scheduler.depths()[0],
-        128,
-        "nothing is known any more"
-    );
+    assert_eq!(bench.scheduler.depths()[0], 128, "nothing is known any more");
 }
 
 fn four_words() -> TagCounts {
@@ -136,10 +127,7 @@ fn async_requests_leave_a_quarter_of_the_tags() {
 fn each_hardware_queue_takes_from_its_own_cpus_and_has_its_own_turn() {
     let mut bench = Bench::new(Kyber::new(KyberTunables::default(), QueueMap::modulo(4, 2)));
     for (cpu, start) in [(0, 100), (2, 200), (1, 300), (3, 400)] {
-        let bio = Bio {
-            cpu,
-            ..bio(0, Read, start)
-        };
+        let bio = Bio { cpu, ..bio(0, Read, start) };
         bench.add_bio(0, &bio);
     }
     assert_eq!(bench.dispatched(0, 4), [100, 300, 200, 400]);
@@ -150,10 +138,7 @@ fn of_4_14(requests: &[(Direction, bool, Time)]) -> [u32; DOMAINS] {
     let kyber = Kyber::new(KyberTunables::default(), QueueMap::SINGLE).by_means();
     let mut bench = Bench::new(kyber);
     for &(direction, sync, took_ns) in requests {
-        let bio = Bio {
-            sync,
-            ..bio(0, direction, 0)
-        };
+        let bio = Bio { sync, ..bio(0, direction, 0) };
         bench.add_bio(0, &bio);
         let id = bench.scheduler.dispatch(0, &bench.requests).unwrap();
         bench.requests[id].issued_at = Some(0);

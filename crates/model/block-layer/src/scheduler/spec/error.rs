@@ -30,9 +30,7 @@ pub enum BadScheduler {
         known: Vec<&'static str>,
     },
     /// The kernel never had that version of the scheduler.
-    #[error(
-        "scheduler {name} has version {version:?} in kernels {kernels}, and none such in {kernel}"
-    )]
+    #[error("scheduler {name} has version {version:?} in kernels {kernels}, and none such in {kernel}")]
     NotThen {
         /// The scheduler's name.
         name: String,
@@ -77,18 +75,12 @@ impl BadScheduler {
     /// The tunable that is wrong; None: the scheduler itself.
     pub fn tunable(&self) -> Option<&str> {
         match self {
-            BadScheduler::Tunable { tunable, .. } | BadScheduler::Value { tunable, .. } => {
-                Some(tunable)
-            }
+            BadScheduler::Tunable { tunable, .. } | BadScheduler::Value { tunable, .. } => Some(tunable),
             _ => None,
         }
     }
 }
 
 fn list(names: &[&str]) -> String {
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
-    }
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

@@ -3,9 +3,7 @@ use crate::invariants;
 use proptest::prelude::*;
 
 fn given(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    let owned = pairs
-        .iter()
-        .map(|&(key, value)| (key.to_owned(), value.to_owned()));
+    let owned = pairs.iter().map(|&(key, value)| (key.to_owned(), value.to_owned()));
     owned.collect()
 }
 
@@ -85,17 +83,11 @@ fn each_kernel_has_its_own_form() {
 #[test]
 fn cfq_asks_whether_the_device_seeks_from_2_6_29_on() {
     for (kernel, idles) in [("2.6.28", true), ("2.6.29", false)] {
-        let around = Surroundings {
-            rotational: false,
-            ..AROUND
-        };
+        let around = Surroundings { rotational: false, ..AROUND };
         let scheduler = spec(&[("name", "cfq")], kernel).unwrap().build(&around);
         let rules = invariants::rules();
         let mut queue = crate::RequestQueue::new(rules, scheduler);
-        let read = |task: u32, start| crate::Bio {
-            task,
-            ..invariants::bench::bio(0, crate::Direction::Read, start)
-        };
+        let read = |task: u32, start| crate::Bio { task, ..invariants::bench::bio(0, crate::Direction::Read, start) };
         queue.submit(0, read(1, 0));
         queue.submit(0, read(2, 90_000_000));
         let first = queue.dispatch(0).expect("it has its turn");
@@ -108,30 +100,14 @@ fn cfq_asks_whether_the_device_seeks_from_2_6_29_on() {
 fn a_version_that_the_kernel_never_had_is_refused() {
     let asked = |name, version, kernel| spec(&[("name", name), ("version", version)], kernel);
     for (name, version, kernel, kernels) in [
-        (
-            "anticipatory",
-            "first",
-            "2.5.61",
-            "2.5.75 or later, before 2.6.2",
-        ),
-        (
-            "deadline",
-            "mm",
-            "2.6.35",
-            "patched 2.5.59 or later, before 2.5.63",
-        ),
-        (
-            "cfq",
-            "2.6.35-group-idle-v2",
-            "2.6.18",
-            "patched 2.6.35 or later, before 2.6.36",
-        ),
+        ("anticipatory", "first", "2.5.61", "2.5.75 or later, before 2.6.2"),
+        ("deadline", "mm", "2.6.35", "patched 2.5.59 or later, before 2.5.63"),
+        ("cfq", "2.6.35-group-idle-v2", "2.6.18", "patched 2.6.35 or later, before 2.6.36"),
         ("kyber", "5.10", "4.14", "4.20.0 or later"),
     ] {
         let said = asked(name, version, kernel).unwrap_err().to_string();
-        let expected = format!(
-            "scheduler {name} has version {version:?} in kernels {kernels}, and none such in {kernel}"
-        );
+        let expected =
+            format!("scheduler {name} has version {version:?} in kernels {kernels}, and none such in {kernel}");
         assert_eq!(said, expected);
     }
     assert!(asked("deadline", "B", "2.5.51-mm1").is_ok());
@@ -140,12 +116,7 @@ fn a_version_that_the_kernel_never_had_is_refused() {
 
 #[test]
 fn a_patched_version_may_be_asked_for_of_the_kernel_it_is_for() {
-    let pairs = [
-        ("name", "cfq"),
-        ("version", "2.6.35-group-idle-v2"),
-        ("slice_idle", "0"),
-        ("group_idle", "8"),
-    ];
+    let pairs = [("name", "cfq"), ("version", "2.6.35-group-idle-v2"), ("slice_idle", "0"), ("group_idle", "8")];
     let spec = spec(&pairs, "2.6.35").unwrap();
     assert_eq!(spec.version(), "2.6.35-group-idle-v2");
     assert!(!spec.is_multi_queue());

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::scheduler::spec::error::BadScheduler;
 use crate::scheduler::{
-    anticipatory, bfq, cfq, cfq_by_service, cfq_lists, cfq_round_robin, deadline, deadline_a,
-    deadline_timed, kyber, linus, mq_deadline,
+    anticipatory, bfq, cfq, cfq_by_service, cfq_lists, cfq_round_robin, deadline, deadline_a, deadline_timed, kyber,
+    linus, mq_deadline,
 };
 use events::time::{MICROSECOND, MILLISECOND, Time};
 use kernels::schedulers::SchedulerVariant;
@@ -27,22 +27,13 @@ const INT_MAX: u64 = i32::MAX as u64;
 const TIME_MAX: Time = 1_000_000_000_000_000_000;
 
 impl<'a> TunableReader<'a> {
-    pub(super) fn new(
-        variant: SchedulerVariant,
-        given: &'a BTreeMap<String, String>,
-    ) -> TunableReader<'a> {
+    pub(super) fn new(variant: SchedulerVariant, given: &'a BTreeMap<String, String>) -> TunableReader<'a> {
         let left = given
             .iter()
             .filter(|(name, _)| *name != "name" && *name != "version")
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        TunableReader {
-            variant,
-            left,
-            known: Vec::new(),
-            units_ns: BTreeMap::new(),
-            error: None,
-        }
+        TunableReader { variant, left, known: Vec::new(), units_ns: BTreeMap::new(), error: None }
     }
 
     /// What one unit of each time that was asked for is, in nanoseconds.
@@ -97,11 +88,7 @@ impl<'a> TunableReader<'a> {
         let number = value.parse().ok();
         let number = number.filter(|number| (least..=most).contains(number));
         if number.is_none() {
-            self.refuse(
-                name,
-                value,
-                format!("a whole number from {least} to {most}"),
-            );
+            self.refuse(name, value, format!("a whole number from {least} to {most}"));
         }
         number
     }
@@ -196,9 +183,7 @@ pub(super) fn cfq(reader: &mut TunableReader, version: cfq::Version) -> cfq::Cfq
     tunables
 }
 
-pub(super) fn cfq_round_robin(
-    reader: &mut TunableReader,
-) -> cfq_round_robin::CfqRoundRobinTunables {
+pub(super) fn cfq_round_robin(reader: &mut TunableReader) -> cfq_round_robin::CfqRoundRobinTunables {
     let mut tunables = cfq_round_robin::CfqRoundRobinTunables::default();
     reader.number("quantum", &mut tunables.quantum, 1);
     reader.number("queued", &mut tunables.queued, 1);
@@ -218,10 +203,7 @@ pub(super) fn cfq_by_service(reader: &mut TunableReader) -> cfq_by_service::CfqB
     tunables
 }
 
-pub(super) fn cfq_lists(
-    reader: &mut TunableReader,
-    version: cfq_lists::Version,
-) -> cfq_lists::CfqListsTunables {
+pub(super) fn cfq_lists(reader: &mut TunableReader, version: cfq_lists::Version) -> cfq_lists::CfqListsTunables {
     let mut tunables = cfq_lists::CfqListsTunables::of(version);
     tunables.common = cfq_of_all(reader, tunables.common);
     if version == cfq_lists::Version::Linux2_6_15 {
@@ -232,10 +214,7 @@ pub(super) fn cfq_lists(
 
 /// Before groups: a quantum of 4 (`cfq_quantum` of 2.6.29).
 pub(super) fn cfq_slices(reader: &mut TunableReader) -> cfq::CfqTunables {
-    let tunables = cfq::CfqTunables {
-        quantum: 4,
-        ..cfq::CfqTunables::default()
-    };
+    let tunables = cfq::CfqTunables { quantum: 4, ..cfq::CfqTunables::default() };
     cfq_of_all(reader, tunables)
 }
 
@@ -255,13 +234,7 @@ fn cfq_of_all(reader: &mut TunableReader, mut tunables: cfq::CfqTunables) -> cfq
 pub(super) fn bfq(reader: &mut TunableReader) -> bfq::BfqTunables {
     let mut tunables = bfq::BfqTunables::default();
     reader.milliseconds("slice_idle", &mut tunables.slice_idle_ns, 0);
-    reader.time(
-        "slice_idle_us",
-        &mut tunables.slice_idle_ns,
-        MICROSECOND,
-        0,
-        INT_MAX,
-    );
+    reader.time("slice_idle_us", &mut tunables.slice_idle_ns, MICROSECOND, 0, INT_MAX);
     reader.milliseconds("fifo_expire_sync", &mut tunables.fifo_expire_sync_ns, 0);
     reader.milliseconds("fifo_expire_async", &mut tunables.fifo_expire_async_ns, 0);
     reader.number("back_seek_max", &mut tunables.back_seek_max_kib, 0);
@@ -276,12 +249,6 @@ pub(super) fn bfq(reader: &mut TunableReader) -> bfq::BfqTunables {
 pub(super) fn kyber(reader: &mut TunableReader) -> kyber::KyberTunables {
     let mut tunables = kyber::KyberTunables::default();
     reader.time("read_lat_nsec", &mut tunables.read_lat_nsec, 1, 0, TIME_MAX);
-    reader.time(
-        "write_lat_nsec",
-        &mut tunables.write_lat_nsec,
-        1,
-        0,
-        TIME_MAX,
-    );
+    reader.time("write_lat_nsec", &mut tunables.write_lat_nsec, 1, 0, TIME_MAX);
     tunables
 }

@@ -7,23 +7,11 @@ use kernels::version::{Version, version};
 
 use crate::scheduler::spec::error::BadScheduler;
 
-pub(super) fn find(
-    given: &BTreeMap<String, String>,
-    kernel: &str,
-) -> Result<SchedulerVariant, BadScheduler> {
-    let number = version(kernel).ok_or_else(|| BadScheduler::Kernel {
-        kernel: kernel.to_owned(),
-    })?;
+pub(super) fn find(given: &BTreeMap<String, String>, kernel: &str) -> Result<SchedulerVariant, BadScheduler> {
+    let number = version(kernel).ok_or_else(|| BadScheduler::Kernel { kernel: kernel.to_owned() })?;
     let is_there = |variant: &SchedulerVariant| !variant.is_patch && variant.fits(number);
-    let known = || {
-        variants()
-            .filter(is_there)
-            .map(|variant| variant.name)
-            .collect()
-    };
-    let name = given
-        .get("name")
-        .ok_or_else(|| BadScheduler::Nameless { known: known() })?;
+    let known = || variants().filter(is_there).map(|variant| variant.name).collect();
+    let name = given.get("name").ok_or_else(|| BadScheduler::Nameless { known: known() })?;
     let patched = of_patch(name, number, kernel);
     if let Some(version) = given.get("version") {
         let variant = of_version_in(name, version, number)?;
@@ -40,21 +28,15 @@ pub(super) fn find(
     if let Some(version) = patched {
         return of_version(name, version);
     }
-    variants()
-        .find(|variant| variant.name == name && is_there(variant))
-        .ok_or_else(|| BadScheduler::Unknown {
-            name: name.clone(),
-            kernel: kernel.to_owned(),
-            known: known(),
-        })
+    variants().find(|variant| variant.name == name && is_there(variant)).ok_or_else(|| BadScheduler::Unknown {
+        name: name.clone(),
+        kernel: kernel.to_owned(),
+        known: known(),
+    })
 }
 
 /// With the kernels between two that have it, if a stable release in between has another.
-fn of_version_in(
-    name: &str,
-    version: &str,
-    kernel: Version,
-) -> Result<SchedulerVariant, BadScheduler> {
+fn of_version_in(name: &str, version: &str, kernel: Version) -> Result<SchedulerVariant, BadScheduler> {
     let found = of_version(name, version)?;
     let named = |variant: &SchedulerVariant| variant.name == name && variant.version == version;
     let fitting = variants().find(|variant| named(variant) && variant.fits(kernel));
@@ -63,19 +45,17 @@ fn of_version_in(
 
 fn of_version(name: &str, version: &str) -> Result<SchedulerVariant, BadScheduler> {
     let of_name = || variants().filter(|variant| variant.name == name);
-    of_name()
-        .find(|variant| variant.version == version)
-        .ok_or_else(|| BadScheduler::Version {
-            name: name.to_owned(),
-            version: version.to_owned(),
-            known: {
-                let mut known = Vec::new();
-                for variant in of_name() {
-                    if !known.contains(&variant.version) {
-                        known.push(variant.version);
-                    }
+    of_name().find(|variant| variant.version == version).ok_or_else(|| BadScheduler::Version {
+        name: name.to_owned(),
+        version: version.to_owned(),
+        known: {
+            let mut known = Vec::new();
+            for variant in of_name() {
+                if !known.contains(&variant.version) {
+                    known.push(variant.version);
                 }
-                known
-            },
-        })
+            }
+            known
+        },
+    })
 }

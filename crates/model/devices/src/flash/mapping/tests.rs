@@ -53,13 +53,7 @@ fn die(blocks: u32, pages: u32, program_units: u32, fill: f64, collector: Collec
 /// The same die with several handles.
 fn with_handles(sizes: Sizes, handles: u32, is_persistent: bool) -> Sizes {
     let moved_handles = if is_persistent { handles } else { 1 };
-    Sizes {
-        handles,
-        moved_handles,
-        collect_only_blocks: 1 + moved_handles,
-        collect_blocks: 2 + moved_handles,
-        ..sizes
-    }
+    Sizes { handles, moved_handles, collect_only_blocks: 1 + moved_handles, collect_blocks: 2 + moved_handles, ..sizes }
 }
 
 /// Each unit that is somewhere is at the one place whose block says so.
@@ -92,11 +86,7 @@ fn check_all(mapping: &Mapping) -> u64 {
 #[test]
 fn a_filled_device_has_each_unit_where_its_block_says() {
     for (overwritten, free) in [(false, 13), (true, 4)] {
-        let sizes = Sizes {
-            blocks: 20,
-            main_blocks: 20,
-            ..sizes()
-        };
+        let sizes = Sizes { blocks: 20, main_blocks: 20, ..sizes() };
         let mapping = Mapping::new(sizes, Start::InSequence { overwritten });
         assert_eq!(check_all(&mapping), 301);
         assert_eq!(mapping.free_blocks(0), free);
@@ -106,11 +96,7 @@ fn a_filled_device_has_each_unit_where_its_block_says() {
 
 #[test]
 fn a_device_in_its_steady_state_has_each_unit_where_its_block_says() {
-    let sizes = Sizes {
-        blocks: 12,
-        main_blocks: 12,
-        ..sizes()
-    };
+    let sizes = Sizes { blocks: 12, main_blocks: 12, ..sizes() };
     let start = Start::random(&sizes);
     let mapping = Mapping::new(sizes, start);
     assert_eq!(check_all(&mapping), 301);
@@ -134,21 +120,15 @@ fn greedy_collection_of_random_writes_costs_what_the_closed_form_says() {
         let _ = (die.amplification(), die.free_blocks());
         die.write_at_random(2 * once, 2);
         let (found, expected) = (die.amplification(), closed_form(&sizes, die.free_blocks()));
-        assert!(
-            (found / expected - 1.0).abs() < 0.01,
-            "{fill}: {found} {expected}"
-        );
+        assert!((found / expected - 1.0).abs() < 0.01, "{fill}: {found} {expected}");
     }
 }
 
 #[test]
 #[ignore = "long: `make test-all` runs it"]
 fn a_steady_start_is_as_good_as_a_long_run() {
-    for (collector, within) in [
-        (Collector::Greedy, 0.02),
-        (Collector::CostBenefit, 0.02),
-        (Collector::Windowed, 0.02),
-    ] {
+    for (collector, within) in [(Collector::Greedy, 0.02), (Collector::CostBenefit, 0.02), (Collector::Windowed, 0.02)]
+    {
         for fill in [0.75, 0.9] {
             let sizes = die(800, 256, 1, fill, collector);
             let once = u64::from(sizes.units);
@@ -161,10 +141,7 @@ fn a_steady_start_is_as_good_as_a_long_run() {
             // A fiftieth of the bytes that the other was written with.
             drawn.write_at_random(3 * once / 50, 3);
             let (long, short) = (written.amplification(), drawn.amplification());
-            assert!(
-                (short / long - 1.0).abs() < within,
-                "{collector:?}, {fill}: {short} after a fiftieth of {long}"
-            );
+            assert!((short / long - 1.0).abs() < within, "{collector:?}, {fill}: {short} after a fiftieth of {long}");
         }
     }
 }
@@ -212,27 +189,16 @@ fn zipf(theta: f64, units: u32, block_units: u32, seed: u64) -> Skew {
 
 #[test]
 fn a_device_in_the_steady_state_of_a_skew_has_each_unit_where_its_block_says() {
-    let mixed = Sizing {
-        align: 1,
-        sizes: vec![(1, 0.5), (4, 0.5)],
-    };
+    let mixed = Sizing { align: 1, sizes: vec![(1, 0.5), (4, 0.5)] };
     for skew in [
         zones(301, 0.2, 0.8),
-        zones_of(
-            301,
-            &[(0.2, 0.7), (0.3, 0.3), (0.1, 0.0), (0.4, 0.0)],
-            mixed,
-        ),
+        zones_of(301, &[(0.2, 0.7), (0.3, 0.3), (0.1, 0.0), (0.4, 0.0)], mixed),
         zones_of(301, &[(0.004, 1.0), (0.996, 0.0)], Sizing::of_one(1)),
         zipf(1.2, 301, 4, 7),
         Skew::scattered(Scatter::pareto(0.2), 301, 4, 7),
         Skew::scattered(Scatter::normal(0.1), 301, 4, 7),
     ] {
-        let sizes = Sizes {
-            blocks: 12,
-            main_blocks: 12,
-            ..sizes()
-        };
+        let sizes = Sizes { blocks: 12, main_blocks: 12, ..sizes() };
         let mapping = Mapping::new(sizes, small_die::start(&sizes, skew, Order::Drawn));
         assert_eq!(check_all(&mapping), 301);
     }
@@ -249,61 +215,24 @@ fn a_start_in_the_steady_state_of_a_skew_is_as_good_as_a_long_run() {
         (Collector::CostBenefit, 0.8, two(0.8, 0.2, 0.8)),
         (Collector::Windowed, 0.8, two(0.8, 0.2, 0.8)),
         (Collector::Greedy, 0.85, zipf(1.0, 73_113, 1, 5)),
-        (
-            Collector::Greedy,
-            0.85,
-            Skew::scattered(Scatter::pareto(0.2), 73_113, 1, 5),
-        ),
-        (
-            Collector::Greedy,
-            0.85,
-            Skew::scattered(Scatter::normal(0.1), 73_113, 1, 5),
-        ),
-        (
-            Collector::CostBenefit,
-            0.85,
-            Skew::scattered(Scatter::normal(0.5), 73_113, 1, 5),
-        ),
-        (
-            Collector::Greedy,
-            0.85,
-            zones_of(73_113, &FOUR_ZONES, Sizing::of_one(1)),
-        ),
-        (
-            Collector::CostBenefit,
-            0.85,
-            zones_of(73_113, &FOUR_ZONES, Sizing::of_one(1)),
-        ),
-        (
-            Collector::Greedy,
-            0.85,
-            zones_of(73_113, &IN_THE_MIDDLE, Sizing::of_one(1)),
-        ),
-        (
-            Collector::CostBenefit,
-            0.85,
-            zones_of(73_113, &IN_THE_MIDDLE, Sizing::of_one(1)),
-        ),
-        (
-            Collector::Windowed,
-            0.85,
-            zones_of(73_113, &IN_THE_MIDDLE, Sizing::of_one(1)),
-        ),
+        (Collector::Greedy, 0.85, Skew::scattered(Scatter::pareto(0.2), 73_113, 1, 5)),
+        (Collector::Greedy, 0.85, Skew::scattered(Scatter::normal(0.1), 73_113, 1, 5)),
+        (Collector::CostBenefit, 0.85, Skew::scattered(Scatter::normal(0.5), 73_113, 1, 5)),
+        (Collector::Greedy, 0.85, zones_of(73_113, &FOUR_ZONES, Sizing::of_one(1))),
+        (Collector::CostBenefit, 0.85, zones_of(73_113, &FOUR_ZONES, Sizing::of_one(1))),
+        (Collector::Greedy, 0.85, zones_of(73_113, &IN_THE_MIDDLE, Sizing::of_one(1))),
+        (Collector::CostBenefit, 0.85, zones_of(73_113, &IN_THE_MIDDLE, Sizing::of_one(1))),
+        (Collector::Windowed, 0.85, zones_of(73_113, &IN_THE_MIDDLE, Sizing::of_one(1))),
     ] {
         let sizes = die(336, 256, 1, fill, collector);
         let (long, short) = after_long_and_short(sizes, &skew);
         // What is in the middle of a narrow normal one moves slowly: its long runs differ by 2 % from one another.
         let within = match skew {
-            Skew::Scattered {
-                scatter: Scatter::Normal { width },
-                ..
-            } if width < 0.2 => 0.04,
+            Skew::Scattered { scatter: Scatter::Normal { width }, .. } if width < 0.2 => 0.04,
             _ => 0.02,
         };
         if (short / long - 1.0).abs() >= within {
-            wrong.push(format!(
-                "{collector:?}, {fill}, {skew:?}: {short} after a fiftieth of {long}"
-            ));
+            wrong.push(format!("{collector:?}, {fill}, {skew:?}: {short} after a fiftieth of {long}"));
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
@@ -327,10 +256,7 @@ fn after_long_and_short(sizes: Sizes, skew: &Skew) -> (f64, f64) {
         write_skewed(&mut drawn, skew, 8 * once / 50, seed);
         drawn.amplification()
     };
-    (
-        written.amplification(),
-        (3..7).map(after).sum::<f64>() / 4.0,
-    )
+    (written.amplification(), (3..7).map(after).sum::<f64>() / 4.0)
 }
 
 #[test]
@@ -345,10 +271,7 @@ fn a_start_after_writes_of_several_sizes_is_as_good_as_a_long_run() {
         (8, 0.9, 0.85, &IN_THE_MIDDLE),
     ] {
         let sizes = die(336, 32, 8, fill, Collector::Greedy);
-        let mixed = Sizing {
-            align: 1,
-            sizes: vec![(1, small), (large, 1.0 - small)],
-        };
+        let mixed = Sizing { align: 1, sizes: vec![(1, small), (large, 1.0 - small)] };
         let (long, short) = after_long_and_short(sizes, &zones_of(sizes.units, parts, mixed));
         // 2.1 % were found of writes of two sizes in two zones.
         let within = if parts.len() == 2 { 0.025 } else { 0.02 };
@@ -376,14 +299,7 @@ fn a_start_after_strides_costs_nothing_to_go_on_with() {
             }
         }
         let found = die.amplification();
-        assert!(
-            if is_strided {
-                found < 1.01
-            } else {
-                found > 1.3
-            },
-            "{is_strided}: {found}"
-        );
+        assert!(if is_strided { found < 1.01 } else { found > 1.3 }, "{is_strided}: {found}");
     }
 }
 
@@ -436,11 +352,7 @@ fn a_start_after_writes_of_whole_pages_is_as_good_as_a_long_run() {
 /// A small part of the die written at random, and the rest in sequence over and over, half of the writes each: the caches
 /// for small and for large objects of CacheLib. Each has a handle, if the die has two.
 fn amplification_of_a_cache(handles: u32, is_persistent: bool) -> f64 {
-    let sizes = with_handles(
-        die(400, 64, 1, 0.9, Collector::Greedy),
-        handles,
-        is_persistent,
-    );
+    let sizes = with_handles(die(400, 64, 1, 0.9, Collector::Greedy), handles, is_persistent);
     let mut die = Rehearsal::new(sizes, Start::InSequence { overwritten: false });
     let small = sizes.units / 25;
     let mut draws = stream(1, 0);
@@ -485,11 +397,7 @@ fn zones_with_handles_cost_what_uniform_writes_do() {
                 let _ = (die.amplification(), die.free_blocks());
             }
             let is_hot = draws.below(10) > 0;
-            let (first, units) = if is_hot {
-                (0, hot)
-            } else {
-                (hot, sizes.units - hot)
-            };
+            let (first, units) = if is_hot { (0, hot) } else { (hot, sizes.units - hot) };
             let unit = first + draws.below(u64::from(units)) as u32;
             die.write_to(if is_hot { 0 } else { (handles - 1) as Handle }, unit);
         }

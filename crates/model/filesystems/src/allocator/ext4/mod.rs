@@ -41,12 +41,7 @@ struct Inode {
 impl Ext4 {
     /// An empty filesystem.
     pub fn new(geometry: &Geometry) -> Ext4 {
-        Ext4 {
-            space: geometry.space(),
-            inodes: geometry.inodes(),
-            files: BTreeMap::new(),
-            small_files: (0, 0),
-        }
+        Ext4 { space: geometry.space(), inodes: geometry.inodes(), files: BTreeMap::new(), small_files: (0, 0) }
     }
 
     /// Maps some of the blocks, none of which is mapped; how many.
@@ -60,11 +55,7 @@ impl Ext4 {
             let wanted = inode.wanted(block, blocks);
             let (at, found) = self.take(inode.goal(wanted.start), wanted.blocks)?;
             // A run that is too short to cover the block from the start begins at the block, and ends where it may.
-            let start = if wanted.start + found > block {
-                wanted.start
-            } else {
-                block
-            };
+            let start = if wanted.start + found > block { wanted.start } else { block };
             let length = found.min(wanted.start + wanted.blocks - start);
             self.space.give_back_run(at + length, found - length);
             inode.set_aside.insert(start, (at, length));
@@ -76,12 +67,7 @@ impl Ext4 {
     }
 
     /// `ext4_mb_use_group_pa`.
-    fn take_of_locality_group(
-        &mut self,
-        inode: &Inode,
-        block: u64,
-        blocks: u64,
-    ) -> Result<(u64, u64), Full> {
+    fn take_of_locality_group(&mut self, inode: &Inode, block: u64, blocks: u64) -> Result<(u64, u64), Full> {
         if self.small_files.1 < blocks {
             let (at, left) = self.small_files;
             self.space.give_back_run(at, left);
@@ -129,8 +115,7 @@ impl Inode {
         }
         if inside + found < length {
             let rest = inside + found;
-            self.set_aside
-                .insert(start + rest, (at + rest, length - rest));
+            self.set_aside.insert(start + rest, (at + rest, length - rest));
         }
         self.map.put(block, at + inside, found);
         Some(found)
@@ -139,10 +124,7 @@ impl Inode {
     /// The request, enlarged while the file is open, without what is mapped or set aside on either side of it.
     fn wanted(&self, block: u64, blocks: u64) -> AllocationRequest {
         if !self.open {
-            return AllocationRequest {
-                start: block,
-                blocks,
-            };
+            return AllocationRequest { start: block, blocks };
         }
         let AllocationRequest { start, blocks } = request::normalize(block, blocks, self.end);
         let mapped = self.map.before(block).map_or(0, |(logical, _)| logical + 1);
@@ -153,10 +135,7 @@ impl Inode {
         let next_set_aside = self.set_aside.range(block..).next();
         let next = next_mapped.min(next_set_aside.map_or(u64::MAX, |(&logical, _)| logical));
         let end = (start + blocks).min(next);
-        AllocationRequest {
-            start: from,
-            blocks: end - from,
-        }
+        AllocationRequest { start: from, blocks: end - from }
     }
 
     /// As far behind the nearest earlier block as it is in the file; else the start of its group.
@@ -192,13 +171,7 @@ impl Allocator for Ext4 {
         self.files.get(&file)?.map.get(block)
     }
 
-    fn allocate(
-        &mut self,
-        _task: TaskId,
-        file: FileId,
-        block: u64,
-        blocks: u64,
-    ) -> Result<(), Full> {
+    fn allocate(&mut self, _task: TaskId, file: FileId, block: u64, blocks: u64) -> Result<(), Full> {
         let mut inode = self.files.remove(&file).expect("the file was created");
         inode.end = inode.end.max(block + blocks);
         let mut result = Ok(());
@@ -256,10 +229,7 @@ mod tests {
     use crate::allocator::Geometry;
 
     fn filesystem() -> Ext4 {
-        Ext4::new(&Geometry {
-            blocks: 8 * GROUP_BLOCKS,
-            ..Geometry::TEST
-        })
+        Ext4::new(&Geometry { blocks: 8 * GROUP_BLOCKS, ..Geometry::TEST })
     }
 
     #[test]
@@ -312,10 +282,7 @@ mod tests {
 
     #[test]
     fn a_run_shorter_than_what_is_wanted_ends_before_what_is_set_aside_behind_it() {
-        let mut fs = Ext4::new(&Geometry {
-            blocks: 1081,
-            ..Geometry::TEST
-        });
+        let mut fs = Ext4::new(&Geometry { blocks: 1081, ..Geometry::TEST });
         fs.create(0, 0);
         fs.allocate(0, 0, 1025, 1).unwrap();
         fs.allocate(0, 0, 1021, 3).unwrap();

@@ -23,16 +23,10 @@ pub(super) fn normalize(block: u64, blocks: u64, file_end: u64) -> AllocationReq
     let bytes = end * BLOCK_BYTES;
     let chunk = |size: u64| {
         let size = size / BLOCK_BYTES;
-        AllocationRequest {
-            start: block - block % size,
-            blocks: size,
-        }
+        AllocationRequest { start: block - block % size, blocks: size }
     };
     if bytes <= MIB {
-        AllocationRequest {
-            start: 0,
-            blocks: end.next_power_of_two().max(16 / 4),
-        }
+        AllocationRequest { start: 0, blocks: end.next_power_of_two().max(16 / 4) }
     } else if bytes < 4 * MIB {
         chunk(2 * MIB)
     } else if bytes < 8 * MIB {
@@ -40,10 +34,7 @@ pub(super) fn normalize(block: u64, blocks: u64, file_end: u64) -> AllocationReq
     } else if blocks * BLOCK_BYTES <= 8 * MIB {
         chunk(8 * MIB)
     } else {
-        AllocationRequest {
-            start: block,
-            blocks,
-        }
+        AllocationRequest { start: block, blocks }
     }
 }
 

@@ -10,9 +10,7 @@ const SCAN_MAX: u32 = 200;
 
 /// A free run, its start and length up to `blocks` (`ext4_mb_regular_allocator`); None: nothing is free.
 pub(super) fn find(space: &Space, goal: u64, blocks: u64) -> Option<(u64, u64)> {
-    at_goal(space, goal, blocks)
-        .or_else(|| aligned(space, goal, blocks))
-        .or_else(|| best(space, goal, blocks))
+    at_goal(space, goal, blocks).or_else(|| aligned(space, goal, blocks)).or_else(|| best(space, goal, blocks))
 }
 
 /// All of it must be free there (`ext4_mb_find_by_goal`).
@@ -65,15 +63,11 @@ fn best(space: &Space, goal: u64, blocks: u64) -> Option<(u64, u64)> {
             }
             let enough = fitting.is_some() && seen >= SCAN_MIN;
             if enough || fitting.is_some_and(|(_, length)| length == blocks) || seen >= SCAN_MAX {
-                return fitting
-                    .or(longest)
-                    .map(|(at, length)| (at, length.min(blocks)));
+                return fitting.or(longest).map(|(at, length)| (at, length.min(blocks)));
             }
         }
     }
-    fitting
-        .or(longest)
-        .map(|(at, length)| (at, length.min(blocks)))
+    fitting.or(longest).map(|(at, length)| (at, length.min(blocks)))
 }
 
 /// Start and end of each group, from the goal's on, cyclically.

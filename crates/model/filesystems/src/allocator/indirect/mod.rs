@@ -72,30 +72,16 @@ impl Indirect {
         Indirect {
             inodes: geometry.inodes(),
             files: BTreeMap::new(),
-            disk: Disk {
-                set_aside,
-                colours,
-                space: geometry.space(),
-                windows: Windows::default(),
-            },
+            disk: Disk { set_aside, colours, space: geometry.space(), windows: Windows::default() },
         }
     }
 }
 
 impl Disk {
     /// The indirect blocks that are missing on the way, then the block itself (`ext2_alloc_branch`).
-    fn branch(
-        &mut self,
-        task: TaskId,
-        file: FileId,
-        inode: &mut Inode,
-        logical: u64,
-    ) -> Result<(), Full> {
+    fn branch(&mut self, task: TaskId, file: FileId, inode: &mut Inode, logical: u64) -> Result<(), Full> {
         let (tables, count) = tree::path(logical);
-        let present = tables[..count]
-            .iter()
-            .take_while(|table| inode.tables.contains_key(table))
-            .count();
+        let present = tables[..count].iter().take_while(|table| inode.tables.contains_key(table)).count();
         let mut goal = self.goal(task, inode, logical, &tables[..count], present);
         for &table in &tables[present..count] {
             let block = self.one_block(file, inode, goal)?;
@@ -110,33 +96,20 @@ impl Disk {
     }
 
     /// `ext2_find_goal`.
-    fn goal(
-        &self,
-        task: TaskId,
-        inode: &Inode,
-        logical: u64,
-        tables: &[Table],
-        present: usize,
-    ) -> u64 {
+    fn goal(&self, task: TaskId, inode: &Inode, logical: u64, tables: &[Table], present: usize) -> u64 {
         if let Some((last, physical)) = inode.last
             && last + 1 == logical
         {
             return physical + 1;
         }
-        inode
-            .near(logical, tables, present)
-            .unwrap_or_else(|| self.start_of(task, inode.group))
+        inode.near(logical, tables, present).unwrap_or_else(|| self.start_of(task, inode.group))
     }
 
     /// Where a file's first block goes: 16 colours, by the process's number, are 8 MiB apart in a whole group.
     fn start_of(&self, task: TaskId, group: u64) -> u64 {
         let start = group * GROUP_BLOCKS;
         let colour = start + u64::from(task % 16) * (GROUP_BLOCKS / 16);
-        if self.colours && colour < self.space.blocks() {
-            colour
-        } else {
-            start
-        }
+        if self.colours && colour < self.space.blocks() { colour } else { start }
     }
 
     fn one_block(&mut self, file: FileId, inode: &mut Inode, goal: u64) -> Result<u64, Full> {
@@ -147,12 +120,8 @@ impl Disk {
                 space.take(block);
                 Ok(block)
             }
-            PreallocationRule::Preallocation { blocks } => {
-                inode.preallocation.take(space, goal, blocks)
-            }
-            PreallocationRule::Windows => {
-                self.windows.take(space, file, &mut inode.reservation, goal)
-            }
+            PreallocationRule::Preallocation { blocks } => inode.preallocation.take(space, goal, blocks),
+            PreallocationRule::Windows => self.windows.take(space, file, &mut inode.reservation, goal),
         }
     }
 }
@@ -167,16 +136,11 @@ impl Inode {
             (parent, None) => {
                 let first = parent.map_or(0, |(_, leaf)| tree::first_block(leaf));
                 let earlier = self.map.before(logical);
-                earlier
-                    .filter(|&(block, _)| block >= first)
-                    .map(|(_, physical)| physical)
+                earlier.filter(|&(block, _)| block >= first).map(|(_, physical)| physical)
             }
             (Some(_), Some(&missing)) => {
                 let first = tree::first_sibling(missing)?;
-                self.tables
-                    .range(first..missing)
-                    .next_back()
-                    .map(|(_, &at)| at)
+                self.tables.range(first..missing).next_back().map(|(_, &at)| at)
             }
             // The inode's own pointers: tables of lower levels, then data.
             (None, Some(&(level, _))) => (1..level)
@@ -207,13 +171,7 @@ impl Allocator for Indirect {
         self.files.get(&file)?.map.get(block)
     }
 
-    fn allocate(
-        &mut self,
-        task: TaskId,
-        file: FileId,
-        block: u64,
-        blocks: u64,
-    ) -> Result<(), Full> {
+    fn allocate(&mut self, task: TaskId, file: FileId, block: u64, blocks: u64) -> Result<(), Full> {
         let inode = self.files.get_mut(&file).expect("the file was created");
         for logical in block..block + blocks {
             if inode.map.get(logical).is_none() {
@@ -240,9 +198,7 @@ impl Allocator for Indirect {
             return;
         };
         for extent in inode.map.extents() {
-            self.disk
-                .space
-                .give_back_run(extent.physical, extent.blocks);
+            self.disk.space.give_back_run(extent.physical, extent.blocks);
         }
         for &table in inode.tables.values() {
             self.disk.space.give_back(table);

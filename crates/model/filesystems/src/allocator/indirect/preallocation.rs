@@ -21,15 +21,10 @@ impl Preallocation {
         }
         self.give_back(space);
         let block = search::find(space, goal)?;
-        let end = space
-            .group_end(block)
-            .min(block + u64::from(at_once.max(1)));
+        let end = space.group_end(block).min(block + u64::from(at_once.max(1)));
         let end = space.next_used(block, end);
         space.take_run(block, end - block);
-        *self = Preallocation {
-            start: block + 1,
-            blocks: end - block - 1,
-        };
+        *self = Preallocation { start: block + 1, blocks: end - block - 1 };
         Ok(block)
     }
 
@@ -74,10 +69,7 @@ mod tests {
         let mut own = Preallocation::default();
         assert_eq!(own.take(&mut space, 100, 8), Ok(100));
         assert_eq!(own.blocks, 2);
-        assert_eq!(
-            own.take(&mut space, GROUP_BLOCKS - 3, 8),
-            Ok(GROUP_BLOCKS - 3)
-        );
+        assert_eq!(own.take(&mut space, GROUP_BLOCKS - 3, 8), Ok(GROUP_BLOCKS - 3));
         assert_eq!(own.blocks, 2);
     }
 }

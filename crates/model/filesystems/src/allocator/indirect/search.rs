@@ -93,15 +93,9 @@ mod tests {
     #[test]
     fn else_the_following_groups_cyclically_from_bit_0() {
         let free = [5, GROUP_BLOCKS + 1, 2 * GROUP_BLOCKS + 7];
-        assert_eq!(
-            find(&all_but(&free), GROUP_BLOCKS + 2),
-            Ok(2 * GROUP_BLOCKS + 7)
-        );
+        assert_eq!(find(&all_but(&free), GROUP_BLOCKS + 2), Ok(2 * GROUP_BLOCKS + 7));
         assert_eq!(find(&all_but(&free), 2 * GROUP_BLOCKS + 8), Ok(5));
-        assert_eq!(
-            find(&all_but(&[GROUP_BLOCKS + 1]), GROUP_BLOCKS + 2),
-            Ok(GROUP_BLOCKS + 1)
-        );
+        assert_eq!(find(&all_but(&[GROUP_BLOCKS + 1]), GROUP_BLOCKS + 2), Ok(GROUP_BLOCKS + 1));
     }
 
     #[test]

@@ -6,10 +6,7 @@ use base::rng::{Stream, stream};
 const EXT2: PreallocationRule = PreallocationRule::Preallocation { blocks: 8 };
 
 fn filesystem(set_aside: PreallocationRule, colours: bool) -> Indirect {
-    let geometry = Geometry {
-        blocks: 16 * GROUP_BLOCKS,
-        ..Geometry::TEST
-    };
+    let geometry = Geometry { blocks: 16 * GROUP_BLOCKS, ..Geometry::TEST };
     let mut fs = Indirect::new(&geometry, set_aside, colours);
     fs.create(0, 0);
     fs.create(1, 0);
@@ -111,8 +108,7 @@ fn two_writers(fs: &mut Indirect, blocks: u64, mut run: impl FnMut(&mut Stream) 
     let mut turn = 0;
     while next.iter().any(|&block| block < blocks) {
         let count = run(&mut random).min(blocks - next[turn]);
-        fs.allocate(turn as TaskId, turn as FileId, next[turn], count)
-            .unwrap();
+        fs.allocate(turn as TaskId, turn as FileId, next[turn], count).unwrap();
         next[turn] += count;
         turn = 1 - turn;
     }
@@ -136,14 +132,9 @@ fn bmap_calls_that_strictly_alternate_on_ext3_give_stride_2() {
 fn bmap_of_two_writers_on_two_cpus_on_ext3_has_a_mean_extent_of_4321_bytes() {
     let mut fs = filesystem(PreallocationRule::Nothing, true);
     // One run in 20 is of two blocks: calls do not quite alternate.
-    two_writers(&mut fs, SEED_003_BLOCKS, |random| {
-        1 + u64::from(random.below(20) == 0)
-    });
+    two_writers(&mut fs, SEED_003_BLOCKS, |random| 1 + u64::from(random.below(20) == 0));
     let extents = fs.extents(0).len() as f64;
-    assert!(
-        (extents / 199_224.0 - 1.0).abs() < 0.05,
-        "{extents} extents"
-    );
+    assert!((extents / 199_224.0 - 1.0).abs() < 0.05, "{extents} extents");
     let mean = mean_extent_bytes(&fs, 0);
     assert!((mean / 4321.0 - 1.0).abs() < 0.05, "{mean} bytes");
 }

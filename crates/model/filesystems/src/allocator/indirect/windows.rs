@@ -27,11 +27,7 @@ pub(super) struct Reservation {
 
 impl Default for Reservation {
     fn default() -> Reservation {
-        Reservation {
-            window: None,
-            size: SIZE_FIRST,
-            hits: 0,
-        }
+        Reservation { window: None, size: SIZE_FIRST, hits: 0 }
     }
 }
 
@@ -69,13 +65,7 @@ impl Windows {
     }
 
     /// A new window from the goal on, else in the groups after it (`alloc_new_reservation`); its first free block.
-    fn renew(
-        &mut self,
-        space: &Space,
-        file: FileId,
-        own: &mut Reservation,
-        goal: u64,
-    ) -> Option<u64> {
+    fn renew(&mut self, space: &Space, file: FileId, own: &mut Reservation, goal: u64) -> Option<u64> {
         if let Some((first, last)) = own.window.take() {
             self.by_start.remove(&first);
             if 2 * own.hits > last - first + 1 {
@@ -86,11 +76,7 @@ impl Windows {
         let home = goal.min(space.blocks() - 1) / GROUP_BLOCKS;
         let (first, free) = (0..=space.groups()).find_map(|distance| {
             let group = (home + distance) % space.groups();
-            let from = if distance == 0 {
-                goal
-            } else {
-                group * GROUP_BLOCKS
-            };
+            let from = if distance == 0 { goal } else { group * GROUP_BLOCKS };
             self.gap(space, from, space.group_end(group * GROUP_BLOCKS), own.size)
         })?;
         let last = first + own.size - 1;
@@ -157,11 +143,7 @@ mod tests {
         assert_eq!(windows.take(&mut space, 2, &mut b, 1), Ok(8));
         assert_eq!(windows.take(&mut space, 1, &mut a, 1), Ok(1));
         assert_eq!(windows.take(&mut space, 2, &mut b, 9), Ok(9));
-        assert_eq!(
-            space.free_blocks(),
-            GROUP_BLOCKS - 4,
-            "no bit is set for a window"
-        );
+        assert_eq!(space.free_blocks(), GROUP_BLOCKS - 4, "no bit is set for a window");
     }
 
     #[test]

@@ -63,10 +63,7 @@ impl Xfs {
     pub(in crate::xfs) fn queue_checkpoint_if_due(&mut self, cpu: Option<u16>) {
         let work = &mut self.log.work;
         let by_worker = work.form != Checkpoints::ByCommitter;
-        if !by_worker
-            || !self.log.space.is_checkpoint_due(self.volume.spec())
-            || work.queued.is_some()
-        {
+        if !by_worker || !self.log.space.is_checkpoint_due(self.volume.spec()) || work.queued.is_some() {
             return;
         }
         work.queued = Some(cpu.unwrap_or(0));
@@ -124,8 +121,7 @@ impl Xfs {
                 Some(cpu) => Comm::kworker(cpu, CHECKPOINTS),
                 None => Comm::unbound_kworker(),
             };
-            self.machine
-                .add_kernel_thread(bound_to, name, Site::WorkerIdle)
+            self.machine.add_kernel_thread(bound_to, name, Site::WorkerIdle)
         });
         work.worker = Some((task, Stage::Begins));
         let cycles = self.volume.spec().cycles.hand_over;

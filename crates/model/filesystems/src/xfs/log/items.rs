@@ -39,12 +39,7 @@ impl Items {
     }
 
     /// At most this number from positions up to that one, unless `is_pinned`.
-    pub(super) fn take(
-        &mut self,
-        target: u64,
-        most: usize,
-        is_pinned: impl Fn(u64) -> bool,
-    ) -> WritableBlocks {
+    pub(super) fn take(&mut self, target: u64, most: usize, is_pinned: impl Fn(u64) -> bool) -> WritableBlocks {
         let mut taken = WritableBlocks::default();
         for (&position, blocks) in self.by_position.range(..=target) {
             for &block in blocks {
@@ -82,10 +77,7 @@ impl Items {
         let Some(position) = self.position_of.remove(&block) else {
             return;
         };
-        let others = self
-            .by_position
-            .get_mut(&position)
-            .expect("a position with blocks");
+        let others = self.by_position.get_mut(&position).expect("a position with blocks");
         others.remove(&block);
         if others.is_empty() {
             self.by_position.remove(&position);
@@ -103,10 +95,7 @@ mod tests {
         items.insert(0, BTreeSet::from([5, 3, 8]));
         let taken = items.take(0, 10, |block| block == 8);
         assert_eq!((taken.blocks, taken.found_pinned), (vec![3, 5], true));
-        assert!(
-            items.take(0, 10, |_| true).blocks.is_empty(),
-            "on their way"
-        );
+        assert!(items.take(0, 10, |_| true).blocks.is_empty(), "on their way");
         items.insert(100, BTreeSet::from([5]));
         items.written(3);
         items.written(5);

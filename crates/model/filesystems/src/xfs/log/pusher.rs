@@ -24,11 +24,7 @@ const LOOK_CYCLES: u32 = 2000;
 
 impl Pusher {
     pub(super) fn new(task: TaskNumber) -> Pusher {
-        Pusher {
-            task,
-            target: None,
-            is_busy: false,
-        }
+        Pusher { task, target: None, is_busy: false }
     }
 }
 
@@ -62,12 +58,7 @@ impl Xfs {
             }
         }
         for (block, blocks) in rows {
-            self.write(
-                Purpose::Items { block, blocks },
-                Submitter::Own(self.log.pusher.task),
-                block,
-                blocks,
-            );
+            self.write(Purpose::Items { block, blocks }, Submitter::Own(self.log.pusher.task), block, blocks);
         }
         let each = self.volume.spec().writeback.cycles.write_back_page;
         self.give_pusher(None, each.saturating_mul(taken.blocks.len() as u32));
@@ -78,12 +69,7 @@ impl Xfs {
         if found_pinned {
             self.force_for_nobody();
         }
-        if self
-            .log
-            .space
-            .oldest_item()
-            .is_some_and(|oldest| oldest <= target)
-        {
+        if self.log.space.oldest_item().is_some_and(|oldest| oldest <= target) {
             self.machine.call_back(PAUSE_NS, Timer::Push);
         } else {
             self.log.pusher.target = None;

@@ -109,39 +109,25 @@ impl LogSpace {
 
     /// Whether it is whole on the drive, and all before it are.
     pub(super) fn is_written(&self, number: u64) -> bool {
-        self.checkpoints
-            .front()
-            .is_none_or(|oldest| oldest.number > number)
+        self.checkpoints.front().is_none_or(|oldest| oldest.number > number)
     }
 
     /// The next buffer to write (`xlog_state_get_iclog_space`); None: none is free, or nothing is left.
     pub(super) fn next_write(&mut self) -> Option<LogWrite> {
-        let checkpoint = self
-            .checkpoints
-            .iter_mut()
-            .find(|checkpoint| checkpoint.left_bytes > 0)?;
+        let checkpoint = self.checkpoints.iter_mut().find(|checkpoint| checkpoint.left_bytes > 0)?;
         let buffer = self.free.pop()?;
         let at = self.head % self.bytes;
-        let bytes = checkpoint
-            .left_bytes
-            .min(self.buffer_bytes)
-            .min(self.bytes - at);
+        let bytes = checkpoint.left_bytes.min(self.buffer_bytes).min(self.bytes - at);
         checkpoint.left_bytes -= bytes;
         checkpoint.buffers += 1;
         self.in_flight[buffer as usize] = Some(checkpoint.number);
         self.head += bytes;
-        Some(LogWrite {
-            buffer,
-            block: at / BLOCK,
-            blocks: (bytes / BLOCK) as u32,
-        })
+        Some(LogWrite { buffer, block: at / BLOCK, blocks: (bytes / BLOCK) as u32 })
     }
 
     /// The buffer is on the drive (`xlog_state_done_syncing`). Checkpoints end in their order.
     pub(super) fn written(&mut self, buffer: u32) {
-        let number = self.in_flight[buffer as usize]
-            .take()
-            .expect("the buffer was in flight");
+        let number = self.in_flight[buffer as usize].take().expect("the buffer was in flight");
         self.free.push(buffer);
         let checkpoint = self
             .checkpoints
@@ -161,10 +147,7 @@ impl LogSpace {
     pub(super) fn take_items(&mut self, target: u64, most: usize) -> WritableBlocks {
         let (pending, checkpoints) = (&self.pending, &self.checkpoints);
         self.items.take(target, most, |block| {
-            pending.contains(&block)
-                || checkpoints
-                    .iter()
-                    .any(|checkpoint| checkpoint.blocks.contains(&block))
+            pending.contains(&block) || checkpoints.iter().any(|checkpoint| checkpoint.blocks.contains(&block))
         })
     }
 
@@ -184,11 +167,7 @@ impl LogSpace {
 
     /// Whether changes of the block are not on the drive yet: then it may not be written in place.
     pub(super) fn pins(&self, block: u64) -> bool {
-        self.pending.contains(&block)
-            || self
-                .checkpoints
-                .iter()
-                .any(|checkpoint| checkpoint.blocks.contains(&block))
+        self.pending.contains(&block) || self.checkpoints.iter().any(|checkpoint| checkpoint.blocks.contains(&block))
     }
 
     pub(super) fn next_checkpoint(&self) -> u64 {
@@ -214,10 +193,7 @@ impl LogSpace {
     }
 
     fn left_bytes(&self) -> u64 {
-        self.checkpoints
-            .iter()
-            .map(|checkpoint| checkpoint.left_bytes)
-            .sum()
+        self.checkpoints.iter().map(|checkpoint| checkpoint.left_bytes).sum()
     }
 
     /// Before it, the log may be written over.
@@ -246,10 +222,7 @@ mod tests {
         let second = log.begin_checkpoint().unwrap();
         assert_eq!(log.begin_checkpoint(), None);
         let writes: Vec<LogWrite> = std::iter::from_fn(|| log.next_write()).collect();
-        assert_eq!(
-            writes.iter().map(|write| write.blocks).collect::<Vec<_>>(),
-            [8, 2, 1]
-        );
+        assert_eq!(writes.iter().map(|write| write.blocks).collect::<Vec<_>>(), [8, 2, 1]);
         assert!(log.is_in_buffers(second) && log.pins(7));
         log.written(writes[2].buffer);
         assert!(!log.is_written(first) && !log.is_written(second));

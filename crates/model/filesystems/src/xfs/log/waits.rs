@@ -103,9 +103,7 @@ impl Xfs {
         if self.log.space.is_in_buffers(checkpoint) {
             return StageOutcome::Stage(Stage::Over);
         }
-        self.log
-            .waits
-            .for_buffers(checkpoint, BufferWaiter::Thread(number));
+        self.log.waits.for_buffers(checkpoint, BufferWaiter::Thread(number));
         StageOutcome::Sleep(Stage::Over, Site::LogBuffers)
     }
 
@@ -117,11 +115,7 @@ impl Xfs {
 
     /// The same for anybody (`_xfs_log_force`); whether it has to wait.
     pub(in crate::xfs) fn force_for(&mut self, waiter: Waiter) -> bool {
-        let is_forcing = self
-            .log
-            .waits
-            .forced
-            .is_some_and(|forced| !self.log.space.is_written(forced));
+        let is_forcing = self.log.waits.forced.is_some_and(|forced| !self.log.space.is_written(forced));
         if is_forcing && self.log.space.pending_bytes() > 0 {
             // Who comes now shares the next one with all who do.
             self.log.waits.behind.push(waiter);
@@ -172,10 +166,7 @@ impl Xfs {
 
     pub(in crate::xfs) fn buffer_is_flushed(&mut self, buffer: u32) {
         let flushing = &mut self.log.waits.flushing;
-        match flushing
-            .iter()
-            .position(|(write, _)| write.buffer == buffer)
-        {
+        match flushing.iter().position(|(write, _)| write.buffer == buffer) {
             Some(place) => {
                 let (write, by) = flushing.swap_remove(place);
                 self.write_buffer(by, write);
@@ -195,9 +186,7 @@ impl Xfs {
 
     /// Whoever waits for room has it now, in line.
     pub(in crate::xfs) fn room_goes_on(&mut self) {
-        while !self.log.waits.room.is_empty()
-            && self.log.space.has_room(self.log.waits.transactions)
-        {
+        while !self.log.waits.room.is_empty() && self.log.space.has_room(self.log.waits.transactions) {
             let next = self.log.waits.room.pop_front().expect("just seen");
             self.go_on(next, None);
         }
@@ -237,17 +226,9 @@ impl Xfs {
         self.log.space.written(buffer);
         self.fill_buffers(Submitter::Own(self.log.pusher.task));
         let log = &self.log.space;
-        let in_buffers = self
-            .log
-            .waits
-            .buffers
-            .extract_if(.., |(number, _)| log.is_in_buffers(*number));
+        let in_buffers = self.log.waits.buffers.extract_if(.., |(number, _)| log.is_in_buffers(*number));
         let next: Vec<BufferWaiter> = in_buffers.map(|(_, waiter)| waiter).collect();
-        let written = self
-            .log
-            .waits
-            .written
-            .extract_if(.., |(number, _)| log.is_written(*number));
+        let written = self.log.waits.written.extract_if(.., |(number, _)| log.is_written(*number));
         let forced: Vec<Waiter> = written.map(|(_, waiter)| waiter).collect();
         let is_over = |forced: u64| self.log.space.is_written(forced);
         let behind = match self.log.waits.forced.is_none_or(is_over) {

@@ -34,18 +34,13 @@ impl Chunk {
 impl Pages {
     #[inline]
     pub(super) fn index_of(&self, file: FileId, page: u64) -> Option<u32> {
-        let index = *self
-            .files
-            .get(file as usize)?
-            .index
-            .get((page / CHUNK) as usize)?;
+        let index = *self.files.get(file as usize)?.index.get((page / CHUNK) as usize)?;
         (index != NONE).then_some(index)
     }
 
     #[inline]
     pub(super) fn find(&self, file: FileId, page: u64) -> Option<&Chunk> {
-        self.index_of(file, page)
-            .map(|index| &self.chunks[index as usize])
+        self.index_of(file, page).map(|index| &self.chunks[index as usize])
     }
 
     pub(super) fn make(&mut self, file: FileId, page: u64) -> u32 {

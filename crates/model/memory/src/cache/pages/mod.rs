@@ -84,9 +84,7 @@ impl Pages {
     }
 
     pub(super) fn waiting_of(&self, file: FileId) -> u64 {
-        self.files
-            .get(file as usize)
-            .map_or(0, |file| file.dirty - file.both)
+        self.files.get(file as usize).map_or(0, |file| file.dirty - file.both)
     }
 
     pub(super) fn rewritten_of(&self, file: FileId) -> u64 {
@@ -104,24 +102,20 @@ impl Pages {
 
     #[inline]
     pub(super) fn is_present(&self, file: FileId, page: u64) -> bool {
-        self.find(file, page)
-            .is_some_and(|chunk| chunk.present & bit(page) != 0)
+        self.find(file, page).is_some_and(|chunk| chunk.present & bit(page) != 0)
     }
 
     /// In memory, or on its way there.
     pub(super) fn is_cached(&self, file: FileId, page: u64) -> bool {
-        self.find(file, page)
-            .is_some_and(|chunk| (chunk.present | chunk.reading) & bit(page) != 0)
+        self.find(file, page).is_some_and(|chunk| (chunk.present | chunk.reading) & bit(page) != 0)
     }
 
     pub(super) fn is_waiting(&self, file: FileId, page: u64) -> bool {
-        self.find(file, page)
-            .is_some_and(|chunk| chunk.dirty & !chunk.writing & bit(page) != 0)
+        self.find(file, page).is_some_and(|chunk| chunk.dirty & !chunk.writing & bit(page) != 0)
     }
 
     pub(super) fn is_unwritten(&self, file: FileId, page: u64) -> bool {
-        self.find(file, page)
-            .is_some_and(|chunk| (chunk.dirty | chunk.writing) & bit(page) != 0)
+        self.find(file, page).is_some_and(|chunk| (chunk.dirty | chunk.writing) & bit(page) != 0)
     }
 
     /// The first consecutive dirty pages from `from` on that are not being written, at most this many.
@@ -130,17 +124,11 @@ impl Pages {
         let first = (from / CHUNK) as u32;
         let start = of.dirty_chunks.range(first..).find_map(|&number| {
             let chunk = &self.chunks[of.index[number as usize] as usize];
-            let behind = if number == first {
-                u64::MAX << (from % CHUNK)
-            } else {
-                u64::MAX
-            };
+            let behind = if number == first { u64::MAX << (from % CHUNK) } else { u64::MAX };
             let bits = chunk.dirty & !chunk.writing & behind;
             (bits != 0).then(|| u64::from(number) * CHUNK + u64::from(bits.trailing_zeros()))
         })?;
-        let end = (start + 1..start + most)
-            .find(|&page| !self.is_waiting(file, page))
-            .unwrap_or(start + most);
+        let end = (start + 1..start + most).find(|&page| !self.is_waiting(file, page)).unwrap_or(start + most);
         Some((start, end - start))
     }
 
@@ -149,8 +137,7 @@ impl Pages {
     }
 
     pub(super) fn is_reading(&self, file: FileId, page: u64) -> bool {
-        self.find(file, page)
-            .is_some_and(|chunk| chunk.reading & bit(page) != 0)
+        self.find(file, page).is_some_and(|chunk| chunk.reading & bit(page) != 0)
     }
 
     /// Pages that can't be forgotten: being read, dirty or being written.
@@ -164,9 +151,7 @@ impl Pages {
         let of_files = [sum(|of| of.dirty), sum(|of| of.writing), sum(|of| of.both)];
         let of_all = [self.dirty, self.writing, self.both];
         Violation::unless(of_files == of_all, "pages", || {
-            format!(
-                "{of_files:?} pages of files are dirty, being written and both, {of_all:?} of all"
-            )
+            format!("{of_files:?} pages of files are dirty, being written and both, {of_all:?} of all")
         })
     }
 
@@ -262,11 +247,7 @@ impl Pages {
         of.both += u64::from(while_writing);
         self.relist(index);
         self.make_room();
-        if while_writing {
-            DirtyOutcome::WhileWriting
-        } else {
-            DirtyOutcome::Now
-        }
+        if while_writing { DirtyOutcome::WhileWriting } else { DirtyOutcome::Now }
     }
 
     /// Dirty pages that are not being written now are.
@@ -277,9 +258,7 @@ impl Pages {
             chunk.dirty &= !bits;
             chunk.writing |= bits;
             if chunk.dirty == 0 {
-                cache.files[file as usize]
-                    .dirty_chunks
-                    .remove(&chunk.number);
+                cache.files[file as usize].dirty_chunks.remove(&chunk.number);
             }
         });
         let of = &mut self.files[file as usize];

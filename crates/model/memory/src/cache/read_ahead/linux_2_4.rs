@@ -62,11 +62,7 @@ impl Stream {
         self.window += self.request;
         self.end = from + ahead;
         self.limit = (2 * self.limit).min(most);
-        Some(Window {
-            start: from,
-            pages: ahead,
-            mark: None,
-        })
+        Some(Window { start: from, pages: ahead, mark: None })
     }
 }
 
@@ -75,15 +71,7 @@ mod tests {
     use super::*;
 
     fn found(page: u64, present: bool) -> ReaderPage {
-        ReaderPage {
-            page,
-            left: 1,
-            end: u64::MAX,
-            absent: !present,
-            present,
-            marked: false,
-            congested: false,
-        }
+        ReaderPage { page, left: 1, end: u64::MAX, absent: !present, present, marked: false, congested: false }
     }
 
     /// A stream of single pages; where those that were read ahead are ready when they are read.
@@ -103,11 +91,7 @@ mod tests {
     #[test]
     fn the_limit_doubles_up_to_31_pages() {
         let sizes: Vec<u64> = windows(300).iter().map(|window| window.1).collect();
-        assert_eq!(
-            sizes[..6],
-            [3, 7, 13, 25, 32, 32],
-            "asynchronous ones have a page more"
-        );
+        assert_eq!(sizes[..6], [3, 7, 13, 25, 32, 32], "asynchronous ones have a page more");
     }
 
     #[test]

@@ -62,24 +62,18 @@ mod tests {
     }
 
     #[test]
-    fn a_file_read_from_its_start_has_half_the_largest_window_then_one_ahead_while_it_uses_the_current()
-     {
+    fn a_file_read_from_its_start_has_half_the_largest_window_then_one_ahead_while_it_uses_the_current() {
         let mut stream = Stream::default();
         let asked = windows(&mut stream, 0..100);
         // At 0 half of 32; with page 1 the window ahead; then with each window's second page.
-        assert_eq!(
-            asked[..4],
-            [(0, 0, 16), (1, 16, 18), (17, 34, 32), (35, 66, 32)]
-        );
+        assert_eq!(asked[..4], [(0, 0, 16), (1, 16, 18), (17, 34, 32), (35, 66, 32)]);
     }
 
     #[test]
     fn random_reads_shrink_to_16_kib() {
         let mut stream = Stream::default();
         windows(&mut stream, 0..100);
-        let sizes: Vec<u64> = (1..12)
-            .map(|seek| stream.next(found(seek * 10_000), 32).unwrap().pages)
-            .collect();
+        let sizes: Vec<u64> = (1..12).map(|seek| stream.next(found(seek * 10_000), 32).unwrap().pages).collect();
         assert_eq!(sizes[..3], [24, 18, 14]);
         assert_eq!(sizes[10], 4);
     }

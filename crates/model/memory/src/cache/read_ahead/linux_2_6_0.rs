@@ -42,22 +42,10 @@ enum NextWindow {
 
 impl Stream {
     pub(super) fn new(kernel: ReadAhead) -> Stream {
-        Stream {
-            kernel,
-            windows: TwoWindows::default(),
-            next: NextWindow::First,
-            previous: 0,
-            run: 0,
-            usual_run: None,
-        }
+        Stream { kernel, windows: TwoWindows::default(), next: NextWindow::First, previous: 0, run: 0, usual_run: None }
     }
 
-    pub(super) fn next(
-        &mut self,
-        found: ReaderPage,
-        most: u64,
-        is_cached: impl Fn(u64) -> bool,
-    ) -> Option<Window> {
+    pub(super) fn next(&mut self, found: ReaderPage, most: u64, is_cached: impl Fn(u64) -> bool) -> Option<Window> {
         let before = self.next;
         let wanted = self.wanted(found.page, most);
         let begun = wanted.filter(|_| !found.congested);
@@ -228,10 +216,7 @@ mod tests {
         let mut windows = Vec::new();
         for page in pages {
             let absent = !cached.contains(&page);
-            let found = ReaderPage {
-                absent,
-                ..found(page)
-            };
+            let found = ReaderPage { absent, ..found(page) };
             if let Some(window) = stream.next(found, 32, |page| cached.contains(&page)) {
                 windows.push((page, window.start, window.pages));
                 cached.extend(window.range());
@@ -282,24 +267,17 @@ mod tests {
     fn windows_that_are_there_already_become_shorter_and_end() {
         let mut stream = Stream::new(ReadAhead::Linux2_6_7);
         stream.next(found(0), 32, |_| false);
-        let here = ReaderPage {
-            absent: false,
-            ..found(0)
-        };
+        let here = ReaderPage { absent: false, ..found(0) };
         let mut lengths = Vec::new();
         for seek in 1..40 {
-            let here = ReaderPage {
-                page: seek * 10_000,
-                ..here
-            };
+            let here = ReaderPage { page: seek * 10_000, ..here };
             lengths.extend(stream.next(here, 32, |_| true).map(|window| window.pages));
         }
         assert_eq!(stream.next, NextWindow::Off, "{lengths:?}");
     }
 
     #[test]
-    fn readers_of_4_pages_have_as_many_and_one_more_until_2_6_6_and_a_window_ahead_with_the_last_of_theirs()
-     {
+    fn readers_of_4_pages_have_as_many_and_one_more_until_2_6_6_and_a_window_ahead_with_the_last_of_theirs() {
         let mut stream = Stream::new(ReadAhead::Linux2_6_5);
         let asked = windows(&mut stream, runs(1..6, 4));
         let lengths: Vec<u64> = asked.iter().map(|&(_, _, pages)| pages).collect();
@@ -333,18 +311,11 @@ mod tests {
     fn from_2_6_9_on_what_lies_in_the_window_is_a_run_even_with_gaps() {
         let after_gaps = |kernel| {
             let mut stream = Stream::new(kernel);
-            let every_other =
-                (1..20).flat_map(|seek| (0..8).map(move |page| seek * 10_000 + 2 * page));
+            let every_other = (1..20).flat_map(|seek| (0..8).map(move |page| seek * 10_000 + 2 * page));
             windows(&mut stream, every_other);
-            windows(&mut stream, [900_000])
-                .first()
-                .map(|&(.., pages)| pages)
+            windows(&mut stream, [900_000]).first().map(|&(.., pages)| pages)
         };
-        assert_eq!(
-            after_gaps(ReadAhead::Linux2_6_8),
-            None,
-            "every page was a miss"
-        );
+        assert_eq!(after_gaps(ReadAhead::Linux2_6_8), None, "every page was a miss");
         assert_eq!(after_gaps(ReadAhead::Linux2_6_9), Some(5));
     }
 }

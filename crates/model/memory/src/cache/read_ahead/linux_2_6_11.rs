@@ -54,19 +54,10 @@ impl Stream {
         (self.asked_at, self.call_end) = (first, first + pages);
     }
 
-    pub(super) fn next(
-        &mut self,
-        found: ReaderPage,
-        most: u64,
-        is_cached: impl Fn(u64) -> bool,
-    ) -> Option<Windows> {
+    pub(super) fn next(&mut self, found: ReaderPage, most: u64, is_cached: impl Fn(u64) -> bool) -> Option<Windows> {
         let is_asked = found.page == self.asked_at && found.page < self.call_end;
         let is_there = |page| page >= found.end || is_cached(page);
-        let windows = if is_asked {
-            self.ask(found, most, is_there)
-        } else {
-            None
-        };
+        let windows = if is_asked { self.ask(found, most, is_there) } else { None };
         if found.absent && !windows.is_some_and(|windows| windows.hold(found.page)) {
             self.missed();
         }
@@ -74,12 +65,7 @@ impl Stream {
     }
 
     /// `page_cache_readahead`.
-    fn ask(
-        &mut self,
-        found: ReaderPage,
-        most: u64,
-        is_there: impl Fn(u64) -> bool,
-    ) -> Option<Windows> {
+    fn ask(&mut self, found: ReaderPage, most: u64, is_there: impl Fn(u64) -> bool) -> Option<Windows> {
         let (mut page, mut request) = (found.page, self.call_end - found.page);
         let reads_on = self.previous == Some(page);
         if reads_on && (request == 1 || self.kernel >= ReadAhead::Linux2_6_12) {
@@ -114,12 +100,7 @@ impl Stream {
         self.asked_at = last + 1;
     }
 
-    fn go_on(
-        &mut self,
-        found: ReaderPage,
-        most: u64,
-        is_there: impl Fn(u64) -> bool,
-    ) -> Option<Windows> {
+    fn go_on(&mut self, found: ReaderPage, most: u64, is_there: impl Fn(u64) -> bool) -> Option<Windows> {
         let last = self.asked_at - 1;
         let (mut first, mut second) = (None, None);
         let has_ahead = self.windows.ahead_start > 0;
@@ -228,11 +209,7 @@ mod tests {
 
     impl Reader {
         fn new(kernel: ReadAhead) -> Reader {
-            Reader {
-                stream: Stream::new(kernel),
-                cached: BTreeSet::new(),
-                congested: false,
-            }
+            Reader { stream: Stream::new(kernel), cached: BTreeSet::new(), congested: false }
         }
 
         /// The windows of a call: at which page, from where, how long.
@@ -258,26 +235,17 @@ mod tests {
         }
 
         fn reads(&mut self, calls: u64, pages: u64) -> Vec<(u64, u64, u64)> {
-            (0..calls)
-                .flat_map(|call| self.read(call * pages, pages))
-                .collect()
+            (0..calls).flat_map(|call| self.read(call * pages, pages)).collect()
         }
     }
 
     #[test]
-    fn single_pages_in_sequence_have_a_window_of_32_kib_then_of_16_from_2_6_17_on_and_the_next_at_each_windows_start()
-     {
+    fn single_pages_in_sequence_have_a_window_of_32_kib_then_of_16_from_2_6_17_on_and_the_next_at_each_windows_start() {
         let windows = |kernel| Reader::new(kernel).reads(100, 1);
         let before = windows(ReadAhead::Linux2_6_12);
-        assert_eq!(
-            before[..4],
-            [(0, 0, 8), (1, 8, 16), (8, 24, 32), (24, 56, 32)]
-        );
+        assert_eq!(before[..4], [(0, 0, 8), (1, 8, 16), (8, 24, 32), (24, 56, 32)]);
         let after = windows(ReadAhead::Linux2_6_17);
-        assert_eq!(
-            after[..4],
-            [(0, 0, 4), (1, 4, 8), (4, 12, 16), (12, 28, 32)]
-        );
+        assert_eq!(after[..4], [(0, 0, 4), (1, 4, 8), (4, 12, 16), (12, 28, 32)]);
     }
 
     #[test]

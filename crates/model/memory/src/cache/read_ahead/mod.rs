@@ -22,11 +22,7 @@ pub(super) struct Window {
 
 impl Window {
     fn unmarked(start: u64, pages: u64) -> Window {
-        Window {
-            start,
-            pages,
-            mark: None,
-        }
+        Window { start, pages, mark: None }
     }
 
     fn range(self) -> Range<u64> {
@@ -66,10 +62,7 @@ impl IntoIterator for Windows {
 
 impl From<Window> for Windows {
     fn from(first: Window) -> Windows {
-        Windows {
-            first,
-            second: None,
-        }
+        Windows { first, second: None }
     }
 }
 
@@ -104,12 +97,8 @@ impl Stream {
         match read_ahead {
             ReadAhead::Linux2_4 => Stream::Linux2_4(linux_2_4::Stream::default()),
             ReadAhead::Linux2_5 => Stream::Linux2_5(linux_2_5::Stream::default()),
-            kernel if kernel < ReadAhead::Linux2_6_11 => {
-                Stream::Linux2_6_0(linux_2_6_0::Stream::new(kernel))
-            }
-            kernel if kernel < ReadAhead::Linux2_6_23 => {
-                Stream::Linux2_6_11(linux_2_6_11::Stream::new(kernel))
-            }
+            kernel if kernel < ReadAhead::Linux2_6_11 => Stream::Linux2_6_0(linux_2_6_0::Stream::new(kernel)),
+            kernel if kernel < ReadAhead::Linux2_6_23 => Stream::Linux2_6_11(linux_2_6_11::Stream::new(kernel)),
             kernel => Stream::OnDemand(on_demand::Stream::new(kernel)),
         }
     }
@@ -125,12 +114,7 @@ impl Stream {
 
     /// Before the reader waits for the page or copies it. `is_cached` answers for any page of the file.
     #[inline]
-    pub(super) fn next(
-        &mut self,
-        found: ReaderPage,
-        most: u64,
-        is_cached: impl Fn(u64) -> bool,
-    ) -> Option<Windows> {
+    pub(super) fn next(&mut self, found: ReaderPage, most: u64, is_cached: impl Fn(u64) -> bool) -> Option<Windows> {
         match self {
             Stream::Linux2_4(stream) => stream.next(found, most).map(Windows::from),
             Stream::Linux2_5(stream) => stream.next(found, most).map(Windows::from),
@@ -153,14 +137,6 @@ mod tests {
 
     /// One page that nobody has read.
     pub(super) fn found(page: u64) -> ReaderPage {
-        ReaderPage {
-            page,
-            left: 1,
-            end: u64::MAX,
-            absent: true,
-            present: false,
-            marked: false,
-            congested: false,
-        }
+        ReaderPage { page, left: 1, end: u64::MAX, absent: true, present: false, marked: false, congested: false }
     }
 }

@@ -20,22 +20,11 @@ pub(in crate::cache) struct Stream {
 
 impl Stream {
     pub(super) fn new(kernel: ReadAhead) -> Stream {
-        Stream {
-            kernel,
-            start: 0,
-            size: 0,
-            ahead: 0,
-            previous: None,
-        }
+        Stream { kernel, start: 0, size: 0, ahead: 0, previous: None }
     }
 
     #[inline]
-    pub(super) fn next(
-        &mut self,
-        found: ReaderPage,
-        most: u64,
-        is_cached: impl Fn(u64) -> bool,
-    ) -> Option<Windows> {
+    pub(super) fn next(&mut self, found: ReaderPage, most: u64, is_cached: impl Fn(u64) -> bool) -> Option<Windows> {
         if found.absent && most > 0 {
             Some(self.missed(found, most, is_cached))
         } else if found.marked && !found.congested {
@@ -61,19 +50,12 @@ impl Stream {
     }
 
     /// `ondemand_readahead`.
-    fn window_for(
-        &mut self,
-        page: u64,
-        request: u64,
-        most: u64,
-        is_cached: impl Fn(u64) -> bool,
-    ) -> Window {
+    fn window_for(&mut self, page: u64, request: u64, most: u64, is_cached: impl Fn(u64) -> bool) -> Window {
         if page != 0 && self.kernel < ReadAhead::Linux6_11 && self.expects(page) {
             return self.push_on(page, most);
         }
         let follows = |previous| page == previous || page == previous + 1;
-        let is_start =
-            page == 0 && (self.kernel >= ReadAhead::Linux2_6_31 || self.previous.is_none());
+        let is_start = page == 0 && (self.kernel >= ReadAhead::Linux2_6_31 || self.previous.is_none());
         if is_start || self.previous.is_some_and(follows) || request > most {
             self.start = page;
             self.size = initial(request, most);
@@ -85,9 +67,7 @@ impl Stream {
             return self.submit(page, most);
         }
         let history = match self.kernel >= ReadAhead::Linux2_6_31 {
-            true => (1..=most.min(page))
-                .take_while(|&back| is_cached(page - back))
-                .count() as u64,
+            true => (1..=most.min(page)).take_while(|&back| is_cached(page - back)).count() as u64,
             false => 0,
         };
         let by_chance = match self.kernel >= ReadAhead::Linux3_12 {
@@ -99,11 +79,7 @@ impl Stream {
             return Window::unmarked(page, request);
         }
         // Pages up to the file's start: it was read from there.
-        let history = if history >= page {
-            2 * history
-        } else {
-            history
-        };
+        let history = if history >= page { 2 * history } else { history };
         self.start = page;
         (self.size, self.ahead) = match self.kernel >= ReadAhead::Linux3_12 {
             true => ((history + request).min(most), 1),
@@ -115,12 +91,7 @@ impl Stream {
         self.submit(page, most)
     }
 
-    fn met_mark(
-        &mut self,
-        found: ReaderPage,
-        most: u64,
-        is_cached: impl Fn(u64) -> bool,
-    ) -> Option<Window> {
+    fn met_mark(&mut self, found: ReaderPage, most: u64, is_cached: impl Fn(u64) -> bool) -> Option<Window> {
         if self.expects(found.page) {
             return Some(self.push_on(found.page, most));
         }
@@ -150,8 +121,7 @@ impl Stream {
     }
 
     fn submit(&mut self, page: u64, most: u64) -> Window {
-        let comes_with_next =
-            self.kernel >= ReadAhead::Linux2_6_31 && self.kernel < ReadAhead::Linux6_11;
+        let comes_with_next = self.kernel >= ReadAhead::Linux2_6_31 && self.kernel < ReadAhead::Linux6_11;
         if comes_with_next && page == self.start && self.size == self.ahead {
             // The reader would meet the mark at once: the window that this would start comes with it.
             let next = following(self.size, most);
@@ -167,11 +137,7 @@ impl Stream {
     }
 
     fn window(&self) -> Window {
-        Window {
-            start: self.start,
-            pages: self.size,
-            mark: Some(self.start + self.size - self.ahead),
-        }
+        Window { start: self.start, pages: self.size, mark: Some(self.start + self.size - self.ahead) }
     }
 }
 
@@ -213,11 +179,7 @@ mod tests {
 
     impl Reader {
         fn new(kernel: ReadAhead) -> Reader {
-            Reader {
-                stream: Stream::new(kernel),
-                cached: BTreeSet::new(),
-                marks: BTreeSet::new(),
-            }
+            Reader { stream: Stream::new(kernel), cached: BTreeSet::new(), marks: BTreeSet::new() }
         }
 
         fn read(&mut self, first: u64, pages: u64) -> Vec<(u64, u64, Option<u64>)> {
@@ -283,8 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_whose_mark_is_met_at_once_has_the_next_with_it_beside_it_within_the_largest_or_none()
-     {
+    fn a_window_whose_mark_is_met_at_once_has_the_next_with_it_beside_it_within_the_largest_or_none() {
         use ReadAhead::{Linux2_6_23, Linux2_6_34, Linux4_18, Linux6_11};
         let windows = |kernel| Reader::new(kernel).read(0, 32);
         assert_eq!(windows(Linux2_6_23), [(0, 32, None), (32, 32, Some(32))]);

@@ -28,11 +28,7 @@ impl TwoWindows {
 
     /// A window of this many pages from there on, and none ahead.
     pub(super) fn renew(&mut self, page: u64, pages: u64) -> Window {
-        *self = TwoWindows {
-            start: page,
-            size: pages,
-            ..TwoWindows::default()
-        };
+        *self = TwoWindows { start: page, size: pages, ..TwoWindows::default() };
         Window::unmarked(page, pages)
     }
 

@@ -57,12 +57,7 @@ impl Effort {
     }
 
     fn new(priority: u32) -> Effort {
-        Effort {
-            priority,
-            left: BATCH,
-            round: None,
-            scanned: 0,
-        }
+        Effort { priority, left: BATCH, round: None, scanned: 0 }
     }
 }
 

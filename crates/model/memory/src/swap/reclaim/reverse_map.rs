@@ -20,10 +20,7 @@ pub(in crate::swap) struct ReverseMap {
 
 impl ReverseMap {
     pub(in crate::swap) fn new(free_high: u64) -> ReverseMap {
-        ReverseMap {
-            free_high,
-            refill_due: 0,
-        }
+        ReverseMap { free_high, refill_due: 0 }
     }
 
     /// `shrink_caches` up to the look at pages. None: enough are free.
@@ -36,10 +33,7 @@ impl ReverseMap {
             self.refill_due -= BATCH;
             effort.scanned += refill_inactive(memory);
         }
-        Some(Round {
-            scan_left: (inactive >> effort.priority).max(to_free * 2),
-            limit: to_free,
-        })
+        Some(Round { scan_left: (inactive >> effort.priority).max(to_free * 2), limit: to_free })
     }
 }
 
@@ -118,11 +112,7 @@ fn look_at(memory: &mut Memory, number: PageNumber) -> ReclaimOutcome {
     }
     let is_mapped = page.place == PageState::Mapped;
     if page.writing {
-        return if is_mapped {
-            ReclaimOutcome::Outside(ReclaimStep::Wait(number))
-        } else {
-            ReclaimOutcome::Kept
-        };
+        return if is_mapped { ReclaimOutcome::Outside(ReclaimStep::Wait(number)) } else { ReclaimOutcome::Kept };
     }
     let is_used = was_referenced(memory, number);
     if is_mapped && (is_used || !memory.unmap(number)) {
@@ -144,13 +134,8 @@ fn refill_inactive(memory: &mut Memory) -> u64 {
         let Some(number) = memory.oldest(List::Active) else {
             break;
         };
-        let is_used =
-            memory.page(number).place == PageState::Mapped && was_referenced(memory, number);
-        let list = if is_used {
-            List::Active
-        } else {
-            List::Inactive
-        };
+        let is_used = memory.page(number).place == PageState::Mapped && was_referenced(memory, number);
+        let list = if is_used { List::Active } else { List::Inactive };
         memory.put_newest(number, list);
     }
     pages

@@ -26,10 +26,7 @@ pub(in crate::swap) struct VirtualScan {
 }
 
 impl VirtualScan {
-    pub(in crate::swap) fn new(
-        tables: Vec<Range<PageNumber>>,
-        walk_pages: Option<u64>,
-    ) -> VirtualScan {
+    pub(in crate::swap) fn new(tables: Vec<Range<PageNumber>>, walk_pages: Option<u64>) -> VirtualScan {
         VirtualScan {
             hands: tables.iter().map(|table| Some(table.start)).collect(),
             tables,
@@ -40,12 +37,7 @@ impl VirtualScan {
     }
 
     /// `shrink_cache`, one page. None: continue.
-    fn look_at(
-        &mut self,
-        memory: &mut Memory,
-        effort: &mut Effort,
-        page: PageNumber,
-    ) -> Option<ReclaimStep> {
+    fn look_at(&mut self, memory: &mut Memory, effort: &mut Effort, page: PageNumber) -> Option<ReclaimStep> {
         memory.put_newest(page, List::Inactive);
         let found = *memory.page(page);
         match found.place {
@@ -82,10 +74,7 @@ impl VirtualScan {
         let (active, inactive) = (memory.on(List::Active), memory.on(List::Inactive));
         refill_inactive(memory, effort.left * active / ((inactive + 1) * 2));
         let scan_left = memory.on(List::Inactive) / u64::from(effort.priority);
-        Round {
-            scan_left,
-            limit: (effort.left << (10 - effort.priority)).min(scan_left / 10),
-        }
+        Round { scan_left, limit: (effort.left << (10 - effort.priority)).min(scan_left / 10) }
     }
 
     /// Unmaps up to 32 pages. Returns how many page table entries it has looked at.
@@ -157,17 +146,11 @@ impl Reclaim for VirtualScan {
                 Some(round) => round,
                 None => self.begin_round(memory, effort),
             };
-            let Some(page) = memory
-                .oldest(List::Inactive)
-                .filter(|_| round.scan_left > 0)
-            else {
+            let Some(page) = memory.oldest(List::Inactive).filter(|_| round.scan_left > 0) else {
                 self.next_round(effort);
                 continue;
             };
-            effort.round = Some(Round {
-                scan_left: round.scan_left - 1,
-                ..round
-            });
+            effort.round = Some(Round { scan_left: round.scan_left - 1, ..round });
             effort.scanned += 1;
             if let Some(step) = self.look_at(memory, effort, page) {
                 return step;

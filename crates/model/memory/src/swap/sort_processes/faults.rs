@@ -46,23 +46,14 @@ impl SortProcesses {
 
     /// `swapin_readahead`: the page with those whose slots lie around its own, as long as there are frames.
     fn read_around(&mut self, task: TaskId, number: PageNumber) {
-        let slot = self
-            .memory
-            .page(number)
-            .slot
-            .expect("where it was swapped to");
-        let around: Vec<u32> = self
-            .memory
-            .slots
-            .around(slot, self.swap.page_cluster)
-            .collect();
+        let slot = self.memory.page(number).slot.expect("where it was swapped to");
+        let around: Vec<u32> = self.memory.slots.around(slot, self.swap.page_cluster).collect();
         self.memory.begin_read(number);
         let mut run: Option<(u32, u32)> = None;
         for other in around {
             let owner = self.memory.slots.owner(other).expect("only slots in use");
             let is_wanted = owner == number
-                || self.memory.page(owner).place == PageState::Swapped
-                    && self.memory.free() > self.watermarks.min;
+                || self.memory.page(owner).place == PageState::Swapped && self.memory.free() > self.watermarks.min;
             if !is_wanted {
                 continue;
             }

@@ -127,8 +127,7 @@ impl SortProcesses {
         let reclaim: Box<dyn Reclaim> = match reclaim {
             ReclaimKind::ReverseMap => Box::new(ReverseMap::new(watermarks.high)),
             ReclaimKind::VirtualScan => {
-                let tables = (0..load.processes)
-                    .map(|process| process * pages_of_one..(process + 1) * pages_of_one);
+                let tables = (0..load.processes).map(|process| process * pages_of_one..(process + 1) * pages_of_one);
                 Box::new(VirtualScan::new(tables.collect(), swap.walk_pages))
             }
         };
@@ -177,10 +176,7 @@ impl SortProcesses {
     /// Files leave them this many pages of memory: what they have beyond is taken from them as they or the daemon come
     /// to it. They never get fewer than it takes to have each page in memory or in a slot.
     pub fn give_pages(&mut self, now: Time, pages: u64) {
-        let frames = pages.clamp(
-            self.frames_needed,
-            self.load.frames().max(self.frames_needed),
-        );
+        let frames = pages.clamp(self.frames_needed, self.load.frames().max(self.frames_needed));
         let fewer = frames < self.memory.set_frames(frames);
         if fewer && self.memory.free() < self.watermarks.low {
             self.now = now;
@@ -242,21 +238,13 @@ impl SortProcesses {
     }
 
     fn written_after_first(&self) -> u64 {
-        self.written_by_first
-            .map_or(0, |before| self.memory.traffic.written - before)
+        self.written_by_first.map_or(0, |before| self.memory.traffic.written - before)
     }
 
     /// Share of the load that is done, 0 to 1.
     pub fn fraction(&self) -> f64 {
-        let placed: u64 = self
-            .tasks
-            .iter()
-            .filter_map(|task| task.sort.as_ref())
-            .map(Sort::placed)
-            .sum();
-        let all = self.load.numbers_of_one()
-            * u64::from(self.load.processes)
-            * u64::from(self.load.passes);
+        let placed: u64 = self.tasks.iter().filter_map(|task| task.sort.as_ref()).map(Sort::placed).sum();
+        let all = self.load.numbers_of_one() * u64::from(self.load.processes) * u64::from(self.load.passes);
         placed as f64 / all as f64
     }
 
@@ -316,7 +304,6 @@ impl SortProcesses {
         self.effects.push(Effect::Exit(task));
         self.active = self.active.saturating_sub(1);
         self.ended = now;
-        self.written_by_first
-            .get_or_insert(self.memory.traffic.written);
+        self.written_by_first.get_or_insert(self.memory.traffic.written);
     }
 }

@@ -41,11 +41,7 @@ impl SortProcesses {
     pub fn moved(&mut self, now: Time, direction: Direction, first: SlotNumber, slots: u32) {
         self.now = now;
         for slot in first..first + slots {
-            let number = self
-                .memory
-                .slots
-                .owner(slot)
-                .expect("a page keeps its slot on its way");
+            let number = self.memory.slots.owner(slot).expect("a page keeps its slot on its way");
             match direction {
                 Direction::Read => {
                     self.memory.end_read(number);
@@ -86,19 +82,8 @@ impl SortProcesses {
         }
     }
 
-    pub(super) fn submit(
-        &mut self,
-        task: TaskId,
-        direction: Direction,
-        first: SlotNumber,
-        slots: u32,
-    ) {
-        self.effects.push(Effect::Io {
-            task,
-            direction,
-            first,
-            slots,
-        });
+    pub(super) fn submit(&mut self, task: TaskId, direction: Direction, first: SlotNumber, slots: u32) {
+        self.effects.push(Effect::Io { task, direction, first, slots });
     }
 
     /// A task waits for what is queued.

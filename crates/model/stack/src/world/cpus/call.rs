@@ -22,11 +22,7 @@ pub(in crate::world) enum Call {
     CopyOn { pages: u64 },
     /// Looks at a completed I/O, as the first or a further one of its call; a task that has polled for it was not
     /// interrupted. `by_call`: the call is another one than that which submits (io_getevents).
-    Reap {
-        polled: bool,
-        further: bool,
-        by_call: bool,
-    },
+    Reap { polled: bool, further: bool, by_call: bool },
     /// Goes on with a call that has waited: what the call costs was spent before.
     Resume,
     /// The same for a request; `finds`: there is one now.
@@ -81,21 +77,9 @@ impl UsageAccounts<'_> {
         let UsageAccounts { task, all } = self;
         for (now, before, all) in [
             (now.user_ns, &mut task.cpu_user_ns, &mut all.cpu_user_ns),
-            (
-                now.system_ns,
-                &mut task.cpu_system_ns,
-                &mut all.cpu_system_ns,
-            ),
-            (
-                now.slept,
-                &mut task.context_switches_voluntary,
-                &mut all.context_switches_voluntary,
-            ),
-            (
-                now.gave_way,
-                &mut task.context_switches_involuntary,
-                &mut all.context_switches_involuntary,
-            ),
+            (now.system_ns, &mut task.cpu_system_ns, &mut all.cpu_system_ns),
+            (now.slept, &mut task.context_switches_voluntary, &mut all.context_switches_voluntary),
+            (now.gave_way, &mut task.context_switches_involuntary, &mut all.context_switches_involuntary),
         ] {
             *all += now - *before;
             *before = now;

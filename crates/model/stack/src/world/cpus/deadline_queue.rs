@@ -182,11 +182,7 @@ impl DeadlineQueue {
         let entity = self.entity(task);
         entity.place = place;
         entity.state = state;
-        let Entity {
-            deadline_ns,
-            had_ns,
-            ..
-        } = *entity;
+        let Entity { deadline_ns, had_ns, .. } = *entity;
         self.queued.insert((deadline_ns, place, task));
         self.queued_ns += i128::from(had_ns);
         self.ready += usize::from(state == State::Ready);
@@ -285,11 +281,7 @@ mod tests {
 
     impl OneCpu {
         fn new(delays: bool) -> OneCpu {
-            OneCpu {
-                queue: DeadlineQueue::new(SLICE_NS, delays),
-                now: 0,
-                runs: None,
-            }
+            OneCpu { queue: DeadlineQueue::new(SLICE_NS, delays), now: 0, runs: None }
         }
 
         fn wakes(&mut self, task: TaskId) {

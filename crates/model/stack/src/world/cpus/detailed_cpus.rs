@@ -11,8 +11,8 @@ use block_layer::{Bio, QueueMap, Request, TaskId};
 use events::SpecError;
 use events::slab::Slab;
 use events::smp::{
-    Context, CpuSet, Distance, Done, Kind, ObjectId, Processors, Rank, SchedulerEvent, TaskNumber,
-    TaskSpec, TaskUsage, Work,
+    Context, CpuSet, Distance, Done, Kind, ObjectId, Processors, Rank, SchedulerEvent, TaskNumber, TaskSpec, TaskUsage,
+    Work,
 };
 use events::station::Violation;
 use events::time::{SECOND, Time};
@@ -114,9 +114,7 @@ impl DetailedCpus {
 
     pub(super) fn counters(&self) -> Vec<Counters> {
         let drives = 0..self.drives.len() as u32;
-        drives
-            .map(|drive| self.completions.counters(drive))
-            .collect()
+        drives.map(|drive| self.completions.counters(drive)).collect()
     }
 
     pub(super) fn jitter(&self) -> f64 {
@@ -138,12 +136,7 @@ impl DetailedCpus {
     pub(super) fn begin_phase(&mut self, tasks: impl Iterator<Item = (Option<CpuSet>, u16)>) {
         let smp = &mut self.smp;
         let added = tasks.map(|(allowed, last_cpu)| {
-            smp.add_task(TaskSpec {
-                rank: Rank::Normal,
-                allowed,
-                last_cpu,
-                sleeps_for_io: false,
-            })
+            smp.add_task(TaskSpec { rank: Rank::Normal, allowed, last_cpu, sleeps_for_io: false })
         });
         self.tasks = added.collect();
     }
@@ -181,25 +174,17 @@ impl DetailedCpus {
         self.here = Some(cpu);
         self.paid = PaidWork::default();
         match tag {
-            Tag::Runs(task) => Some(Continuation::Next {
-                cpu,
-                turn: Turn::Task(task),
-            }),
+            Tag::Runs(task) => Some(Continuation::Next { cpu, turn: Turn::Task(task) }),
             Tag::Called(task) => Some(Continuation::Called { task, cpu }),
             Tag::Looked(task) => Some(Continuation::Looked { task }),
             Tag::WorkItem(origin) => Some(Continuation::WorkItem { origin, cpu }),
             Tag::Submits(task) => {
-                self.paid = PaidWork {
-                    insertion: true,
-                    dispatch: true,
-                };
+                self.paid = PaidWork { insertion: true, dispatch: true };
                 Some(Continuation::Called { task, cpu })
             }
             Tag::Completion(tag) => {
                 let step = Done { at, cpu, tag };
-                self.completions
-                    .handle(&mut self.smp, step)
-                    .map(|outcome| self.finished(at, outcome))
+                self.completions.handle(&mut self.smp, step).map(|outcome| self.finished(at, outcome))
             }
         }
     }
@@ -217,11 +202,7 @@ impl DetailedCpus {
                 if let Some(work) = scheduler.work(cpu, scheduler.hooks.complete_cycles) {
                     self.smp.charge(now, cpu, work);
                 }
-                Continuation::Completed {
-                    drive,
-                    tag: token,
-                    cpu,
-                }
+                Continuation::Completed { drive, tag: token, cpu }
             }
         }
     }
@@ -237,19 +218,8 @@ impl DetailedCpus {
     }
 
     /// `drawn` determines this time's costs.
-    pub(super) fn call(
-        &mut self,
-        now: Time,
-        calling: CallContext,
-        mut drawn: impl FnMut(u64) -> u64,
-    ) {
-        let CallContext {
-            task,
-            cpu,
-            call,
-            drive,
-            ..
-        } = calling;
+    pub(super) fn call(&mut self, now: Time, calling: CallContext, mut drawn: impl FnMut(u64) -> u64) {
+        let CallContext { task, cpu, call, drive, .. } = calling;
         if let Call::Work { ns } = call {
             return self.spend(now, task, ns);
         }
@@ -262,14 +232,12 @@ impl DetailedCpus {
         }
         let cycles = drawn(self.calls.of(call));
         let scheduler = drive.map(|drive| &self.drives[drive].scheduler);
-        let hooks =
-            scheduler.and_then(|scheduler| scheduler.work(cpu, scheduler.hooks.submit_cycles()));
+        let hooks = scheduler.and_then(|scheduler| scheduler.work(cpu, scheduler.hooks.submit_cycles()));
         match hooks {
             None => self.work(now, task, cycles),
             Some(hooks) => {
                 self.smp.wake(now, number, None, Work::of(cycles as u32));
-                self.smp
-                    .wake(now, number, None, hooks.tagged(Tag::Submits(task)));
+                self.smp.wake(now, number, None, hooks.tagged(Tag::Submits(task)));
             }
         }
     }
@@ -313,8 +281,7 @@ impl DetailedCpus {
     fn work(&mut self, now: Time, task: TaskId, mut cycles: u64) {
         let number = self.tasks[task as usize];
         while cycles > CYCLES_MAX {
-            self.smp
-                .wake(now, number, None, Work::of(CYCLES_MAX as u32));
+            self.smp.wake(now, number, None, Work::of(CYCLES_MAX as u32));
             cycles -= CYCLES_MAX;
         }
         let work = Work::of(cycles as u32).tagged(Tag::Called(task));
@@ -335,13 +302,7 @@ impl DetailedCpus {
         self.locks.len() as LockNumber - 1
     }
 
-    pub(super) fn give_runner(
-        &mut self,
-        now: Time,
-        runner: RunnerNumber,
-        by: Option<u16>,
-        item: WorkItem,
-    ) {
+    pub(super) fn give_runner(&mut self, now: Time, runner: RunnerNumber, by: Option<u16>, item: WorkItem) {
         let mut work = Work::of(item.cost.cycles(self.smp.spec().clock_hz));
         work = match item.context {
             Context::User => work.in_user_mode(),
@@ -362,11 +323,7 @@ impl DetailedCpus {
     }
 
     pub(super) fn used_by_all(&self) -> (Time, Time) {
-        let of = |context| {
-            (0..self.smp.cpus())
-                .map(|cpu| self.smp.usage(cpu).ns(context))
-                .sum()
-        };
+        let of = |context| (0..self.smp.cpus()).map(|cpu| self.smp.usage(cpu).ns(context)).sum();
         (of(Context::User), of(Context::System))
     }
 
@@ -400,24 +357,16 @@ impl DetailedCpus {
         }
         let token = self.entering.put((drive, bio));
         let queue = drive as u32;
-        let enters = self
-            .completions
-            .enter(&mut self.smp, now, queue, here, token.number());
+        let enters = self.completions.enter(&mut self.smp, now, queue, here, token.number());
         enters.then(|| self.entering.take(token).1)
     }
 
     /// The request goes to the device; the CPU that sends it touches it.
     pub(super) fn sent(&mut self, now: Time, drive: usize, tag: u32, request: &Request) {
         let submitted_on = request.cpu;
-        let id = self
-            .completions
-            .begin(&mut self.smp, drive as u32, submitted_on, tag);
+        let id = self.completions.begin(&mut self.smp, drive as u32, submitted_on, tag);
         if let Some(here) = self.here {
-            let touching = self
-                .completions
-                .objects(id)
-                .into_iter()
-                .fold(Work::of(0), Work::touching);
+            let touching = self.completions.objects(id).into_iter().fold(Work::of(0), Work::touching);
             self.smp.charge(now, here, touching);
             if !std::mem::take(&mut self.paid.dispatch) {
                 let scheduler = &self.drives[drive].scheduler;
@@ -447,11 +396,7 @@ impl DetailedCpus {
         let sent = state.sent[tag as usize];
         let interrupts = state.cpus.interrupts.for_request(sent.submitted_on);
         if let Some(dma) = &mut state.dma {
-            let distance = self
-                .smp
-                .spec()
-                .topology
-                .distance(interrupts, sent.submitted_on);
+            let distance = self.smp.spec().topology.distance(interrupts, sent.submitted_on);
             let near = distance != Some(Distance::Machine);
             let moved_at = dma.begin(now, tag, sent.sectors, near);
             return Some((moved_at, Reminder::Moved(drive as u16)));
@@ -495,8 +440,7 @@ impl DetailedCpus {
             return self.unseen.push((task, sent.request));
         }
         let cpu = state.cpus.interrupts.for_request(sent.submitted_on);
-        self.completions
-            .interrupt(&mut self.smp, now, cpu, sent.request);
+        self.completions.interrupt(&mut self.smp, now, cpu, sent.request);
     }
 }
 
@@ -531,12 +475,7 @@ impl HookCosts {
                 shared = Some(smp.add_object(Kind::Queue, cpus.hooks.lines));
             }
         }
-        HookCosts {
-            hooks: cpus.hooks,
-            queue_map: cpus.queue_map.clone(),
-            locks,
-            shared,
-        }
+        HookCosts { hooks: cpus.hooks, queue_map: cpus.queue_map.clone(), locks, shared }
     }
 
     /// This many cycles of its hooks on that CPU, under the lock; None: it has nothing to do.

@@ -35,10 +35,7 @@ pub(super) struct Dma {
 impl DmaSpec {
     /// Refuses rates outside their limits; the error names the key.
     pub fn check(&self) -> Result<(), SpecError> {
-        for (key, rate) in [
-            ("near_bytes_per_s", self.near_bytes_per_s),
-            ("far_bytes_per_s", self.far_bytes_per_s),
-        ] {
+        for (key, rate) in [("near_bytes_per_s", self.near_bytes_per_s), ("far_bytes_per_s", self.far_bytes_per_s)] {
             within(key, rate, RATE.0, RATE.1)?;
         }
         Ok(())
@@ -47,12 +44,7 @@ impl DmaSpec {
 
 impl Dma {
     pub(super) fn new(spec: DmaSpec) -> Dma {
-        Dma {
-            spec,
-            free_at: 0,
-            moving: VecDeque::new(),
-            station: Station::default(),
-        }
+        Dma { spec, free_at: 0, moving: VecDeque::new(), station: Station::default() }
     }
 
     /// The device is done with a command: when its data will have been moved.

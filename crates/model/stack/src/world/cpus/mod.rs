@@ -40,10 +40,7 @@ pub use timer_interrupts::TimerInterruptSpec;
 pub struct Cpus(Form);
 
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a machine has one, and simple CPUs are asked at every call"
-)]
+#[expect(clippy::large_enum_variant, reason = "a machine has one, and simple CPUs are asked at every call")]
 enum Form {
     /// A number of CPUs that tasks take turns on.
     Simple(SimpleCpus),
@@ -252,13 +249,7 @@ impl Cpus {
     }
 
     /// The task goes to sleep or is done: who has its CPU at once.
-    pub(super) fn leaves(
-        &mut self,
-        now: Time,
-        cpu: u16,
-        task: TaskId,
-        for_io: bool,
-    ) -> Option<Turn> {
+    pub(super) fn leaves(&mut self, now: Time, cpu: u16, task: TaskId, for_io: bool) -> Option<Turn> {
         match &mut self.0 {
             Form::Simple(cpus) => cpus.leaves(now, cpu),
             Form::Detailed(cpus) => {
@@ -382,13 +373,7 @@ impl Cpus {
     }
 
     /// One more item for the runner, which wakes if it sleeps. `by`: the CPU that does so.
-    pub(super) fn give(
-        &mut self,
-        now: Time,
-        runner: RunnerNumber,
-        by: Option<u16>,
-        item: WorkItem,
-    ) -> TimedReminder {
+    pub(super) fn give(&mut self, now: Time, runner: RunnerNumber, by: Option<u16>, item: WorkItem) -> TimedReminder {
         match &mut self.0 {
             Form::Simple(cpus) => cpus.give_runner(now, runner, item),
             Form::Detailed(cpus) => {

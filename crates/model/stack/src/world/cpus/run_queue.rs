@@ -17,9 +17,7 @@ impl RunQueue {
         match order {
             TaskOrder::InLine => RunQueue::OfTimes(TimeQueue::new(false)),
             TaskOrder::ByTimeHad => RunQueue::OfTimes(TimeQueue::new(true)),
-            TaskOrder::ByDeadline { delays } => {
-                RunQueue::OfDeadlines(DeadlineQueue::new(slice_ns, delays))
-            }
+            TaskOrder::ByDeadline { delays } => RunQueue::OfDeadlines(DeadlineQueue::new(slice_ns, delays)),
         }
     }
 

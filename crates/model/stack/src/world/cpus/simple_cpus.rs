@@ -176,10 +176,7 @@ impl SimpleCpus {
     }
 
     pub(super) fn serve(&mut self, schedulers: impl Iterator<Item = Hooks>) {
-        let free = |hooks| Scheduler {
-            hooks,
-            lock_free_at: 0,
-        };
+        let free = |hooks| Scheduler { hooks, lock_free_at: 0 };
         self.schedulers = schedulers.map(free).collect();
     }
 
@@ -238,9 +235,9 @@ impl SimpleCpus {
                 }
                 Some(Continuation::Next { cpu, turn })
             }
-            FollowUp::WorkItem(cpu, runner) => self
-                .after_item(now, cpu, runner)
-                .map(|turn| Continuation::Next { cpu, turn }),
+            FollowUp::WorkItem(cpu, runner) => {
+                self.after_item(now, cpu, runner).map(|turn| Continuation::Next { cpu, turn })
+            }
             FollowUp::Interrupt => Some(self.interrupt(now)),
             FollowUp::Completed => {
                 let until = now + self.completion_ns;
@@ -276,22 +273,10 @@ impl SimpleCpus {
                 self.done = FollowUp::Interrupt;
                 Continuation::Interrupted
             }
-            InterruptStep::Completes {
-                drive,
-                tag,
-                is_first,
-            } => {
-                self.completion_ns = if is_first {
-                    spec.first_ns
-                } else {
-                    spec.further_ns
-                };
+            InterruptStep::Completes { drive, tag, is_first } => {
+                self.completion_ns = if is_first { spec.first_ns } else { spec.further_ns };
                 self.done = FollowUp::Completed;
-                Continuation::Completed {
-                    drive,
-                    tag,
-                    cpu: ONE,
-                }
+                Continuation::Completed { drive, tag, cpu: ONE }
             }
             InterruptStep::Ends(again) => {
                 self.done = FollowUp::Resumed(again);
@@ -305,11 +290,7 @@ impl SimpleCpus {
 
     /// The completion that is under way calls the thread that runs its queue.
     pub(super) fn called_thread(&mut self) {
-        if let Some(spec) = self
-            .spec
-            .timer_interrupts
-            .filter(|_| self.interrupts.is_active())
-        {
+        if let Some(spec) = self.spec.timer_interrupts.filter(|_| self.interrupts.is_active()) {
             self.completion_ns += spec.calls_thread_ns;
         }
     }
@@ -408,10 +389,7 @@ impl SimpleCpus {
         used.system(takes_ns);
         if let Some(running) = &mut self.running[usize::from(calling.cpu)] {
             let waited_ns = std::mem::take(&mut running.waited_ns);
-            if matches!(
-                calling.call,
-                Call::Reap { .. } | Call::Resume | Call::Retry { .. }
-            ) {
+            if matches!(calling.call, Call::Reap { .. } | Call::Resume | Call::Retry { .. }) {
                 takes_ns = takes_ns.saturating_sub(waited_ns);
             }
         }
@@ -422,10 +400,7 @@ impl SimpleCpus {
         }
         self.ready.runs_for(now, calling.task, takes_ns);
         let begins = now.max(self.occupied_until);
-        let after_ns = self
-            .spec
-            .timer_interrupts
-            .map_or(0, |spec| spec.after_issue_ns);
+        let after_ns = self.spec.timer_interrupts.map_or(0, |spec| spec.after_issue_ns);
         let tail_ns = match calling.call {
             Call::Submit { further: false, .. } => after_ns.min(takes_ns),
             _ => 0,
@@ -455,11 +430,7 @@ impl SimpleCpus {
     fn cost_ns(&self, call: Call) -> Time {
         match call {
             Call::Reap { further: true, .. } if self.spec.further_op_ns.is_some() => 0,
-            Call::Reap {
-                polled,
-                further,
-                by_call,
-            } => {
+            Call::Reap { polled, further, by_call } => {
                 let interrupt_ns = self.spec.interrupt_ns.filter(|_| polled);
                 let call_ns = self.spec.reap_call_ns.filter(|_| by_call && !further);
                 self.spec.completion_ns - interrupt_ns.unwrap_or(0) + call_ns.unwrap_or(0)
@@ -485,10 +456,7 @@ impl SimpleCpus {
                 let sync_ns = self.spec.sync_call_ns.filter(|_| syncs).unwrap_or(0);
                 call_ns.unwrap_or_else(|| self.copy_call_ns()) + page_ns * pages + sync_ns
             }
-            Call::Sync => self
-                .spec
-                .sync_call_ns
-                .unwrap_or_else(|| self.copy_call_ns()),
+            Call::Sync => self.spec.sync_call_ns.unwrap_or_else(|| self.copy_call_ns()),
             Call::CopyOn { pages } => self.spec.page_copy_ns * pages,
             Call::Work { ns } => ns,
         }
@@ -499,9 +467,7 @@ impl SimpleCpus {
     }
 
     fn on(&self, cpu: u16) -> TaskId {
-        self.running[usize::from(cpu)]
-            .expect("somebody runs there")
-            .task
+        self.running[usize::from(cpu)].expect("somebody runs there").task
     }
 
     fn give(&mut self, now: Time, cpu: u16, task: TaskId) {
@@ -529,12 +495,7 @@ impl SimpleCpus {
         self.locks.len() as LockNumber - 1
     }
 
-    pub(super) fn give_runner(
-        &mut self,
-        now: Time,
-        runner: RunnerNumber,
-        item: WorkItem,
-    ) -> TimedReminder {
+    pub(super) fn give_runner(&mut self, now: Time, runner: RunnerNumber, item: WorkItem) -> TimedReminder {
         let state = &mut self.runners[runner as usize];
         state.items.push_back(item);
         if std::mem::replace(&mut state.is_awake, true) {
@@ -584,9 +545,9 @@ impl SimpleCpus {
 
     pub(super) fn used_by_all(&self, tasks: Usage) -> (Time, Time) {
         let used = (tasks.cpu_user_ns, tasks.cpu_system_ns);
-        self.runners.iter().fold(used, |(user, system), runner| {
-            (user + runner.used.user_ns, system + runner.used.system_ns)
-        })
+        self.runners
+            .iter()
+            .fold(used, |(user, system), runner| (user + runner.used.user_ns, system + runner.used.system_ns))
     }
 
     pub(super) fn runner_usage(&self, runner: RunnerNumber) -> TaskUsage {

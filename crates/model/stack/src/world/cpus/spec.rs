@@ -78,9 +78,7 @@ impl DriveCpus {
             Interrupts::On(interrupt) => interrupt,
             Interrupts::OfQueues(_) => return self,
         };
-        let affinity = self
-            .affinity
-            .by_rules_of(variant, self.application, interrupt);
+        let affinity = self.affinity.by_rules_of(variant, self.application, interrupt);
         DriveCpus { affinity, ..self }
     }
 }

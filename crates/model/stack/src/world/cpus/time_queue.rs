@@ -32,13 +32,7 @@ pub(super) struct TimeQueue {
 
 impl TimeQueue {
     pub(super) fn new(by_time: bool) -> TimeQueue {
-        TimeQueue {
-            by_time,
-            ready: BTreeMap::new(),
-            came: 0,
-            had_ns: BTreeMap::new(),
-            floor_ns: 0,
-        }
+        TimeQueue { by_time, ready: BTreeMap::new(), came: 0, had_ns: BTreeMap::new(), floor_ns: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -84,10 +78,7 @@ impl TimeQueue {
         }
         let had_ns = self.had_ns.entry(task).or_default();
         *had_ns += ns;
-        let least = self
-            .ready
-            .first_key_value()
-            .map_or(*had_ns, |((first, _), _)| *first);
+        let least = self.ready.first_key_value().map_or(*had_ns, |((first, _), _)| *first);
         self.floor_ns = self.floor_ns.max(least.min(*had_ns));
     }
 

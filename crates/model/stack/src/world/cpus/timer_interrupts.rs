@@ -87,11 +87,7 @@ pub(super) enum InterruptStep {
     /// It takes the CPU.
     Begins,
     /// It completes the request of that drive and tag, as its first or a further one.
-    Completes {
-        drive: usize,
-        tag: u32,
-        is_first: bool,
-    },
+    Completes { drive: usize, tag: u32, is_first: bool },
     /// It is over, and the next one begins then, if something has expired.
     Ends(Option<Time>),
 }
@@ -112,12 +108,7 @@ impl TimerInterrupts {
     pub(super) fn step(&mut self, now: Time) -> InterruptStep {
         let Some(interrupt) = &mut self.active else {
             self.is_planned = false;
-            self.active = Some(Interrupt {
-                entered_at: now,
-                pass: 1,
-                left: self.expired.len(),
-                completions: 0,
-            });
+            self.active = Some(Interrupt { entered_at: now, pass: 1, left: self.expired.len(), completions: 0 });
             return InterruptStep::Begins;
         };
         if interrupt.left == 0 {
@@ -131,17 +122,10 @@ impl TimerInterrupts {
             interrupt.pass += 1;
             interrupt.left = self.expired.len();
         }
-        let (drive, tag) = self
-            .expired
-            .pop_front()
-            .expect("a pass runs what has expired");
+        let (drive, tag) = self.expired.pop_front().expect("a pass runs what has expired");
         interrupt.left -= 1;
         interrupt.completions += 1;
-        InterruptStep::Completes {
-            drive,
-            tag,
-            is_first: interrupt.completions == 1,
-        }
+        InterruptStep::Completes { drive, tag, is_first: interrupt.completions == 1 }
     }
 }
 

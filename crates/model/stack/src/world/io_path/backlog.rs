@@ -52,12 +52,7 @@ impl Backlog {
         self.handed_over.remove(&(drive, task))
     }
 
-    pub(super) fn put_back_handed_over(
-        &mut self,
-        drive: usize,
-        task: TaskId,
-        waiting: VecDeque<Bio>,
-    ) {
+    pub(super) fn put_back_handed_over(&mut self, drive: usize, task: TaskId, waiting: VecDeque<Bio>) {
         self.handed_over.insert((drive, task), waiting);
     }
 }

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::poll_delay::{PollRules, Polling};
 use super::queue_run::QueueRunCosts;
 use block_layer::{
-    AllocateOutcome, Bio, Direction, QueueEvent, Request, RequestId, RequestQueue, Sector,
-    SubmitOutcome, TaskId, Throttle,
+    AllocateOutcome, Bio, Direction, QueueEvent, Request, RequestId, RequestQueue, Sector, SubmitOutcome, TaskId,
+    Throttle,
 };
 use devices::flash::{FlashSpace, ProgrammedUnits};
 use devices::{Command, Completion, Device};
@@ -119,16 +119,7 @@ impl Component for Drive {
         let may_dispatch = self.may_dispatch();
         let queue = self.queue.next_wakeup().filter(|_| may_dispatch);
         let throttle = self.throttle.as_ref().and_then(Throttle::next_event);
-        [
-            self.told_at,
-            device,
-            queue,
-            self.queue.next_look(),
-            throttle,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        [self.told_at, device, queue, self.queue.next_look(), throttle].into_iter().flatten().min()
     }
 
     /// Collects what the device has done, wakes queue and scheduler, and sends the device what may go.
@@ -239,12 +230,7 @@ impl Drive {
     }
 
     /// A bio comes into its task's plug, of which the device sees nothing yet; `has_waited`: its task was woken for it.
-    pub(super) fn allocate_for_plug(
-        &mut self,
-        now: Time,
-        bio: Bio,
-        has_waited: bool,
-    ) -> AllocateOutcome {
+    pub(super) fn allocate_for_plug(&mut self, now: Time, bio: Bio, has_waited: bool) -> AllocateOutcome {
         if has_waited {
             self.run_for_waiter(now);
         }
@@ -353,15 +339,8 @@ impl Drive {
     }
 
     /// The task waits until the device no longer wants those sectors. False: it takes no discards.
-    pub(in crate::world) fn discard_for(
-        &mut self,
-        now: Time,
-        task: TaskId,
-        start: Sector,
-        sectors: Sector,
-    ) -> bool {
-        let is_taken = !self.discards.is_empty()
-            || self.device.discard(now, self.discard_tag(), start, sectors);
+    pub(in crate::world) fn discard_for(&mut self, now: Time, task: TaskId, start: Sector, sectors: Sector) -> bool {
+        let is_taken = !self.discards.is_empty() || self.device.discard(now, self.discard_tag(), start, sectors);
         if is_taken {
             self.discards.push_back((task, start, sectors));
         }
@@ -398,9 +377,7 @@ impl Drive {
     /// The request with that tag is completed, by that CPU if those are detailed.
     pub(super) fn completed(&mut self, now: Time, tag: u32, cpu: Option<u16>) {
         self.told_at = Some(now);
-        let request = self.sent[tag as usize]
-            .take()
-            .expect("a device completes what it was sent");
+        let request = self.sent[tag as usize].take().expect("a device completes what it was sent");
         self.free_tags.push(tag);
         if let Some(polling) = &mut self.polling {
             polling.completed(now, self.queue.request(request));
@@ -427,10 +404,7 @@ impl Drive {
             return;
         };
         let has_scheduler = self.queue.has_scheduler();
-        let costs = QueueRunCosts {
-            dequeue_ns: if has_scheduler { costs.dequeue_ns } else { 0 },
-            ..costs
-        };
+        let costs = QueueRunCosts { dequeue_ns: if has_scheduler { costs.dequeue_ns } else { 0 }, ..costs };
         let mut commands = Vec::new();
         let mut are_single = Vec::new();
         while let Some(command) = self.next_command(now) {

@@ -65,18 +65,11 @@ const WORKERS_PER_CPU: u16 = 4;
 
 impl IoPath {
     /// `cpus_complete`: CPUs have to do something with a request before it is completed.
-    pub(super) fn new(
-        drives: Vec<DriveParts>,
-        plug: Option<TaskPlug>,
-        cpus: u16,
-        cpus_complete: bool,
-    ) -> IoPath {
+    pub(super) fn new(drives: Vec<DriveParts>, plug: Option<TaskPlug>, cpus: u16, cpus_complete: bool) -> IoPath {
         IoPath {
             drives: (0..)
                 .zip(drives)
-                .map(|(number, parts)| {
-                    DrivenComponent::new(Drive::new(number, parts, cpus_complete))
-                })
+                .map(|(number, parts)| DrivenComponent::new(Drive::new(number, parts, cpus_complete)))
                 .collect(),
             plug,
             submissions: BTreeMap::new(),
@@ -176,13 +169,7 @@ impl IoPath {
 
     /// As `hold`, into the plug of the task's submission, which gets its requests as bios come (`blk_mq_submit_bio`). A
     /// worker gets those of a ring's task that find none.
-    pub(super) fn hold_for_submission(
-        &mut self,
-        now: Time,
-        drive: usize,
-        bio: Bio,
-        has_waited: bool,
-    ) -> PlugOutcome {
+    pub(super) fn hold_for_submission(&mut self, now: Time, drive: usize, bio: Bio, has_waited: bool) -> PlugOutcome {
         let Some(plug) = self.submissions.get_mut(&bio.task) else {
             return PlugOutcome::No(bio);
         };
@@ -280,10 +267,7 @@ impl IoPath {
             }
             entered.insert(drive);
         }
-        Some(RetryOutcome {
-            entered,
-            late: waiting,
-        })
+        Some(RetryOutcome { entered, late: waiting })
     }
 
     /// These bios of the task wait for a request again.

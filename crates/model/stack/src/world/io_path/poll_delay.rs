@@ -29,9 +29,7 @@ impl PollDelay {
         match io_poll_delay {
             -1 => Some(PollDelay::Never),
             0 => Some(PollDelay::HalfTheMean),
-            usec => u64::try_from(usec)
-                .ok()
-                .map(|usec| PollDelay::Ns(usec * MICROSECOND)),
+            usec => u64::try_from(usec).ok().map(|usec| PollDelay::Ns(usec * MICROSECOND)),
         }
     }
 }
@@ -57,10 +55,7 @@ const WINDOW_NS: Time = 100 * MILLISECOND;
 
 impl Polling {
     pub(super) fn new(rules: PollRules) -> Polling {
-        Polling {
-            rules,
-            took: Default::default(),
-        }
+        Polling { rules, took: Default::default() }
     }
 
     pub(super) fn completed(&mut self, now: Time, request: &Request) {
@@ -74,10 +69,7 @@ impl Polling {
         took.sum_ns += now - issued_at;
         took.count += 1;
         if now >= took.window_ends_at {
-            *took = RequestTimes {
-                mean_ns_before: took.sum_ns / took.count,
-                ..RequestTimes::default()
-            };
+            *took = RequestTimes { mean_ns_before: took.sum_ns / took.count, ..RequestTimes::default() };
         }
     }
 

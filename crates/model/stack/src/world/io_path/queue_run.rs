@@ -34,19 +34,10 @@ mod tests {
 
     #[test]
     fn a_batch_is_taken_before_its_first_request_is_sent() {
-        let costs = QueueRunCosts {
-            dequeue_ns: 800,
-            issue_ns: 1_300,
-        };
+        let costs = QueueRunCosts { dequeue_ns: 800, issue_ns: 1_300 };
         assert_eq!(costs.times(10_000, &[false]), [10_000]);
         assert_eq!(costs.times(10_000, &[true, true]), [10_000, 12_100]);
-        assert_eq!(
-            costs.times(10_000, &[false, false, false]),
-            [11_600, 12_900, 14_200]
-        );
-        assert_eq!(
-            costs.times(10_000, &[true, false, false]),
-            [10_000, 12_900, 14_200]
-        );
+        assert_eq!(costs.times(10_000, &[false, false, false]), [11_600, 12_900, 14_200]);
+        assert_eq!(costs.times(10_000, &[true, false, false]), [10_000, 12_900, 14_200]);
     }
 }

@@ -28,17 +28,11 @@ fn writers_back(variant: CacheVariant) -> [BTreeSet<TaskId>; 2] {
     world.tap();
     let groups: Vec<GroupSpec> = (0..2)
         .map(|file| {
-            let writer = JobSpec {
-                sync_at_end: false,
-                ..sequential(file, 12 << 20, 0.0)
-            };
+            let writer = JobSpec { sync_at_end: false, ..sequential(file, 12 << 20, 0.0) };
             group(Path::Buffered, vec![writer])
         })
         .collect();
-    let phase = PhaseSpec {
-        files: vec![0, 1],
-        ..phase(&groups, 1)
-    };
+    let phase = PhaseSpec { files: vec![0, 1], ..phase(&groups, 1) };
     run_phase(&mut world, &phase);
     let mut events = Vec::new();
     world.take_events(&mut events);

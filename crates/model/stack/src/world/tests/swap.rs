@@ -11,10 +11,8 @@ use serde_json::json;
 const MIB: u64 = 1 << 20;
 
 fn machine(kernel: &str, swap: serde_json::Value) -> MachineSpec {
-    let device: serde_json::Value = toml::from_str(include_str!(
-        "../../../../../../machines/devices/scsi_10k_2003.toml"
-    ))
-    .unwrap();
+    let device: serde_json::Value =
+        toml::from_str(include_str!("../../../../../../machines/devices/scsi_10k_2003.toml")).unwrap();
     MachineSpec::from_json(json!({
         "kernel": kernel,
         "cpus": {
@@ -89,16 +87,10 @@ fn under_2_4_somebody_runs_ahead_and_under_2_5_all_thrash() {
     for seed in 1..=3 {
         let load = load(96, 4, 30, seed);
         let [old, new] = ["2.4.20", "2.5.59"].map(|kernel| sorted(kernel, swap(), &load));
-        let alone = SortLoad {
-            processes: 1,
-            ..load
-        };
+        let alone = SortLoad { processes: 1, ..load };
         let alone = finished(&sorted("2.4.20", swap(), &alone))[0];
         let (first, last) = (finished(&old)[0], finished(&old)[3]);
-        assert!(
-            first < 2.0 * alone,
-            "seed {seed}: {first} s, alone {alone} s"
-        );
+        assert!(first < 2.0 * alone, "seed {seed}: {first} s, alone {alone} s");
         assert!(last > 1.4 * first, "seed {seed}: {first} s and {last} s");
         for (kernel, results) in [&old, &new].into_iter().enumerate() {
             elapsed[kernel] += finished(results)[3];
@@ -137,12 +129,7 @@ fn a_stop_leaves_everything_in_order() {
         asked < 2
     });
     let results = ended(world);
-    assert!(
-        results
-            .processes
-            .iter()
-            .any(|one| one.finished_ns.is_none())
-    );
+    assert!(results.processes.iter().any(|one| one.finished_ns.is_none()));
 }
 
 #[test]
@@ -150,49 +137,13 @@ fn what_has_no_room_is_said_with_its_key() {
     let refused = |load: SortLoad| machine("2.4.20", swap()).swap_area(&load).unwrap_err();
     let good = load(32, 4, 30, 1);
     for (load, key) in [
-        (
-            SortLoad {
-                processes: 0,
-                ..good
-            },
-            "processes",
-        ),
-        (
-            SortLoad {
-                processes: 64,
-                ..good
-            },
-            "process_bytes",
-        ),
-        (
-            SortLoad {
-                process_bytes: 3,
-                ..good
-            },
-            "process_bytes",
-        ),
+        (SortLoad { processes: 0, ..good }, "processes"),
+        (SortLoad { processes: 64, ..good }, "process_bytes"),
+        (SortLoad { process_bytes: 3, ..good }, "process_bytes"),
         (SortLoad { passes: 0, ..good }, "passes"),
-        (
-            SortLoad {
-                memory_bytes: 4096,
-                ..good
-            },
-            "memory_limit_bytes",
-        ),
-        (
-            SortLoad {
-                swap_bytes: Some(257 * MIB),
-                ..good
-            },
-            "swap_bytes",
-        ),
-        (
-            SortLoad {
-                swap_bytes: Some(4 * MIB),
-                ..good
-            },
-            "process_bytes",
-        ),
+        (SortLoad { memory_bytes: 4096, ..good }, "memory_limit_bytes"),
+        (SortLoad { swap_bytes: Some(257 * MIB), ..good }, "swap_bytes"),
+        (SortLoad { swap_bytes: Some(4 * MIB), ..good }, "process_bytes"),
     ] {
         assert_eq!(refused(load).key, key, "{load:?}");
     }

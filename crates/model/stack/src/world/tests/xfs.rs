@@ -46,12 +46,7 @@ impl Machine {
     }
 
     /// This many commands at once, each of which takes this long.
-    fn with_depth(
-        cpus: Value,
-        (latency_ns, depth): (u64, u32),
-        spec: &XfsSpec,
-        form: Allocation,
-    ) -> Machine {
+    fn with_depth(cpus: Value, (latency_ns, depth): (u64, u32), spec: &XfsSpec, form: Allocation) -> Machine {
         let drive = (latency_ns, depth);
         Machine::with_checkpoints(cpus, drive, spec, form, Checkpoints::ByCommitter)
     }
@@ -84,10 +79,7 @@ impl Machine {
         }
         let cpus = count.or(cores).unwrap() as u16;
         let world = MachineSpec::from_json(file).unwrap().build().unwrap();
-        let below = Platform {
-            cpus,
-            ..some_drive()
-        };
+        let below = Platform { cpus, ..some_drive() };
         let mounted = Xfs::new(&below, spec, form).unwrap();
         Machine(world.with_xfs(0, mounted.with_checkpoints(checkpoints)))
     }
@@ -97,12 +89,9 @@ impl Machine {
     }
 
     fn begin(&mut self, phase: &MetadataPhase, switches: bool) -> Result<(), SpecError> {
-        let options = SwitchesOptions {
-            interval_ns: 1_000_000_000,
-        };
+        let options = SwitchesOptions { interval_ns: 1_000_000_000 };
         self.0.begin_phase(&PhaseSpec::without_loads(1)).unwrap();
-        self.0
-            .begin_metadata(0, phase, switches.then_some(&options))
+        self.0.begin_metadata(0, phase, switches.then_some(&options))
     }
 
     fn end(&mut self) -> Results {
@@ -159,13 +148,7 @@ fn files(results: &Results) -> u64 {
 }
 
 fn elapsed_ns(results: &Results) -> u64 {
-    results
-        .threads
-        .iter()
-        .flatten()
-        .map(|thread| thread.finished_at)
-        .max()
-        .unwrap()
+    results.threads.iter().flatten().map(|thread| thread.finished_at).max().unwrap()
 }
 
 #[test]
@@ -181,10 +164,7 @@ fn one_thread_makes_files_at_the_speed_of_its_calls() {
 
 #[test]
 fn a_call_that_is_handed_over_switches_to_a_worker_and_back() {
-    let direct = run(
-        &mut mounted(Allocation::Direct),
-        &phase(1, 5_000, json!({})),
-    );
+    let direct = run(&mut mounted(Allocation::Direct), &phase(1, 5_000, json!({})));
     for stays in [true, false] {
         let mut machine = Machine::new(processors(4, stays), &filesystem(8), Allocation::Workqueue);
         let deferred = run(&mut machine, &phase(1, 5_000, json!({})));
@@ -192,36 +172,21 @@ fn a_call_that_is_handed_over_switches_to_a_worker_and_back() {
         assert!((150..300).contains(&calls), "{calls}");
         assert!(elapsed_ns(&deferred) > elapsed_ns(&direct));
         let report = deferred.switches.unwrap().report;
-        let site = |name: &str| {
-            report
-                .sites
-                .iter()
-                .find(|site| site.site == name)
-                .map_or(0, |site| site.switches)
-        };
+        let site = |name: &str| report.sites.iter().find(|site| site.site == name).map_or(0, |site| site.switches);
         assert!(site("xfs_alloc_vextent").abs_diff(calls) <= 1);
         assert!(site("worker_thread").abs_diff(calls) <= 1);
         // Where the caller moves to an idle CPU, that switches too.
         let idle = report.by_state["cpu_idle"];
-        assert!(
-            if stays { idle <= 2 } else { idle >= calls },
-            "{idle} of {calls}"
-        );
+        assert!(if stays { idle <= 2 } else { idle >= calls }, "{idle} of {calls}");
     }
-    let exempt = run(
-        &mut mounted(Allocation::DataOnly),
-        &phase(1, 5_000, json!({})),
-    );
+    let exempt = run(&mut mounted(Allocation::DataOnly), &phase(1, 5_000, json!({})));
     assert_eq!(elapsed_ns(&exempt), elapsed_ns(&direct));
 }
 
 #[test]
 fn a_stall_of_every_call_costs_its_share() {
     let elapsed = |call_stall_ns| {
-        let spec = XfsSpec {
-            call_stall_ns,
-            ..filesystem(8)
-        };
+        let spec = XfsSpec { call_stall_ns, ..filesystem(8) };
         let mut machine = Machine::new(processors(4, true), &spec, Allocation::Workqueue);
         let results = run(&mut machine, &phase(1, 3_000, json!({})));
         (elapsed_ns(&results), machine.allocator_calls())
@@ -234,19 +199,12 @@ fn a_stall_of_every_call_costs_its_share() {
 #[test]
 fn threads_in_one_group_wait_for_one_another() {
     let elapsed = |ag_count| {
-        let mut machine = Machine::new(
-            processors(4, false),
-            &filesystem(ag_count),
-            Allocation::Direct,
-        );
+        let mut machine = Machine::new(processors(4, false), &filesystem(ag_count), Allocation::Direct);
         let results = run(&mut machine, &phase(4, 2_000, json!({})));
         (elapsed_ns(&results), machine.lock_waits())
     };
     let ((one, waits), (many, few)) = (elapsed(1), elapsed(8));
-    assert!(
-        one > 2 * many && waits > 4_000 && few < 400,
-        "{one} {many} {waits} {few}"
-    );
+    assert!(one > 2 * many && waits > 4_000 && few < 400, "{one} {many} {waits} {few}");
 }
 
 #[test]
@@ -254,27 +212,13 @@ fn a_full_filesystem_ends_the_phase_or_is_an_error() {
     let mut small = filesystem(1);
     small.blocks = 4096;
     for until_full in [true, false] {
-        let mut machine = Machine::new(
-            processors(2, false),
-            &XfsSpec {
-                log_blocks: 1024,
-                ..small
-            },
-            Allocation::Workqueue,
-        );
-        let results = run(
-            &mut machine,
-            &phase(2, 1_000_000, json!({ "/job/until_full": until_full })),
-        );
+        let mut machine =
+            Machine::new(processors(2, false), &XfsSpec { log_blocks: 1024, ..small }, Allocation::Workqueue);
+        let results = run(&mut machine, &phase(2, 1_000_000, json!({ "/job/until_full": until_full })));
         let made = files(&results);
         assert!((30_000..60_000).contains(&made), "{made}");
         assert!(results.filesystem_used_percent > 98.0);
-        let failures: u64 = results
-            .threads
-            .into_iter()
-            .flatten()
-            .map(|thread| thread.failures.count)
-            .sum();
+        let failures: u64 = results.threads.into_iter().flatten().map(|thread| thread.failures.count).sum();
         assert_eq!(failures > 0, !until_full);
     }
 }
@@ -286,9 +230,7 @@ fn what_there_is_no_mechanism_for_is_refused_with_its_key() {
         ("/cpus", json!([4]), "threads.0.cpus"),
         ("/job/files", json!(0), "threads"),
     ] {
-        let error = mounted(Allocation::Direct)
-            .begin(&phase(1, 10, json!({ pointer: value })), false)
-            .unwrap_err();
+        let error = mounted(Allocation::Direct).begin(&phase(1, 10, json!({ pointer: value })), false).unwrap_err();
         assert_eq!(error.key, key, "{error}");
     }
 }

@@ -47,12 +47,7 @@ impl LoadJournal {
 
     /// The task is about to change pages. True: it waits, because one of them is being written to the log (`BH_Shadow` in
     /// `do_get_write_access`).
-    pub(in crate::world) fn keeps_data_out(
-        &mut self,
-        task: TaskId,
-        file: FileId,
-        mut pages: Range<u64>,
-    ) -> bool {
+    pub(in crate::world) fn keeps_data_out(&mut self, task: TaskId, file: FileId, mut pages: Range<u64>) -> bool {
         let is_logging = self.is_logging();
         let data = self.data.as_ref().filter(|_| is_logging);
         let keeps = data.is_some_and(|data| pages.any(|page| data.commits((file, page))));
@@ -99,9 +94,7 @@ impl LoadJournal {
 
     /// Somebody writes the page back. False: it is in place, or on its way there.
     pub(in crate::world) fn begin_in_place(&mut self, page: Page) -> bool {
-        self.data
-            .as_mut()
-            .is_some_and(|data| data.begin_in_place(page))
+        self.data.as_mut().is_some_and(|data| data.begin_in_place(page))
     }
 
     /// Pages are in place.
@@ -121,11 +114,7 @@ impl LoadJournal {
 
     /// What says which transactions are in place; written with force unit access (`jbd2_write_superblock`).
     pub(super) fn superblock(&self) -> JournalWrite {
-        JournalWrite {
-            places: vec![extent((self.first, 1))],
-            behind_flush: false,
-            force_unit_access: self.barrier,
-        }
+        JournalWrite { places: vec![extent((self.first, 1))], behind_flush: false, force_unit_access: self.barrier }
     }
 
     /// The room that is taken adds up.
@@ -134,9 +123,7 @@ impl LoadJournal {
         let told = room.frees + room.checkpoint_frees;
         let data = self.data.as_ref();
         let adds_up = data.is_none_or(|data| data.counts_are_right(told));
-        Violation::unless(adds_up, "journal", || {
-            format!("{data:?} with {told} blocks told")
-        })
+        Violation::unless(adds_up, "journal", || format!("{data:?} with {told} blocks told"))
     }
 
     /// What comes first of a checkpoint, if somebody waits for one, none is under way, and there is something to write
@@ -222,8 +209,7 @@ mod tests {
     const BLOCKS: u32 = 256;
 
     fn journal() -> LoadJournal {
-        LoadJournal::new(100_000, BLOCKS, true, false, true, Priority::default())
-            .with_journaled_data(3)
+        LoadJournal::new(100_000, BLOCKS, true, false, true, Priority::default()).with_journaled_data(3)
     }
 
     #[test]
@@ -232,23 +218,14 @@ mod tests {
         journal.data_changes(FILE, 3..5);
         journal.data_changes(FILE, 4..6);
         journal.want_commit();
-        let Some(NextStep::Write(log)) = journal.begin_commit() else {
-            panic!("its log is next")
-        };
+        let Some(NextStep::Write(log)) = journal.begin_commit() else { panic!("its log is next") };
         assert_eq!(log.blocks().len(), 1 + 3);
         assert!(journal.is_uncommitted(FILE, 5..6) && !journal.begin_in_place((FILE, 5)));
-        assert!(
-            journal.keeps_data_out(1, FILE, 5..6),
-            "it is on its way to the log"
-        );
+        assert!(journal.keeps_data_out(1, FILE, 5..6), "it is on its way to the log");
         assert!(!journal.keeps_data_out(1, FILE, 6..9));
-        let NextStep::Flush = journal.next_step() else {
-            panic!("a flush is next")
-        };
+        let NextStep::Flush = journal.next_step() else { panic!("a flush is next") };
         assert_eq!(journal.take_let_in(), [1]);
-        let NextStep::Write(record) = journal.next_step() else {
-            panic!("the record is next")
-        };
+        let NextStep::Write(record) = journal.next_step() else { panic!("the record is next") };
         assert!(record.behind_flush && record.blocks().len() == 1);
         assert!(matches!(journal.next_step(), NextStep::Flush));
         assert!(matches!(journal.next_step(), NextStep::Over(_)));
@@ -307,9 +284,7 @@ mod tests {
         assert_eq!(journal.take_let_in(), [1]);
         assert!(journal.lacks_room(1, 1), "nothing is in place");
         // The first transaction has no page of its own any more.
-        let Some(CheckpointWork::Flush) = journal.begin_checkpoint() else {
-            panic!("its room is free")
-        };
+        let Some(CheckpointWork::Flush) = journal.begin_checkpoint() else { panic!("its room is free") };
     }
 
     #[derive(Clone, Debug)]
@@ -414,8 +389,7 @@ mod tests {
 
         fn write(&mut self, task: TaskId, pages: Range<u64>) {
             let count = (pages.end - pages.start) as u32;
-            let waits = self.journal.keeps_data_out(task, FILE, pages.clone())
-                || self.journal.lacks_room(task, count);
+            let waits = self.journal.keeps_data_out(task, FILE, pages.clone()) || self.journal.lacks_room(task, count);
             if waits {
                 self.writers.insert(task, pages);
                 self.make_room();
@@ -505,11 +479,7 @@ mod tests {
                 NextStep::Write(write) => {
                     let places = write.blocks();
                     let pages = self.transactions[number as usize].len();
-                    let expected = if is_first {
-                        pages + pages.div_ceil(253).max(1)
-                    } else {
-                        1
-                    };
+                    let expected = if is_first { pages + pages.div_ceil(253).max(1) } else { 1 };
                     prop_assert_eq!(places.len(), expected);
                     for block in places {
                         let before = self.log.insert(block, number);
@@ -536,8 +506,7 @@ mod tests {
         }
 
         fn lands(&mut self) -> bool {
-            let Some((page, version)) = (!self.landing.is_empty()).then(|| self.landing.remove(0))
-            else {
+            let Some((page, version)) = (!self.landing.is_empty()).then(|| self.landing.remove(0)) else {
                 return false;
             };
             self.drive.insert(page, version);
@@ -575,20 +544,13 @@ mod tests {
                 Act::Write(first, count) => self.write(self.tasks, first..first + count),
                 Act::Sync if self.running.is_empty() => {}
                 Act::Sync => {
-                    let demand = SyncDemand {
-                        metadata_blocks: 0,
-                        times: false,
-                        transaction: self.journal.running(),
-                    };
+                    let demand = SyncDemand { metadata_blocks: 0, times: false, transaction: self.journal.running() };
                     prop_assert!(self.journal.wait(self.tasks, demand));
                     self.syncers.insert(self.tasks);
                 }
                 Act::WriteBack(first, count) => {
-                    let pages: Vec<Page> = self
-                        .memory
-                        .range((FILE, first)..(FILE, first + count))
-                        .map(|(&page, _)| page)
-                        .collect();
+                    let pages: Vec<Page> =
+                        self.memory.range((FILE, first)..(FILE, first + count)).map(|(&page, _)| page).collect();
                     pages.into_iter().for_each(|page| self.write_back(page));
                 }
                 Act::Commit => {

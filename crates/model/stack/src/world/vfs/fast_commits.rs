@@ -113,11 +113,7 @@ mod tests {
     }
 
     fn demand(transaction: u64) -> SyncDemand {
-        SyncDemand {
-            metadata_blocks: 3,
-            times: true,
-            transaction,
-        }
+        SyncDemand { metadata_blocks: 3, times: true, transaction }
     }
 
     /// A whole commit: the blocks that it writes, and who has waited for it.

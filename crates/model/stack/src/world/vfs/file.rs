@@ -66,13 +66,7 @@ pub(in crate::world) struct FileExtent {
 impl FileExtent {
     /// In parts none of which is larger than this many sectors.
     pub(in crate::world) fn parts(self, sectors_max: u32, found: &mut Vec<FileExtent>) {
-        cut(
-            self.start,
-            u64::from(self.sectors),
-            self.at,
-            sectors_max,
-            found,
-        );
+        cut(self.start, u64::from(self.sectors), self.at, sectors_max, found);
     }
 }
 
@@ -102,13 +96,7 @@ pub(super) fn file_extents(
                 let here = match allocator.map(number, block) {
                     Some((physical, run)) => {
                         let sectors = (run * SECTORS_PER_BLOCK - inside).min(end - at);
-                        cut(
-                            physical * SECTORS_PER_BLOCK + inside,
-                            sectors,
-                            at,
-                            sectors_max,
-                            found,
-                        );
+                        cut(physical * SECTORS_PER_BLOCK + inside, sectors, at, sectors_max, found);
                         sectors
                     }
                     None => (SECTORS_PER_BLOCK - inside).min(end - at),
@@ -120,20 +108,10 @@ pub(super) fn file_extents(
     }
 }
 
-fn cut(
-    mut start: Sector,
-    mut sectors: u64,
-    mut at: Sector,
-    sectors_max: u32,
-    found: &mut Vec<FileExtent>,
-) {
+fn cut(mut start: Sector, mut sectors: u64, mut at: Sector, sectors_max: u32, found: &mut Vec<FileExtent>) {
     while sectors > 0 {
         let here = sectors.min(u64::from(sectors_max)) as u32;
-        found.push(FileExtent {
-            start,
-            sectors: here,
-            at,
-        });
+        found.push(FileExtent { start, sectors: here, at });
         start += Sector::from(here);
         at += Sector::from(here);
         sectors -= u64::from(here);

@@ -155,9 +155,7 @@ impl InodeLocks {
         for (file, lock) in &self.locks {
             let woken = matches!(lock.waiting.front(), None | Some(Locker::Writer(_)));
             let is_right = lock.sharers > 0 || woken;
-            Violation::unless(is_right, "inode lock", || {
-                format!("file {file}: {:?} wait for nobody", lock.waiting)
-            })?;
+            Violation::unless(is_right, "inode lock", || format!("file {file}: {:?} wait for nobody", lock.waiting))?;
         }
         Ok(())
     }
@@ -179,10 +177,7 @@ mod tests {
         assert!(locks.keeps_out(4, FILE) && locks.keeps_out(5, FILE));
         assert!(locks.keeps_end(70, FILE));
         assert!(!locks.shares(6, FILE), "a writer waits");
-        assert_eq!(
-            (locks.ends_force(2), locks.ends_force(3)),
-            (None, Some(FILE))
-        );
+        assert_eq!((locks.ends_force(2), locks.ends_force(3)), (None, Some(FILE)));
         assert_eq!(locks.next(FILE), [Writer(4)]);
         assert_eq!(locks.check(), Ok(()));
         assert!(!locks.keeps_out(4, FILE));

@@ -126,11 +126,7 @@ impl JournaledData {
         }
         let log_blocks = std::mem::take(&mut self.committing_blocks);
         self.used += log_blocks;
-        self.checkpoints.push_back(Checkpoint {
-            number: self.number,
-            log_blocks,
-            pages,
-        });
+        self.checkpoints.push_back(Checkpoint { number: self.number, log_blocks, pages });
         self.free_oldest();
     }
 
@@ -225,8 +221,7 @@ impl JournaledData {
     /// `told` of that are on their way to it.
     pub(super) fn counts_are_right(&self, told: u32) -> bool {
         let committed = self.checkpoints.iter().map(|one| one.log_blocks);
-        self.used == committed.sum::<u32>() + self.freed + told
-            && self.used + self.committing_blocks <= self.blocks
+        self.used == committed.sum::<u32>() + self.freed + told && self.used + self.committing_blocks <= self.blocks
     }
 
     /// The superblock has it.

@@ -237,8 +237,7 @@ impl LoadJournal {
             }
             return true;
         }
-        let commits =
-            self.step.is_some() && !self.is_fast && demand.transaction + 1 == self.running;
+        let commits = self.step.is_some() && !self.is_fast && demand.transaction + 1 == self.running;
         if commits {
             self.committing.push(task);
         }
@@ -281,8 +280,7 @@ impl LoadJournal {
     /// The task changes the file's times. True: it waits, because the inode's block is being written to the log
     /// (`BH_Shadow` in `do_get_write_access`), or because a fast commit has the inode (`ext4_fc_start_update`).
     pub(in crate::world) fn keeps_out(&mut self, task: TaskId, file: FileId) -> bool {
-        let is_logged =
-            self.prepared.is_none() && self.committing_inodes.contains(&self.inode_block(file));
+        let is_logged = self.prepared.is_none() && self.committing_inodes.contains(&self.inode_block(file));
         let keeps = is_logged || self.fast.as_ref().is_some_and(|fast| fast.commits(file));
         if keeps {
             self.kept_out.push(task);
@@ -367,10 +365,7 @@ impl LoadJournal {
     pub(in crate::world) fn commits_in_caller(&self) -> bool {
         match self.step {
             Some(_) => self.is_fast,
-            None => self
-                .fast
-                .as_ref()
-                .is_some_and(|fast| fast.next_blocks().is_some()),
+            None => self.fast.as_ref().is_some_and(|fast| fast.next_blocks().is_some()),
         }
     }
 
@@ -406,17 +401,11 @@ impl LoadJournal {
             (CommitStep::Log, true) => Some(CommitStep::FlushBefore),
             (CommitStep::Log, false) | (CommitStep::FlushBefore, _) => Some(CommitStep::Record),
             (CommitStep::Record, true) if !self.fua => Some(CommitStep::FlushAfter),
-            (CommitStep::Record, _) | (CommitStep::FlushAfter, _) if self.room.frees() => {
-                Some(CommitStep::Superblock)
-            }
+            (CommitStep::Record, _) | (CommitStep::FlushAfter, _) if self.room.frees() => Some(CommitStep::Superblock),
             (CommitStep::Superblock, true) if !self.fua => Some(CommitStep::FlushSuperblock),
-            (
-                CommitStep::Record
-                | CommitStep::FlushAfter
-                | CommitStep::Superblock
-                | CommitStep::FlushSuperblock,
-                _,
-            ) => None,
+            (CommitStep::Record | CommitStep::FlushAfter | CommitStep::Superblock | CommitStep::FlushSuperblock, _) => {
+                None
+            }
         };
         if let (Some(CommitStep::Log), Some(data)) = (self.step, &mut self.data) {
             self.room.look_at_tail(data);
@@ -443,20 +432,12 @@ impl LoadJournal {
         };
         let places: Vec<FileExtent> = taken.into_iter().map(extent).collect();
         let is_record = self.step == Some(CommitStep::Record);
-        JournalWrite {
-            places,
-            behind_flush: self.barrier && is_record,
-            force_unit_access: self.barrier && is_record,
-        }
+        JournalWrite { places, behind_flush: self.barrier && is_record, force_unit_access: self.barrier && is_record }
     }
 }
 
 pub(super) fn extent((block, blocks): (u64, u32)) -> FileExtent {
-    FileExtent {
-        start: block * SECTORS_PER_BLOCK,
-        sectors: blocks * SECTORS_PER_BLOCK as u32,
-        at: 0,
-    }
+    FileExtent { start: block * SECTORS_PER_BLOCK, sectors: blocks * SECTORS_PER_BLOCK as u32, at: 0 }
 }
 
 #[cfg(test)]
@@ -464,11 +445,7 @@ mod tests {
     use super::*;
 
     fn demand(transaction: u64) -> SyncDemand {
-        SyncDemand {
-            metadata_blocks: 1,
-            times: true,
-            transaction,
-        }
+        SyncDemand { metadata_blocks: 1, times: true, transaction }
     }
 
     #[test]
@@ -477,9 +454,7 @@ mod tests {
         journal = journal.with_costs(0, 5_000);
         journal.inode_changes(3);
         assert!(journal.wait(1, demand(1)));
-        let Some(NextStep::Write(write)) = journal.begin_commit() else {
-            panic!("descriptor and inode")
-        };
+        let Some(NextStep::Write(write)) = journal.begin_commit() else { panic!("descriptor and inode") };
         assert_eq!(journal.prepares_ns(), Some(5_000));
         journal.prepares(write);
         assert!(!journal.keeps_out(2, 3), "it is copied (b_frozen_data)");

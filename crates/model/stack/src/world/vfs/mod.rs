@@ -65,10 +65,7 @@ pub(super) struct Vfs {
 }
 
 impl Vfs {
-    pub(super) fn new(
-        cache: Option<PageCache>,
-        allocators: Vec<Option<Box<dyn Allocator>>>,
-    ) -> Vfs {
+    pub(super) fn new(cache: Option<PageCache>, allocators: Vec<Option<Box<dyn Allocator>>>) -> Vfs {
         Vfs {
             write_streams: BTreeMap::new(),
             device_inodes: BTreeMap::new(),
@@ -116,9 +113,7 @@ impl Vfs {
     /// The file is a part of its drive, on which there is no filesystem: the page cache has one inode for all of them.
     pub(super) fn join_device(&mut self, file: FileId) {
         let spec = &self.files[file as usize];
-        let FileLayout::Contiguous(start) = spec.place else {
-            unreachable!("a part of a drive lies in a row")
-        };
+        let FileLayout::Contiguous(start) = spec.place else { unreachable!("a part of a drive lies in a row") };
         let first = *self.device_inodes.entry(spec.drive).or_insert(file);
         let page = start * SECTOR_BYTES / PAGE_BYTES;
         if let Some(cache) = self.cache_mut() {
@@ -272,15 +267,12 @@ impl Vfs {
     /// Blocks of the drive get their places when they are written back. With `data=journal` they have them before.
     pub(super) fn delays_allocation(&self, drive: usize) -> bool {
         let allocator = self.allocator(drive);
-        allocator.is_none_or(|allocator| !allocator.allocates_at_write())
-            && !self.journals_data(drive)
+        allocator.is_none_or(|allocator| !allocator.allocates_at_write()) && !self.journals_data(drive)
     }
 
     /// CPU time of what a sync commits of a file's new blocks.
     pub(super) fn allocation_ns(&self, drive: usize) -> Time {
-        self.journals
-            .get(&drive)
-            .map_or(0, LoadJournal::allocation_ns)
+        self.journals.get(&drive).map_or(0, LoadJournal::allocation_ns)
     }
 
     /// Whether an fsync that has nothing to commit empties the drive's cache: mounted with `nobarrier`, ext3 and ext4 do not.
@@ -404,7 +396,6 @@ impl Vfs {
     pub(super) fn hold_contract(&mut self, now: Time) -> Result<(), Violation> {
         let mut filesystems = self.filesystems.values_mut();
         filesystems.try_for_each(|on| on.hold_contract(now))?;
-        self.cache_mut()
-            .map_or(Ok(()), |cache| events::component::hold_contract(cache, now))
+        self.cache_mut().map_or(Ok(()), |cache| events::component::hold_contract(cache, now))
     }
 }

@@ -128,9 +128,7 @@ impl MountedFilesystem {
     /// What its tasks are called.
     pub(in crate::world) fn task_names(&self) -> Vec<(TaskId, String)> {
         let names = self.get().task_names().into_iter();
-        names
-            .map(|(task, name)| (self.task_id(task), name))
-            .collect()
+        names.map(|(task, name)| (self.task_id(task), name)).collect()
     }
 
     /// What the work costs, in the filesystem's own measure.
@@ -161,10 +159,7 @@ impl MountedFilesystem {
     }
 
     /// What its tasks have used that no event has reported.
-    pub(in crate::world) fn count_switches(
-        &mut self,
-        untold_usage: impl Fn(RunnerNumber) -> Option<TaskUsage>,
-    ) {
+    pub(in crate::world) fn count_switches(&mut self, untold_usage: impl Fn(RunnerNumber) -> Option<TaskUsage>) {
         for (task, &runner) in (0..).zip(&self.runners) {
             if let Some(usage) = untold_usage(runner) {
                 self.filesystem.get_mut().count_switches(task, &usage);
@@ -223,15 +218,9 @@ impl Kind {
 fn renumbered(event: &SchedulerEvent, own: impl Fn(TaskNumber) -> TaskNumber) -> SchedulerEvent {
     let what = match event.what {
         SchedulerEventKind::Woken(task) => SchedulerEventKind::Woken(own(task)),
-        SchedulerEventKind::Switch {
-            previous,
-            preempted,
-            next,
-        } => SchedulerEventKind::Switch {
-            previous: previous.map(&own),
-            preempted,
-            next: next.map(&own),
-        },
+        SchedulerEventKind::Switch { previous, preempted, next } => {
+            SchedulerEventKind::Switch { previous: previous.map(&own), preempted, next: next.map(&own) }
+        }
     };
     SchedulerEvent { what, ..*event }
 }

@@ -128,10 +128,8 @@ impl Syncs {
 
     /// Whether a read now changes the file's time of access.
     pub(in crate::world) fn read_would_change(&self, now: Time, file: FileId) -> bool {
-        let (written_in, read_in) = self
-            .changes
-            .get(&file)
-            .map_or((0, 0), |changes| (changes.written_in, changes.read_in));
+        let (written_in, read_in) =
+            self.changes.get(&file).map_or((0, 0), |changes| (changes.written_in, changes.read_in));
         written_in >= read_in && read_in != self.tick(now)
     }
 
@@ -154,9 +152,7 @@ impl Syncs {
 
     /// Whether the file has got blocks, or another size, that no sync has committed.
     pub(in crate::world) fn has_new_blocks(&self, file: FileId) -> bool {
-        self.changes
-            .get(&file)
-            .is_some_and(|changes| changes.blocks)
+        self.changes.get(&file).is_some_and(|changes| changes.blocks)
     }
 
     /// The task's next sync of the file has to give blocks to what it has written. Each who extends a file does that for its
@@ -177,11 +173,7 @@ impl Syncs {
 
     /// What a sync of the file commits; None: nothing. fdatasync leaves the times alone. What another sync has committed is
     /// waited for as well (`ext4_fsync_journal` of fs/ext4/fsync.c, 6.1).
-    pub(in crate::world) fn take_changes(
-        &mut self,
-        file: FileId,
-        data_only: bool,
-    ) -> Option<SyncDemand> {
+    pub(in crate::world) fn take_changes(&mut self, file: FileId, data_only: bool) -> Option<SyncDemand> {
         let found = self.changes(file, data_only)?;
         if found.metadata_blocks > 0 {
             self.are_committed(file);
@@ -214,11 +206,7 @@ impl Syncs {
             true => changes.blocks_transaction,
             false => changes.blocks_transaction.max(changes.times_transaction),
         };
-        (metadata_blocks > 0 || transaction > 0).then_some(SyncDemand {
-            metadata_blocks,
-            times,
-            transaction,
-        })
+        (metadata_blocks > 0 || transaction > 0).then_some(SyncDemand { metadata_blocks, times, transaction })
     }
 }
 
@@ -233,13 +221,7 @@ mod tests {
         let mut syncs = Syncs::default();
         assert_eq!(syncs.take_changes(FILE, true), None);
         syncs.got_blocks(FILE, 7);
-        let demand = |metadata_blocks, transaction| {
-            Some(SyncDemand {
-                metadata_blocks,
-                times: false,
-                transaction,
-            })
-        };
+        let demand = |metadata_blocks, transaction| Some(SyncDemand { metadata_blocks, times: false, transaction });
         assert_eq!(syncs.take_changes(FILE, true), demand(3, 7));
         assert_eq!(syncs.take_changes(FILE, true), demand(0, 7));
         // Data of another writer have come to the drive after the commit has begun.
@@ -252,17 +234,9 @@ mod tests {
         let mut syncs = Syncs::default();
         syncs.written(0, FILE, 5);
         assert_eq!(syncs.take_changes(FILE, true), None);
-        let all = SyncDemand {
-            metadata_blocks: 1,
-            times: true,
-            transaction: 5,
-        };
+        let all = SyncDemand { metadata_blocks: 1, times: true, transaction: 5 };
         assert_eq!(syncs.take_changes(FILE, false), Some(all));
-        let again = SyncDemand {
-            metadata_blocks: 0,
-            times: false,
-            ..all
-        };
+        let again = SyncDemand { metadata_blocks: 0, times: false, ..all };
         assert_eq!(syncs.take_changes(FILE, false), Some(again));
     }
 

@@ -2,12 +2,7 @@
 
 use super::*;
 
-const ALL: [Allocation; 4] = [
-    Allocation::Direct,
-    Allocation::Workqueue,
-    Allocation::DataOnly,
-    Allocation::Mapping,
-];
+const ALL: [Allocation; 4] = [Allocation::Direct, Allocation::Workqueue, Allocation::DataOnly, Allocation::Mapping];
 
 /// Pages are due at once.
 fn eager(ag_count: u32) -> XfsSpec {
@@ -22,10 +17,8 @@ fn of_bytes(bytes: u64, write: u32) -> serde_json::Value {
 
 fn sites(results: &Results) -> impl Fn(&str) -> u64 {
     let sites = &results.switches.as_ref().unwrap().report.sites;
-    let found: std::collections::BTreeMap<String, u64> = sites
-        .iter()
-        .map(|site| (site.site.clone(), site.switches))
-        .collect();
+    let found: std::collections::BTreeMap<String, u64> =
+        sites.iter().map(|site| (site.site.clone(), site.switches)).collect();
     move |name| found.get(name).copied().unwrap_or(0)
 }
 
@@ -43,10 +36,7 @@ fn each_form_switches_where_its_kernel_does() {
     assert_eq!(direct, (0, 0));
     // A thousand files' data at least; for metadata some 50 more.
     assert!(data_only.0 >= 1_000 && data_only.1 == 0, "{data_only:?}");
-    assert!(
-        workqueue.0 > data_only.0 + 20 && workqueue.1 == 0,
-        "{workqueue:?}"
-    );
+    assert!(workqueue.0 > data_only.0 + 20 && workqueue.1 == 0, "{workqueue:?}");
     assert!(mapping.1 >= 1_000 && mapping.0 == 0, "{mapping:?}");
 }
 
@@ -59,11 +49,7 @@ fn a_mapping_makes_several_calls_under_one_switch() {
         let mut machine = Machine::new(processors(4, true), &spec, form);
         machine.0.xfs_mut(0).break_up(2_900);
         let results = run(&mut machine, &phase(1, 20, of_bytes(bytes, 100_000)));
-        let maps: u64 = machine
-            .files_inside()
-            .iter()
-            .map(|file| file.map_blocks)
-            .sum();
+        let maps: u64 = machine.files_inside().iter().map(|file| file.map_blocks).sum();
         let site = sites(&results);
         let switches = (site("xfs_alloc_vextent"), site("xfs_bmapi_allocate"));
         (machine.allocator_calls(), maps, switches)
@@ -85,11 +71,7 @@ fn pages_stay_dirty_until_they_have_expired_or_are_too_many() {
         spec.writeback.background_blocks = background_blocks;
         let mut machine = Machine::new(processors(4, true), &spec, Allocation::DataOnly);
         run(&mut machine, &phase(1, 1_000, of_bytes(4096, 4096)));
-        machine
-            .files_inside()
-            .iter()
-            .filter(|file| !file.extents.is_empty())
-            .count()
+        machine.files_inside().iter().filter(|file| !file.extents.is_empty()).count()
     };
     assert_eq!(allocated(3_600_000_000_000, 100_000), 0);
     let expired = allocated(10_000_000, 100_000);
@@ -140,11 +122,7 @@ fn with_one_worker(form: Allocation, bytes: u64) -> Result<(), Violation> {
 #[test]
 fn a_holder_starves_behind_those_who_wait_for_it_unless_one_worker_makes_all_its_calls() {
     assert!(with_one_worker(Allocation::Workqueue, 1 << 18).is_err());
-    for (form, bytes) in [
-        (Allocation::Workqueue, 0),
-        (Allocation::Direct, 1 << 18),
-        (Allocation::Mapping, 1 << 18),
-    ] {
+    for (form, bytes) in [(Allocation::Workqueue, 0), (Allocation::Direct, 1 << 18), (Allocation::Mapping, 1 << 18)] {
         let kept = with_one_worker(form, bytes);
         assert!(kept.is_ok(), "{form:?}");
     }

@@ -10,10 +10,7 @@ fn syncing(sync: &str, bytes: u64) -> Value {
 
 /// 512 blocks: 2 MiB, a checkpoint for each 256 KiB.
 fn small_log() -> XfsSpec {
-    XfsSpec {
-        log_blocks: 512,
-        ..filesystem(4)
-    }
+    XfsSpec { log_blocks: 512, ..filesystem(4) }
 }
 
 #[test]
@@ -32,14 +29,8 @@ fn a_log_that_is_full_makes_creates_as_fast_as_the_drive() {
 
 /// A thread that makes 8,000 files, and the log's drive takes 20 ms for each buffer, of which there are 64 in a checkpoint:
 /// the longest create in ns, and switches by site.
-fn creates_beside_a_slow_log(
-    cpus: Value,
-    checkpoints: Checkpoints,
-) -> (u64, BTreeMap<String, u64>) {
-    let spec = XfsSpec {
-        log_blocks: 4096,
-        ..filesystem(4)
-    };
+fn creates_beside_a_slow_log(cpus: Value, checkpoints: Checkpoints) -> (u64, BTreeMap<String, u64>) {
+    let spec = XfsSpec { log_blocks: 4096, ..filesystem(4) };
     let drive = (20_000_000, 32);
     let form = Allocation::Direct;
     let mut machine = Machine::with_checkpoints(cpus, drive, &spec, form, checkpoints);
@@ -49,10 +40,7 @@ fn creates_beside_a_slow_log(
     let thread = results.threads[0].as_ref().unwrap();
     let sites = results.switches.unwrap().report.sites;
     let sites = sites.into_iter().map(|site| (site.site, site.switches));
-    (
-        thread.ops[CREATE].latency.max_ns().unwrap(),
-        sites.collect(),
-    )
+    (thread.ops[CREATE].latency.max_ns().unwrap(), sites.collect())
 }
 
 #[test]
@@ -67,10 +55,7 @@ fn a_worker_waits_for_the_logs_buffers_where_the_committing_thread_does_not() {
         }
     }
     let (_, sites) = creates_beside_a_slow_log(processors(4, true), Checkpoints::ByBoundWorker);
-    assert!(
-        sites.contains_key("xlog_state_get_iclog_space"),
-        "{sites:?}"
-    );
+    assert!(sites.contains_key("xlog_state_get_iclog_space"), "{sites:?}");
 }
 
 #[test]
@@ -80,10 +65,7 @@ fn a_bound_worker_takes_the_cpu_of_the_committing_thread() {
         longest
     };
     // 512 blocks of 1,500 cycles at 2 GHz.
-    let (bound, unbound) = (
-        cycles_of(Checkpoints::ByBoundWorker),
-        cycles_of(Checkpoints::ByWorker),
-    );
+    let (bound, unbound) = (cycles_of(Checkpoints::ByBoundWorker), cycles_of(Checkpoints::ByWorker));
     assert!(bound > unbound + 200_000, "{bound} and {unbound}");
 }
 
@@ -112,10 +94,7 @@ fn threads_that_sync_share_the_logs_writes() {
     let elapsed = |threads| {
         let cpus = processors(8, true);
         let mut machine = Machine::with_drive(cpus, 2_000_000, &filesystem(8), Allocation::Direct);
-        let results = run(
-            &mut machine,
-            &phase(threads, 50, syncing("before_close", 0)),
-        );
+        let results = run(&mut machine, &phase(threads, 50, syncing("before_close", 0)));
         elapsed_ns(&results)
     };
     let (one, eight) = (elapsed(1), elapsed(8));
@@ -124,14 +103,9 @@ fn threads_that_sync_share_the_logs_writes() {
 
 #[test]
 fn each_way_of_syncing_leaves_nothing_dirty() {
-    for sync in [
-        "before_close",
-        "system_then_first",
-        "reverse",
-        "system_then_reverse",
-        "in_order",
-        "system_then_in_order",
-    ] {
+    for sync in
+        ["before_close", "system_then_first", "reverse", "system_then_reverse", "in_order", "system_then_in_order"]
+    {
         let mut machine = Machine::new(processors(4, true), &filesystem(4), Allocation::Mapping);
         let results = run(&mut machine, &phase(3, 200, syncing(sync, 20_000)));
         assert_eq!(files(&results), 600);

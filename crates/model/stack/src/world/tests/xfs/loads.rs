@@ -49,10 +49,7 @@ fn a_load_and_who_makes_files_share_cpus_and_drive() {
         let operations = if beside { 1_000 } else { 1 };
         machine.0.begin_phase(&writer(file, operations)).unwrap();
         let changes = json!({ "/job/sync": "before_close" });
-        machine
-            .0
-            .begin_metadata(0, &phase(2, 100, changes), None)
-            .unwrap();
+        machine.0.begin_metadata(0, &phase(2, 100, changes), None).unwrap();
         machine.0.run(|_| true);
         let results = machine.end();
         machine.0.check().unwrap();
