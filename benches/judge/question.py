@@ -39,16 +39,16 @@ LARGE_FOLIO_WRITE_NS = (3681, 638)
 """The same on XFS under 6.12.117, which finds a large folio once for all pages of a call (4,319 ns for 4 KiB, 6,239 for
 16, 13,887 for 64)."""
 REAP_CALL_NS = 3100
-"""Of io_getevents, in a guest of 6.1.0-56 before null_blk: a read alone takes 12,366 instructions by psync and 15,467 by
-libaio."""
+"""Of io_getevents, in a guest of 6.1.0-56 before null_blk: a read alone takes 12,366 instructions by psync and 15,467
+by libaio."""
 FURTHER_OP_NS = {
     "6.1.192": {"none": 6500, "mq-deadline": 4060, "kyber": 4880, "bfq": 3100},
     "6.12.117": {"none": 6500, "mq-deadline": 5160, "kyber": 5980, "bfq": 4300},
 }
-"""Of an operation that is not the first of its io_submit. In the same guest a read takes 11,127 instructions as one of two
-and 7,459 as one of eight that are submitted at once, so that further ones take 6,787 and 6,315. Four at once take 27.5 us
-beyond the latency of a drive of 200 us without a scheduler, and with one no more than a single read does plus 0 to 3.4 us
-for each further one, of which the model counts the rest in the scheduler and in the run of the queue."""
+"""Of an operation that is not the first of its io_submit. In the same guest a read takes 11,127 instructions as one of
+two and 7,459 as one of eight that are submitted at once, so that further ones take 6,787 and 6,315. Four at once take
+27.5 us beyond the latency of a drive of 200 us without a scheduler, and with one no more than a single read does plus 0
+to 3.4 us for each further one, of which the model counts the rest in the scheduler and in the run of the queue."""
 FURTHER_PAGE_NS = {BARE: 430, "ext4": 2600, "xfs": 2600}
 """Of each page of a direct operation after the first, by psync in a guest of 6.1.0-56: from 4 to 64 KiB reads take
 12,430 and 18,389 instructions on the drive itself, writes 17,865 and 24,912; on ext4 15,973 and 45,213, 17,312 and
@@ -65,20 +65,21 @@ TIMER_INTERRUPTS = {
     "issue_ns": 1300,
     "after_issue_ns": 3500,
 }
-"""Of the guest's one CPU, by events hrtimer_start and hrtimer_expire_entry in a guest of 6.12.117 whose drive completes by
-timers (`irqmode` 2), less 0.3 us for each event: eight timers that a run of the queue starts expire 1.3 us after one
+"""Of the guest's one CPU, by events hrtimer_start and hrtimer_expire_entry in a guest of 6.12.117 whose drive completes
+by timers (`irqmode` 2), less 0.3 us for each event: eight timers that a run of the queue starts expire 1.3 us after one
 another, those of requests taken one at a time 2.1; passes of an interrupt begin 4.5 us after each other if the first
-completes one request, 7.9 if that calls the queue's thread, and 2.6 for each further one; 3.2 us pass from the last one to
-the thread's first timer. With 2.9 the first request is sent 9.9 us after a completion, as in twelve guests of one command.
-`after_issue_ns` is what is left of the CPU time of a read (sixteen tasks that have no other: 17.7 us under mq-deadline,
-18.0 Kyber, 19.7 BFQ in 6.1.0-56; 14.2, 14.9, 16.4 in 6.12.117) when those parts and the time until it is sent are taken
-away: 2.6 to 3.9."""
+completes one request, 7.9 if that calls the queue's thread, and 2.6 for each further one; 3.2 us pass from the last one
+to the thread's first timer. With 2.9 the first request is sent 9.9 us after a completion, as in twelve guests of one
+command. `after_issue_ns` is what is left of the CPU time of a read (sixteen tasks that have no other: 17.7 us under
+mq-deadline, 18.0 Kyber, 19.7 BFQ in 6.1.0-56; 14.2, 14.9, 16.4 in 6.12.117) when those parts and the time until it is
+sent are taken away: 2.6 to 3.9."""
 CALL_NS = {
     "6.1.192": {"none": 7200, "mq-deadline": 10_670, "kyber": 11_700, "bfq": 10_300},
     "6.12.117": {"none": 7900, "mq-deadline": 7700, "kyber": 8950, "bfq": 7500},
 }
-"""Of a read: what a guest takes beyond the latency of its drive for one at a time (6.1.0-56: 8.7, 14.0, 14.1 and 16.6 us;
-6.12.117: 9.4, 11.0, 11.3 and 13.8), less the interrupt and what the model's scheduler takes, with `after_issue_ns`."""
+"""Of a read: what a guest takes beyond the latency of its drive for one at a time (6.1.0-56: 8.7, 14.0, 14.1 and 16.6
+us; 6.12.117: 9.4, 11.0, 11.3 and 13.8), less the interrupt and what the model's scheduler takes, with
+`after_issue_ns`."""
 START_NS, START_IN_GROUPS_NS = 7_977_000, 3_985_000
 """What the guest's agent has of the CPU after it has made the tasks of a load and before they begin, while it waits for
 a tick (crates/measure/guest-agent/src/tick.rs), which is the next one or the one after: `sched_stat_runtime` in a guest
