@@ -330,6 +330,19 @@ KINDS: dict[str, tuple[str, dict[Place, float]]] = {
             ("sync[I/O depth=1]", "table", "latency_ns_p99"): 486 * US,
         },
     ),
+    "items of a list above fio's summaries": (
+        "".join(
+            f"- {name}\n```\n./run.py fs={name}\nBooted up in {ms} ms\nfio-3.29\nStarting 4 threads\n...\n"
+            "Run status group 0 (all jobs):\n"
+            f"   READ: bw={rate}MiB/s (1MB/s), 9MiB/s-9MiB/s (9MB/s-9MB/s), io=512MiB (537MB), run=350-350msec\n```\n\n"
+            for name, ms, rate in (("zfs", 264.45, 1463), ("ext", 189.8, 63.2))
+        ),
+        {("zfs", "fio", "rate_bytes_per_s"): 1463 * MIB, ("ext", "fio", "rate_bytes_per_s"): 63.2 * MIB},
+    ),
+    "methods by what they were tried with": (
+        "Method | composer install | yarn build\n--- | --- | ---\nNative | 12.1s | 31.0s\ngRPC FUSE | 1m 31s | 2m 5s\n",
+        {("gRPC FUSE", "table", "composer install_ns"): 91e9, ("Native", "table", "yarn build_ns"): 31e9},
+    ),
     "one program timed with other options": (
         "".join(
             f'\tCommand being timed: "./iobench -c 48{option}"\n\tUser time (seconds): {user}\n'

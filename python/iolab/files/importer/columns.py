@@ -178,12 +178,16 @@ def with_amounts(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
     return in_names(header, rows, range(1, end))
 
 
+def _said(header: Sequence[str], row: Sequence[str], places: Collection[int]) -> list[str]:
+    return [f"{header[place]}={row[place]}" for place in places if row[place].strip()]
+
+
 def in_names(header: Sequence[str], rows: Sequence[Sequence[str]], places: Collection[int]) -> Grid:
     """The table with these columns, right of the first, in the names of its rows: `4 KiB[QD=32,Jobs=4]`."""
     rest = [place for place in range(1, len(header)) if place not in places]
     named = [
         [
-            f"{row[0]}[{','.join(f'{header[place]}={row[place]}' for place in places)}]",
+            row[0] + (f"[{','.join(said)}]" if (said := _said(header, row, places)) else ""),
             *(row[place] for place in rest),
         ]
         for row in rows

@@ -35,6 +35,7 @@ SETTING = (
         "label",
     ),
     *("command", "algorithm", "codec", "compressor", "filesystem", "file system", "fs"),
+    *("method", "backend", "driver", "approach", "environment", "platform"),
 )
 WORKLOAD = (
     *("workload", "benchmark", "test", "job", "case", "stage", "item", "operation", "function", "query"),

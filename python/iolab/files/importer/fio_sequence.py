@@ -33,6 +33,8 @@ _SUMMED_UP = re.compile(
     r"(?P<label>[^\W\d][^:=]{0,60}+):\s++~?[\d.,]{1,12}+\s?(?:[kKM]\s?)?(?:IOPS|[KMG]i?B/s(?:ec)?)\W*+", re.IGNORECASE
 )
 """What a poster writes above an output: `qemu-9p: 14.1K IOPS`."""
+_ITEM = re.compile(r"[-\u2022] \S+(?: \S+){0,3}")
+"""Of a list: `- zfs`."""
 _DECORATION = "#=*-_~:[]() \t"
 
 
@@ -60,7 +62,7 @@ class Heading:
         if found := _SUMMED_UP.fullmatch(short):
             short = f"{found['label']}:"
         in_brackets = short[0] == "(" and short[-1] == ")"
-        is_title = is_tagged or short.endswith(":") or short[0] in "#=*"
+        is_title = is_tagged or short.endswith(":") or short[0] in "#=*" or bool(_ITEM.fullmatch(short))
         if not is_title and not in_brackets and self._is_title:
             return
         line = " ".join(short.removeprefix("//").strip(_DECORATION).split())

@@ -256,7 +256,8 @@ def _add_rounds(table: Table, names: list[str], rows: list[list[str]]) -> list[s
 
 def _parameters(header: list[str], row: list[str], places: list[int]) -> str:
     """What these columns say of the row, behind a name."""
-    return f"[{','.join(f'{without_unit(header[place]).strip()}={row[place]}' for place in places)}]" if places else ""
+    said = [f"{without_unit(header[place]).strip()}={row[place]}" for place in places if row[place].strip()]
+    return f"[{','.join(said)}]" if said else ""
 
 
 def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: Source) -> list[str]:
