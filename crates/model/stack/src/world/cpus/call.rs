@@ -6,6 +6,9 @@ use events::smp::TaskUsage;
 use events::time::Time;
 use memory::cache::FileId;
 
+/// An hour: no call takes longer, so that sums of times do not overflow.
+pub(crate) const CALL_NS_MAX: Time = 3_600_000_000_000;
+
 /// What a task does on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::world) enum Call {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::Deserialize;
 
-use super::call::{Call, CallContext, UsageAccounts};
+use super::call::{CALL_NS_MAX, Call, CallContext, UsageAccounts};
 use super::outcome::{Continuation, Reminder, TimedReminder, Turn};
 use super::run_queue::RunQueue;
 use super::runner::{Cost, LockNumber, Origin, RUNNERS, RunnerNumber, WorkItem, runner_of};
@@ -75,9 +75,6 @@ pub struct CpuSpec {
 
 /// The CPU that timers interrupt.
 const ONE: u16 = 0;
-
-/// An hour: no call takes longer, so that sums of times do not overflow.
-pub(crate) const CALL_NS_MAX: Time = 3_600_000_000_000;
 
 #[derive(Clone, Debug)]
 pub(super) struct SimpleCpus {

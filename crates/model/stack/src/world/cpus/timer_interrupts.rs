@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use serde::Deserialize;
 
+use super::call::CALL_NS_MAX;
 use events::time::Time;
 
 /// What one CPU spends on requests that timers complete, and on the thread that runs a hardware queue for them.
@@ -15,31 +16,31 @@ use events::time::Time;
 #[serde(default, deny_unknown_fields)]
 pub struct TimerInterruptSpec {
     /// The first completion of an interrupt, from when its timer expires.
-    #[schemars(range(max = super::CALL_NS_MAX))]
+    #[schemars(range(max = CALL_NS_MAX))]
     pub first_ns: Time,
     /// Each further one.
-    #[schemars(range(max = super::CALL_NS_MAX))]
+    #[schemars(range(max = CALL_NS_MAX))]
     pub further_ns: Time,
     /// More for a completion that calls the thread.
-    #[schemars(range(max = super::CALL_NS_MAX))]
+    #[schemars(range(max = CALL_NS_MAX))]
     pub calls_thread_ns: Time,
     /// From the end of an interrupt until an idle CPU runs a task.
-    #[schemars(range(max = super::CALL_NS_MAX))]
+    #[schemars(range(max = CALL_NS_MAX))]
     pub switch_ns: Time,
     /// From there until the thread has sent its first request.
-    #[schemars(range(max = super::CALL_NS_MAX))]
+    #[schemars(range(max = CALL_NS_MAX))]
     pub thread_ns: Time,
     /// From its last request until a task has the CPU.
-    #[schemars(range(max = super::CALL_NS_MAX))]
+    #[schemars(range(max = CALL_NS_MAX))]
     pub thread_ends_ns: Time,
     /// A run of the queue takes a request from the scheduler.
-    #[schemars(range(max = super::CALL_NS_MAX))]
+    #[schemars(range(max = CALL_NS_MAX))]
     pub dequeue_ns: Time,
     /// It hands one to the driver.
-    #[schemars(range(max = super::CALL_NS_MAX))]
+    #[schemars(range(max = CALL_NS_MAX))]
     pub issue_ns: Time,
     /// Of `call_ns`: what a call does after it has submitted.
-    #[schemars(range(max = super::CALL_NS_MAX))]
+    #[schemars(range(max = CALL_NS_MAX))]
     pub after_issue_ns: Time,
 }
 
