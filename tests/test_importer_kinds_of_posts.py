@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from iolab.files.importer.posted import plain
 from iolab.files.importer.run_import import open_run
 
 MB, MIB, US, MS = 1e6, 2.0**20, 1e3, 1e6
@@ -343,10 +344,24 @@ KINDS: dict[str, tuple[str, dict[Place, float]]] = {
         "Method | composer install | yarn build\n--- | --- | ---\nNative | 12.1s | 31.0s\ngRPC FUSE | 1m 31s | 2m 5s\n",
         {("gRPC FUSE", "table", "composer install_ns"): 91e9, ("Native", "table", "yarn build_ns"): 31e9},
     ),
+    "a count before a rate in parentheses": (
+        "| Operation | Rook | Default |\n|--|--|--|\n| Read | 286(4.5 MB/secs) | 8286(129 MB/secs) |\n"
+        "| Write | 380(6 MB/secs) | 556(9 MB/secs) |\n",
+        {("Rook", "Read", "read.iops"): 286, ("Default", "Write", "write.rate_bytes_per_s"): 9 * MB},
+    ),
+    "sizes in small and in large letters": (
+        "BS | DEPTH | CACHE | IOPS\n---|---|---|---\n4K | 1 | SYNC | 6498\n4k | 1 | NOSYNC | 75300\n"
+        "8k | 1 | SYNC | 5100\n8K | 1 | NOSYNC | 34000\n",
+        {
+            ("SYNC", "table[BS=4K,DEPTH=1]", "iops"): 6498,
+            ("NOSYNC", "table[BS=4K,DEPTH=1]", "iops"): 75300,
+            ("NOSYNC", "table[BS=8k,DEPTH=1]", "iops"): 34000,
+        },
+    ),
     "one program timed with other options": (
         "".join(
             f'\tCommand being timed: "./iobench -c 48{option}"\n\tUser time (seconds): {user}\n'
-            f"\tSystem time (seconds): 1.0\n\tElapsed (wall clock) time (h:mm:ss or m:ss): 0:0{elapsed}\n"
+            f"\tSystem time (seconds): 1.0\n\t**Elapsed (wall clock) time (h:mm:ss or m:ss): 0:0{elapsed}**\n"
             "\tExit status: 0\n"
             for option, user, elapsed in ((" -s", 19.41, 1.25), ("", 17.72, 2.5))
         ),
@@ -367,6 +382,11 @@ def test_kinds_of_posts(tmp_path: Path, kind: str) -> None:
     found = {(setting, workload, key): value for setting, workload, key, value, _ in rows}
     assert not any(round for *_, round in rows), rows
     assert {place: found.get(place) for place in wanted} == pytest.approx(wanted), rows
+
+
+@pytest.mark.parametrize("line", ["_1m:_", "_1m_:"])
+def test_a_title_in_italics_is_a_title(line: str) -> None:
+    assert plain(line) == "1m:"
 
 
 def test_a_report_of_iostat_alone_is_of_the_time_since_the_boot(tmp_path: Path) -> None:

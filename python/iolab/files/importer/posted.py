@@ -15,7 +15,9 @@ LOG_LINES_LOOKED_AT = 2000
 ENCODED_LINES_MIN = 3
 
 _QUOTE = re.compile(r"\s{0,3}(?:>(?!=) ?)++")
-_BOLD = re.compile(r"\s{0,3}(?:\*\*|__|`)(?=\w)(?P<figure>[^*`]{1,160}[:=] ?<?[\w.][^*`]{0,160})(?:\*\*|__|`)\s*+$")
+_BOLD = re.compile(r"\s*+(?:\*\*|__|`)(?=\w)(?P<figure>[^*`]{1,160}[:=] ?<?[\w.][^*`]{0,160})(?:\*\*|__|`)\s*+$")
+_ITALIC = re.compile(r"(?P<before>\s*+)_(?P<text>[^\W_][^_]{0,80}?)(?P<colon>:?)_(?P<more>:?)\s*+$")
+"""A title in one pair of underscores."""
 _CODE = re.compile(r"\s*+`(?:.*[=:].*|\d[^`]*)`(?:\*\*)?_?\s*+$")
 """A line of output that a page shows as code, perhaps with a figure in bold."""
 _CODE_BEGINS = re.compile(r"^(\s*+)`(?=\w[^`]*+$)")
@@ -83,6 +85,8 @@ def plain(text: str) -> str:
         plain = _LINK.sub(r"\1", _OF_TABLE.sub(r"<\1>", _TAGS.sub("", plain)))
     quote = _QUOTE.match(plain)
     unquoted = plain[quote.end() :] if quote else plain
+    if italic := _ITALIC.match(unquoted):
+        return f"{italic['before']}{italic['text']}{italic['colon'] or italic['more']}"
     if _CODE.match(unquoted):
         return _MARKS_OF_CODE.sub("", unquoted)
     if unquoted.count("`") == 1:

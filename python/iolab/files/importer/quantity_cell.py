@@ -39,6 +39,8 @@ REQUESTS_PER_S = ("tps", "qps", "rps")
 AS_ROUNDED = 0.03
 """By so much `15,425 MB/s` and `(15.4 GB/s)` may differ. Chosen."""
 _APART = re.compile(r"(?<=[kKM]) (?=IOPS|[tqr]ps)", re.IGNORECASE)
+OPERATION_BYTES_MIN, OPERATION_BYTES_MAX = 500, 1 << 24
+"""Of an operation, to which a count and a rate beside it have to come. Chosen."""
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "G": 1e9}
 _BYTES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
 _OF_RATE = re.compile(r"\b(?:bw|bandwidth|throughput|iops|c?lat(?:ency)?)\b", re.IGNORECASE)
@@ -46,6 +48,7 @@ _AMOUNT = re.compile(r"[\d.,]{1,20} ?[kKMGT]i?B")
 """`25.4MB` below `BW` is a rate."""
 _LONG = (("nano", "ns"), ("micro", "us"), ("milli", "ms"), ("", "s"))
 _TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3, "ms": 1e6, "msec": 1e6, "s": 1e9, "sec": 1e9}
+_TIMES |= {f"{unit}s": _TIMES[unit] for unit in ("usec", "msec", "sec")}
 _TIMES |= {f"{word}second{end}": _TIMES[unit] for word, unit in _LONG for end in ("", "s")}
 _EACH = re.compile(rf"(?P<prefix>[kKMG]?) ?{THINGS}s?/s(?:ec)?|(?P<time>[mnuµμ]?s)/{THINGS}")
 """`25.8 files/s`, `38.80 ms/file`."""
@@ -165,10 +168,19 @@ def quantities(cell: str) -> list[Quantity]:
     known = [one for one in both if one is not None and one.metric is not None]
     if len({one.metric for one in known}) == 2:
         return known
+    if both and len(known) == 1 and _is_count_of(both[0], known[0]):
+        return [Quantity(both[0].value, "iops"), known[0]] if both[0] else known
     inside = (found and found["inside"]) or ""
     is_remark = bool(inside) and both[0] in known
     says_again = len(known) == 2 and abs(known[1].value - known[0].value) <= AS_ROUNDED * known[0].value
     return known[:1] if is_remark and (both[1] is None or says_again or inside.endswith("%")) else []
+
+
+def _is_count_of(count: Quantity | None, rate: Quantity) -> bool:
+    """Whether a bare figure before a rate in parentheses counts its operations, as in `286 (4.5 MB/s)`."""
+    if count is None or count.metric is not None or rate.metric != "rate_bytes_per_s" or count.value <= 0:
+        return False
+    return OPERATION_BYTES_MIN <= rate.value / count.value <= OPERATION_BYTES_MAX
 
 
 def _named(text: str) -> Quantity | None:

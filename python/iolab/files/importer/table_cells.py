@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
+from iolab.domain.parameter import SIZE
 from iolab.files.importer.columns import OF_RESULT, Grid, Problem, unit_in
 from iolab.files.importer.csv_layout import METRIC_COLUMN
 from iolab.files.importer.quantity_cell import LATENCY, quantities, several, statistics_in, units_in
@@ -44,6 +45,18 @@ def with_groups(header: list[str], rows: list[list[str]]) -> Grid:
     if place is None or len(header) != 3 or not all(is_text(row[0]) and is_text(row[1]) for row in rows):
         return header, rows
     return [header[1], header[2]], [[f"{row[0]} {row[1]}", row[2]] for row in rows]
+
+
+def with_sizes_alike(rows: list[list[str]]) -> list[list[str]]:
+    """The rows with one spelling of each size in a column: `4k` where `4K` stands above it."""
+    first: dict[tuple[int, str], str] = {}
+    return [
+        [
+            first.setdefault((place, cell.lower()), cell) if SIZE.fullmatch(cell) else cell
+            for place, cell in enumerate(row)
+        ]
+        for row in rows
+    ]
 
 
 def spelled_out(header: list[str]) -> list[str]:

@@ -128,7 +128,7 @@ def _of_results(table: Table, header: list[str], rows: list[list[str]], source: 
     header, rows = table_rest.without_numbering(header, table_rest.without_changed(rows, problem))
     header, rows = table_cells.with_groups(header, rows)
     header, rows = table_rest.without_specified(header, rows, problem)
-    rows = table_units.with_middles(header, rows, problem)
+    rows = table_units.with_middles(header, table_cells.with_sizes_alike(rows), problem)
     rows = table_units.without_doubtful_points(header, table_units.with_bytes(rows, problem), problem)
     header, rows = table_units.with_stated_latencies(header, rows, source, table.line, problem)
     header, rows = list(map(in_english, header)), [[in_english(row[0]), *row[1:]] for row in rows]
