@@ -87,7 +87,7 @@ def test_sizes_and_assignments_are_a_sweep_whose_rate_leads_over_sizes(
 
 
 def test_a_size_is_one_value_however_it_is_spelled(tmp_path: Path) -> None:
-    """In capitals and not, as people write: none is lost. Twice in a line of the sweep, it is none."""
+    """In capitals and not, as people write: none is lost, and two rows of one are rounds."""
     rows = "4K | 1 | 6000\n8K | 1 | 7000\n1M | 1 | 300\n4k | 16 | 25000\n8k | 16 | 22000\n1M | 16 | 900\n"
     file = tmp_path / "a.txt"
     file.write_text(f"BS | IODEPTH | IOPS\n--- | --- | ---\n{rows}")
@@ -97,7 +97,9 @@ def test_a_size_is_one_value_however_it_is_spelled(tmp_path: Path) -> None:
     assert [[point.text for point in line.points] for line in found.lines] == [["4K", "8K", "1M"]] * 2
     assert all(figure in render(run, "plain") for figure in ("6,000", "25,000", "7,000", "22,000"))
     file.write_text(f"BS | IODEPTH | IOPS\n--- | --- | ---\n{rows}4K | 16 | 26000\n")
-    assert sweeps(summarise(open_run(file))) == []
+    run = open_run(file)
+    assert len(sweeps(summarise(run))) == 1
+    assert run.metrics.filter(key="iops", workload="table[BS=4K,IODEPTH=16]")["value"].to_list() == [25000, 26000]
 
 
 def test_versions_and_mixed_names_are_none(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ _BARE_BEFORE = re.compile(
 )
 """A figure without a unit, right before a condition."""
 _BARE = re.compile(
-    r"(?:\s|,|:|it'?s?\b|is\b|i get\b|we get\b|only\b|about\b|just\b|~)*+(?P<number>\d++(?:[.,]\d++)*+)"
+    r"(?>(?:\s|,|:|it'?s?\b|is\b|i get\b|we get\b|only\b|about\b|just\b|~)*)(?P<number>\d++(?>(?:[.,]\d++)*))"
     r"(?=\s*(?:[.,;!?)]|$|and\b))",
     re.IGNORECASE,
 )

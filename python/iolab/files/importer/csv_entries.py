@@ -60,7 +60,7 @@ GERMAN = Notation(",", ".")
 
 def _grouped(notation: Notation) -> re.Pattern[str]:
     group, point = re.escape(notation.grouping), re.escape(notation.decimal)
-    return re.compile(rf"[-+]?(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})++|\d++)(?:{point}\d++)?")
+    return re.compile(rf"[-+]?(?:[1-9]\d{{0,2}}(?>(?:{group}\d{{3}})+)|\d++)(?:{point}\d++)?")
 
 
 _GROUPED = {

@@ -64,7 +64,7 @@ def _anonymous(pattern: re.Pattern[str]) -> str:
 
 
 _LABELLED = re.compile(
-    r"\s*+(?P<label>[^\s:=](?:[^:=]|:(?=\d\d)){0,80}+):\s*+(?P<rates>(?:read|write|trim|mixed)\s*+:.*)"
+    r"\s*+(?P<label>[^\s:=](?>(?:[^:=]|:(?=\d\d)){0,80})):\s*+(?P<rates>(?:read|write|trim|mixed)\s*+:.*)"
 )
 """`grep IOPS= *.log`: the name of what the rates are of, before them."""
 _CLOCK = re.compile(r"[@_.-]?\d\d:\d\d(?::\d\d)?$")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-_CELL = re.compile(r"\S+(?: \S+)*+")
+_CELL = re.compile(r"\S+(?>(?: \S+)*)")
 _NAME = re.compile(r"\S+")
 
 

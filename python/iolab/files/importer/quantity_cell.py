@@ -19,7 +19,7 @@ _CELL = re.compile(
     rf"|[mnuµμ]?s/{THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,6}}+(?i:/s(?:ecs?)?|/seconds?|ps)?)\Z"
 )
 SPACED = re.compile(r"(?<!\S)[-+~]?(?P<digits>\d{1,3}(?:[ '\u2009\u2019\u202f]\d{3})+)(?![\d'\u2019])")
-SPACED_NUMBER = r"\d{1,3}(?:[ \u2009\u202f]\d{3})++(?!\d)"
+SPACED_NUMBER = r"\d{1,3}(?>(?:[ \u2009\u202f]\d{3})+)(?!\d)"
 ALIKE = 2.0
 """Figures that differ by no more may be runs: `212 209`. Chosen."""
 _TWO = re.compile(
@@ -86,7 +86,7 @@ _STATISTICS = {
 
 
 SPREAD = re.compile(
-    r"(?P<value>[^±]{1,40}?)\s*+(?:±|\+/?-)\s*+(?:[\d.,]|(?<=\d) (?=\d{3})){1,20}+(?:[kKMG](?=\s))?+"
+    r"(?P<value>[^±]{1,40}?)\s*+(?:±|\+/?-)\s*+(?>(?:[\d.,]|(?<=\d) (?=\d{3})){1,20})(?>(?:[kKMG](?=\s))?)"
     r"\s*+(?P<unit>[a-zA-Zµμ%/]{0,8})\Z"
 )
 """`12.0 ± 3.7 ms`: a figure with its spread."""
