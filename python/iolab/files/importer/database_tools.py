@@ -197,7 +197,7 @@ TPCC_MYSQL = figures_format(
     ],
 )
 
-_GO_DURATION = r"(?:\d++h)?+(?:\d++m(?!s))?+[\d.]++[nmuµ]?s"
+_GO_DURATION = r"(?:\d++h)?(?:\d++m(?!s))?[\d.]++[nmuµ]?s"
 
 BBOLT = figures_format(
     "bbolt",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from iolab.files.importer.figures import MB, NUMBER, figures_format, of, rule
 
-_GO_LINE = rf"Benchmark(?P<workload>\S{{1,160}}+)\s++\d++\s++(?P<time>{NUMBER}) ns/op(?:\s++(?P<rate>{NUMBER}) MB/s)?+"
+_GO_LINE = rf"Benchmark(?P<workload>\S{{1,160}}+)\s++\d++\s++(?P<time>{NUMBER}) ns/op(?:\s++(?P<rate>{NUMBER}) MB/s)?"
 GO = figures_format(
     "go-bench",
     "benchmarks of Go's testing package: the time of an operation, and rates that the line has",
@@ -66,7 +66,8 @@ CRITERION = figures_format(
 )
 
 _JMH_LINE = (
-    r"(?P<workload>[A-Za-z]\w*+(?:\.\w++)++(?::\S++)?(?:\s++[^\s±]++){0,5}?)\s++(?:thrpt|avgt|sample|ss)(?:\s++\d++)?"
+    r"(?P<workload>[A-Za-z]\w*+(?>(?:\.\w++)+)(?::\S++)?(?:\s++[^\s±]++){0,5}?)\s++(?:thrpt|avgt|sample|ss)"
+    r"(?:\s++\d++)?"
 )
 JMH = figures_format(
     "jmh",
