@@ -23,7 +23,7 @@ EARLIER = frozenset(
     )
 )
 """Words in a name that say what others are compared with. A shell gives `after` before `before`."""
-_VERSION = re.compile(r"(?P<what>(?:[A-Za-z]++[ _-]?)*+)(?P<numbers>\d{1,6}(?:\.\d{1,6})++)(?P<rest>.*)")
+_VERSION = re.compile(r"(?P<what>(?>(?:[A-Za-z]++[ _-]?)*))(?P<numbers>\d{1,6}(?>(?:\.\d{1,6})+))(?P<rest>.*)")
 _UNFINISHED = re.compile(r"[-_.~]?(?:rc|alpha|beta|pre|dev)[-_.]?\d{0,6}", re.IGNORECASE)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_NAME = r"(?P<name>(?:[A-Za-z][A-Za-z_/ -]*+)?+)"
-_VERSION = re.compile(_NAME + r"\d[A-Za-z0-9]*+(?:[.\-_+~]++[A-Za-z0-9]++)*+")
-_PLAIN = re.compile(_NAME + r"\d++(?:[.-]\d++)*+(?:[.-]?rc\d++)?+")
+_NAME = r"(?P<name>(?>(?:[A-Za-z][A-Za-z_/ -]*+)?))"
+_VERSION = re.compile(_NAME + r"\d[A-Za-z0-9]*+(?>(?:[.\-_+~]++[A-Za-z0-9]++)*)")
+_PLAIN = re.compile(_NAME + r"\d++(?>(?:[.-]\d++)*)(?>(?:[.-]?rc\d++)?)")
 _HASH = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}")
 _PART = re.compile(r"\d+|[a-z]+")
 _BEFORE_RELEASE = ("dev", "next", "pre", "preview", "alpha", "a", "beta", "b", "rc")

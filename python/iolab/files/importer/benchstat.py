@@ -15,7 +15,7 @@ _TWO_FILES = re.compile(
     r"\s*+(?:name|bench(?:mark)?)\s++old (?P<unit>\S{1,40}+(?: [a-z]{1,20}+)?)\s++new (?P=unit)\s++delta\s*+$"
 )
 _MORE_FILES = re.compile(r"\s*+name \\ (?P<unit>\S{1,40}+)\s++(?P<files>\S.*)$")
-_UNITS = re.compile(r"\s*+│\s++(?P<unit>\S{1,40}+)\s++(?:│\s++(?P=unit)(?:\s++vs base)?\s*+)++│?\s*+$")
+_UNITS = re.compile(r"\s*+│\s++(?P<unit>\S{1,40}+)\s++(?>(?:│\s++(?P=unit)(?:\s++vs base)?\s*+)+)│?\s*+$")
 _FILES = re.compile(r"\s*+│[^│]*[^\W\d][^│]*│.*")
 _SUFFIX = re.compile(r"\.(?:txt|log|out|bench)$")
 _CELL = re.compile(

@@ -24,7 +24,7 @@ _UNIT = (
     r"|(?:ops|files|req)/s(?:ec)?"
     r"|(?:k ?)?[tqr]ps)\b"
 )
-_NUMBER = rf"(?P<number>{SPACED_NUMBER}|\d++(?:[.,]\d++)*+)"
+_NUMBER = rf"(?P<number>{SPACED_NUMBER}|\d++(?>(?:[.,]\d++)*))"
 _FIGURE = re.compile(rf"(?<![\w.-])~?{_NUMBER} ?(?P<unit>{_UNIT})", re.IGNORECASE)
 _LONG = re.compile(rf"(?<![\w.-])~?{_NUMBER} ?(?P<unit>s(?:ec(?:ond)?s?)?|min(?:ute)?s?)\b", re.IGNORECASE)
 _TOOK = re.compile(r"\b(?:took|takes?|needed|needs|finish\w*|complet\w*)\b", re.IGNORECASE)

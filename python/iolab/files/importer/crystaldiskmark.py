@@ -23,7 +23,9 @@ _TEST = re.compile(
     r"(?:\((?P<depths>(?:QD?\s*+=\s*+\d++\s*+,?\s*+)?(?:T\s*+=\s*+\d++)?)\))?\s*+:\s++"
     r"(?P<rate>\d[\d.,]*+) MB/s(?P<rest>.*)$"
 )
-_REST = re.compile(r"\s*+(?:\[\s*+(?P<iops>\d[\d.,]*+)\s*+IOPS\]\s*+)?+(?:<\s*+(?P<us>\d[\d.,]*+)\s*+[uµμ]s>\s*+)?+$")
+_REST = re.compile(
+    r"\s*+(?>(?:\[\s*+(?P<iops>\d[\d.,]*+)\s*+IOPS\]\s*+)?)(?>(?:<\s*+(?P<us>\d[\d.,]*+)\s*+[uµμ]s>\s*+)?)$"
+)
 _AMOUNT = re.compile(r"\s*+Test\s*+:\s*+(?P<amount>\d++(?:\.\d++)?\s*+[KMG]i?B)\b")
 """Below its tests, the size of the file."""
 _SIZE = re.compile(r"(?P<n>\d++)\s*+(?P<unit>KB|MB|KiB|MiB)")

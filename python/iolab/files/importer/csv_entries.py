@@ -35,7 +35,7 @@ PARAMETERS = parameter.AMOUNTS | {
 
 Kind = Literal["names", "constant", "distinct", "dates", "numbers with units"]
 
-_NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})++|\d++)(?:[.,]\d++)?(?:[eE][-+]?\d++)?"
+_NUMBER = r"[-+]?(?:\d{1,3}(?>(?:,\d{3})+)|\d++)(?:[.,]\d++)?(?:[eE][-+]?\d++)?"
 _WITH_UNIT = re.compile(rf"[~<>=≈]?\s*+{_NUMBER}\s*+(?:[^\W\d_]{{1,5}}|%)?(?:(?:/|p)\w{{1,4}})?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}:\d\d")
 _COMMA = re.compile(r"[-+]?\d++,\d++(?:[eE][-+]?\d++)?").fullmatch
@@ -68,8 +68,8 @@ _GROUPED = {
     for notation in (GERMAN, Notation(".", ","), Notation(".", " "), Notation(",", " "), Notation(".", "'"))
 }
 _CERTAIN = re.compile(
-    r"[-+]?[1-9]\d{0,2}(?:\.\d{3}(?:(?:\.\d{3})++(?:,\d++)?|,\d++)|,\d{3}(?:(?:,\d{3})++(?:\.\d++)?|\.\d++)"
-    r"|(?: \d{3})++(?:[.,]\d++)?|(?:'\d{3})++(?:\.\d++)?)"
+    r"[-+]?[1-9]\d{0,2}(?:\.\d{3}(?:(?>(?:\.\d{3})+)(?:,\d++)?|,\d++)|,\d{3}(?:(?>(?:,\d{3})+)(?:\.\d++)?|\.\d++)"
+    r"|(?>(?: \d{3})+)(?:[.,]\d++)?|(?>(?:'\d{3})+)(?:\.\d++)?)"
 ).fullmatch
 """A number whose thousands are separated beyond doubt."""
 

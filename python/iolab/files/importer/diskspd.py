@@ -34,7 +34,7 @@ _COLUMNS = {
     "LatStdDev": ("latency_ns_stddev", MS),
 }
 """Those of latencies need -L; with -D there is one more, which is not read."""
-_THREAD = re.compile(r"\s*+\d++\s*+\|(?:\s*+[\d.]++\s*+\|){4,}+")
+_THREAD = re.compile(r"\s*+\d++\s*+\|(?>(?:\s*+[\d.]++\s*+\|){4,})")
 _PERCENTILES = re.compile(r"\s*+%-ile\s*+\|\s*+Read \(ms\)")
 _QUANTILE = re.compile(r"\s*+(?P<which>[\w-]++)\s*+\|(?P<cells>[^|]*+\|[^|]*+\|[^|]*+)$")
 _TIME = re.compile(r"(?:actual )?test time:\s++(?P<seconds>[\d.]++)s")

@@ -36,7 +36,7 @@ UNITS = {
     for unit, scale in units.items()
 }
 """Of numbers whose unit stands beside them: times in ns."""
-NUMBER = r"(?:(?:[.,]?\d){1,40}+(?:[eE][-+]?\d{1,3}+)?+)"
+NUMBER = r"(?:(?>(?:[.,]?\d){1,40})(?>(?:[eE][-+]?\d{1,3}+)?))"
 """As C's `%g` prints them too, `1.16e+03`."""
 _BEGINS = r"\s*+(?:[-*\u2022] )?(?:"
 """Of a line, also as an item of a list."""

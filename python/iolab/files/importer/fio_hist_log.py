@@ -24,7 +24,7 @@ DIRECTIONS = tuple(WAYS.values())
 BEFORE = 3
 """Columns before the counts."""
 _NAME = re.compile(r".*_(?P<kind>clat|slat|lat)_hist(?:\.\d{1,9})?\.log$")
-_LINE = re.compile(r"\s*+\d{1,20}+,\s*+[0-3],\s*+\d{1,20}+(?:,\s*+\d{1,15}+){19,}+,?\s*+$")
+_LINE = re.compile(r"\s*+\d{1,20}+,\s*+[0-3],\s*+\d{1,20}+(?>(?:,\s*+\d{1,15}+){19,}),?\s*+$")
 
 
 def _parse(source: Source, results: Results) -> None:

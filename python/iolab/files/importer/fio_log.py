@@ -33,7 +33,9 @@ OTHER_CLOCK_MS = 10**9
 TIME_DIGITS_MAX = 20
 LATENCIES = ("lat", "clat", "slat")
 
-_LINE = re.compile(r"\s*+\d{1,20}+,\s*+\d{1,20}+,\s*+[0-3],\s*+\d{1,20}+(?:,\s*+(?:0x)?[\da-f]++){0,3}+\s*+$", re.ASCII)
+_LINE = re.compile(
+    r"\s*+\d{1,20}+,\s*+\d{1,20}+,\s*+[0-3],\s*+\d{1,20}+(?>(?:,\s*+(?:0x)?[\da-f]++){0,3})\s*+$", re.ASCII
+)
 _NAME = re.compile(r".*_(?P<kind>bw|iops|lat|clat|slat)(?:\.(?P<job>\d+))?\.log$")
 
 Kind = Literal["bw", "iops", "lat"]

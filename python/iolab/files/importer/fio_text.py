@@ -105,11 +105,11 @@ _VERSION = re.compile(r"\s*+fio-\d+\.\d+\S*+\s*+$")
 _STARTING = re.compile(r"\s*+Starting (?P<count>\d{1,6}+) (?:process|thread)")
 _BREAKS_OFF = re.compile(
     r"\s*+[cs]?lat \([mun]sec\): min=(?!.*stdev=\s*+\d).*"
-    r"|[\s|]\s*+\S.*=(?:\s*+|.*,\s*+|.*, \s*+(?:[A-Za-z]\w*+|\d++\.\d*+(?:th)?+)|.*\[[^\]]*+|.*\([^)]*+)$"
+    r"|[\s|]\s*+\S.*=(?:\s*+|.*,\s*+|.*, \s*+(?:[A-Za-z]\w*+|\d++\.\d*+(?>(?:th)?))|.*\[[^\]]*+|.*\([^)]*+)$"
 )
 """A line of a job that goes on: behind a comma, an equals sign, in brackets, before the last of its figures."""
 _LATENCY_BEGUN = re.compile(r"\s*+(?:[cs]?lat|sync) \([num]?sec\)\s*+: min=(?!.*stdev=).*,\s*+$")
-_LATENCY_ENDS = re.compile(r"\s*+(?:(?:max|avg|stdev)=\s*+[\d.]++[kKMG]?(?:,\s*+|\s*+$))++$")
+_LATENCY_ENDS = re.compile(r"\s*+(?>(?:(?:max|avg|stdev)=\s*+[\d.]++[kKMG]?(?:,\s*+|\s*+$))+)$")
 """The rest of a line that a mail wrapped."""
 _READS_AND_WRITES = re.compile(r"rw|readwrite|randrw")
 _ELISION = re.compile(r"\s*+[\[(<]\s?(?:\.{3,9}|…|snip\w*|cut|\.{3} ?\w+ ?\.{3})\s?[\])>]\s*+$", re.IGNORECASE)

@@ -19,7 +19,7 @@ _ROWSPAN = re.compile(r"rowspan\s*=\s*[\"']?(?P<rows>\d{1,2})", re.IGNORECASE)
 _DATA = re.compile(r"<td\b", re.IGNORECASE)
 _ENDS = re.compile(r"</?t(?:r|able)\b", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
-_TAGS_ALONE = re.compile(r"\s*+(?:</?t(?:able|head|body|foot)\b[^<>]*>\s*+)++$", re.IGNORECASE)
+_TAGS_ALONE = re.compile(r"\s*+(?>(?:</?t(?:able|head|body|foot)\b[^<>]*>\s*+)+)$", re.IGNORECASE)
 
 
 WIKI_BEGINS = re.compile(r"\s*+\{\|")

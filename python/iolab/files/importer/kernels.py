@@ -15,7 +15,7 @@ from iolab.files.importer.text import numbers
 
 MEGABYTE = 2**20
 WORKLOAD = "kernels"
-_SPLIT = re.compile(r"\s*+Kernel\s++(?=%)(?:%\s?\w++\s*+)++$")
+_SPLIT = re.compile(r"\s*+Kernel\s++(?=%)(?>(?:%\s?\w++\s*+)+)$")
 _CYCLES = re.compile(r"\s*+Kernel\s++CPU_CYCLES\s++BACK END BUBBLES\s++\S")
 _RATE = re.compile(r"\s*+(?P<name>[^:\s][^:]*+):\s*+(?P<rate>\d[\d.,]*+) MB/s(?:ec)?\s*+$")
 """In a text that has one of these headings; any other is a list of figures."""

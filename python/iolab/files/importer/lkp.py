@@ -18,9 +18,9 @@ COMMITS_MAX = 20
 OF_MACHINE = frozenset(("compiler", "cpufreq_governor", "kconfig", "rootfs", "tbox_group", "ucode", "testcase"))
 """Parameters that are the same in both columns and name no part of the test; `testcase` is its name."""
 _COMMITS = re.compile(r"\s*+(?:[0-9a-f]{8,40}\s++){1,19}[0-9a-f]{8,40}\s*+$")
-_HEADER = re.compile(r"\s*+%stddev(?:\s++%change\s++%stddev)++\s*+$")
+_HEADER = re.compile(r"\s*+%stddev(?>(?:\s++%change\s++%stddev)+)\s*+$")
 _COMMIT = re.compile(r"\s*+(?P<hash>[0-9a-f]{8,40})\s++(?P<subject>\S.{0,120})")
-_PARAMETERS = re.compile(r"\s*+(?P<names>\w[\w-]*+(?:/\w[\w-]*+)++):\s*+$")
+_PARAMETERS = re.compile(r"\s*+(?P<names>\w[\w-]*+(?>(?:/\w[\w-]*+)+)):\s*+$")
 _VALUE = r"(?P<{0}>\d[\d.]*+(?:e[+-]?\d++)?)(?:\s*+(?:±|=\w\w=\w\w|[^\s\w.+-])\s*+(?P<{0}_spread>\d++)%)?"
 _FIRST = re.compile(r"\s*+" + _VALUE.format("value"))
 _NEXT = re.compile(r"\s++[+-][\d.]++(?:e[+-]?\d++)?%?\s++" + _VALUE.format("value"))

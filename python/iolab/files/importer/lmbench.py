@@ -24,7 +24,7 @@ _SECTION = re.compile(
     r"\s*+(?P<what>\S[^-]{3,60}?) (?:- times )?in (?P<unit>(?:nano|micro)seconds|MB/s)"
     r"\s*+(?:- (?:smaller|bigger) is better.*)?$"
 )
-_RULE = re.compile(r"\s*+-{5,}+ -{5,}+(?: -{3,}+)++\s*+$")
+_RULE = re.compile(r"\s*+-{5,}+ -{5,}+(?>(?: -{3,}+)+)\s*+$")
 _PLAIN = re.compile(r"\s*+[-=]{20,}+\s*+$")
 _FIGURE = re.compile(r"(?P<number>\d[\d.]*+)(?P<thousands>K?)")
 _UNITS = {"nanoseconds": ("time_ns", 1.0), "microseconds": ("time_ns", US), "MB/s": ("rate_bytes_per_s", MB)}

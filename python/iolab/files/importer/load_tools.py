@@ -156,7 +156,7 @@ STRESS_NG = figures_format(
     recognised_by=r"stress-ng: (?:metrc|info): .*\bbogo ops\b",
     words=("stress-ng", "bogo ops", "stressor", "usr time"),
     titled=True,
-    cut=rf"stress-ng: (?:metrc|info): +\[\d++\] \w[\w-]*+(?:\s++{NUMBER}){{1,5}}+\s*+$",
+    cut=rf"stress-ng: (?:metrc|info): +\[\d++\] \w[\w-]*+(?>(?:\s++{NUMBER}){{1,5}})\s*+$",
     rules=[
         rule(r"stress-ng: (?:metrc|info): +\[\d++\] stressor\s++bogo ops\s", begins=True),
         rule(

@@ -20,11 +20,11 @@ from iolab.files.importer.table_rest import without_multiples
 from iolab.files.importer.text_table import add
 
 _RULE = re.compile(
-    r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)++(?:\s*+:?-{2,}+:?)?\s*+$"
-    r"|\s*+-{3,}+\s*+(?:\|\s*+-{3,}+ ++-{3,}+\s*+)++$|\s*+\|(?::?-:?\|){2,}+\s*+$"
+    r"\s*+\|?(?>(?:\s*+:?-{2,}+:?\s*+\|)+)(?:\s*+:?-{2,}+:?)?\s*+$"
+    r"|\s*+-{3,}+\s*+(?>(?:\|\s*+-{3,}+ ++-{3,}+\s*+)+)$|\s*+\|(?>(?::?-:?\|){2,})\s*+$"
 )
 """`|---|---|`; `------ | --- ---- | --- ----` as YABS has it."""
-_DRAWN = re.compile(r"\s*+[+|]?(?:[-=]{2,}+\+)++(?:[-=]{2,}+\|?)?\s*+$")
+_DRAWN = re.compile(r"\s*+[+|]?(?>(?:[-=]{2,}+\+)+)(?:[-=]{2,}+\|?)?\s*+$")
 """`+------+------+`, above the header, below it, and below rows; `------+------` below the header."""
 _OF_PLOT = re.compile(r"\s*+\|(?=.*[x+*%#@O_])[ x+*%#@O|_AM]++\s*+$")
 """A line of what ministat draws: it has no cells."""

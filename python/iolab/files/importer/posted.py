@@ -14,7 +14,7 @@ LOG_LINES_MIN = 5
 LOG_LINES_LOOKED_AT = 2000
 ENCODED_LINES_MIN = 3
 
-_QUOTE = re.compile(r"\s{0,3}(?:>(?!=) ?)++")
+_QUOTE = re.compile(r"\s{0,3}(?>(?:>(?!=) ?)+)")
 _BOLD = re.compile(r"\s*+(?:\*\*|__|`)(?=\w)(?P<figure>[^*`]{1,160}[:=] ?<?[\w.][^*`]{0,160})(?:\*\*|__|`)\s*+$")
 _ITALIC = re.compile(r"(?P<before>\s*+)_(?P<text>[^\W_][^_]{0,80}?)(?P<colon>:?)_(?P<more>:?)\s*+$")
 """A title in one pair of underscores."""
@@ -34,18 +34,18 @@ _MARKS_OF_CODE = re.compile(r"_?\*\*_?|`")
 _QUOTED_LINE = re.compile(r"^\s{0,3}>", re.MULTILINE)
 _ENCODING = re.compile(r"Content-Transfer-Encoding:\s*+(?P<name>[\w-]{1,40}+)\s*+$", re.IGNORECASE)
 _ENCODED = re.compile(r"=3D(?=.)")
-_CODES = re.compile(r"(?:=[0-9A-F]{2})++")
-_TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9}+)?+"
+_CODES = re.compile(r"(?>(?:=[0-9A-F]{2})+)")
+_TIME = r"\d\d:\d\d:\d\d(?>(?:[.,]\d{1,9}+)?)"
 LOG_PREFIXES = tuple(
     re.compile(pattern)
     for pattern in (
         # Containers: kubectl logs --timestamps, and the runtime's own files.
-        rf"\[?\d{{4}}-\d\d-\d\dT{_TIME}(?:Z|[+-]\d\d:?\d\d)?+\]? (?:(?:stdout|stderr) [FP] )?+",
+        rf"\[?\d{{4}}-\d\d-\d\dT{_TIME}(?>(?:Z|[+-]\d\d:?\d\d)?)\]? (?>(?:(?:stdout|stderr) [FP] )?)",
         # syslog and journalctl.
-        rf"[A-Z][a-z][a-z] [ \d]\d {_TIME} [\w.-]{{1,64}}+ [\w./@-]{{1,64}}+(?:\[\d{{1,9}}+\])?+: ",
+        rf"[A-Z][a-z][a-z] [ \d]\d {_TIME} [\w.-]{{1,64}}+ [\w./@-]{{1,64}}+(?>(?:\[\d{{1,9}}+\])?): ",
         # Test harnesses: a level, with or without the time before it.
-        rf"(?:\[?(?:\d{{4}}[-/]\d\d[-/]\d\d[T ])?+{_TIME}\]? +)?+\[?(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR)\b\]?"
-        r" ?[|:]? ?(?:\[\w{1,20}+\] ?)?+",
+        rf"(?>(?:\[?(?>(?:\d{{4}}[-/]\d\d[-/]\d\d[T ])?){_TIME}\]? +)?)\[?(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR)\b\]?"
+        r" ?[|:]? ?(?>(?:\[\w{1,20}+\] ?)?)",
         # docker compose.
         r"[\w.-]{1,64}+ {1,20}+\| ",
         # Remarks of scripts and programs.

@@ -14,7 +14,7 @@ THINGS = (
     r"|fsync|sync|message|msg|key|val|value|item|page|call|lookup|create|delete|read|write|stat|seek)"
 )
 _CELL = re.compile(
-    r"(?P<number>[-+]?[\d.,]{1,40}+(?:e[-+]\d{1,3}+)?+)\s*+"
+    r"(?P<number>[-+]?[\d.,]{1,40}+(?>(?:e[-+]\d{1,3}+)?))\s*+"
     rf"(?P<unit>(?:[kKMG] ?)?{THINGS}s?/s(?:ec)?"
     rf"|[mnuµμ]?s/{THINGS}|(?:micro|milli|nano)?seconds?|[a-zA-Zµμ%]{{0,6}}+(?i:/s(?:ecs?)?|/seconds?|ps)?)\Z"
 )

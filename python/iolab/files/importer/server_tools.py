@@ -102,7 +102,7 @@ def _vdbench_rules() -> list[Rule]:
         rule(
             rf"{_TIME_OF_DAY}avg_\d++-\d++\s++{amount('iops')}\s++{amount('mean')}\s++{_SKIP}{_SKIP}{_SKIP}"
             rf"{amount('reads')}\s++{positive('r_mean')}\s++{amount('writes')}\s++{positive('w_mean')}\s++"
-            rf"{amount('r_rate')}\s++{amount('w_rate')}\s++{amount('rate')}\s++{NUMBER}(?:\s++{NUMBER}){{10,14}}+\s*+$",
+            rf"{amount('r_rate')}\s++{amount('w_rate')}\s++{amount('rate')}\s++{NUMBER}(?>(?:\s++{NUMBER}){{10,14}})\s*+$",
             absent="none of them, or too short to be printed",
             iops=of("operations_per_s"),
             mean=of("latency_ns_mean", MS),

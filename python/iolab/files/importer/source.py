@@ -270,7 +270,7 @@ DIGITS_MAX = 400
 _LONG_NUMBER = re.compile(rf"(?<!\d)\d{{{DIGITS_MAX + 1}}}")
 
 
-_OF_PYTHON = re.compile(r"'(?P<text>(?:[^'\\]|\\.)*+)'|\"(?:[^\"\\]|\\.)*+\"|\b(?:True|False|None)\b")
+_OF_PYTHON = re.compile(r"'(?P<text>(?>(?:[^'\\]|\\.)*))'|\"(?>(?:[^\"\\]|\\.)*)\"|\b(?:True|False|None)\b")
 """What Python prints of a dictionary that JSON has not."""
 
 

@@ -16,10 +16,10 @@ _CAPTION = re.compile(r"\s*(?:[A-Za-z\d][\w(),/-]{0,20} ){0,5}[\w(),/]{1,10}[.:]
 """`Random read IOPS.`, right below a table."""
 _SENTENCE = re.compile(r"(?<=[.!?)])\s+(?=[A-Z(])")
 _STATEMENT = re.compile(
-    r"[\s(\[*_-]*+(?:note:? )?(?:(?:all|the|these|above) )*+"
+    r"[\s(\[*_-]*+(?:note:? )?(?>(?:(?:all|the|these|above) )*)"
     r"(?P<what>(?:numbers?|values?|figures?|units?|results?|cells?|entries|columns|measurements?|data|times?|rates?"
     r"|(?:p\d\d(?:\.\d+)? |mean |avg |average )?latenc(?:y|ies)|throughputs?|bandwidths?)\b)?"
-    r"(?: (?:here|above|below|in the table))?(?P<are>[,:=]| is| are)?(?: (?:all|given|reported|shown|measured))*+"
+    r"(?: (?:here|above|below|in the table))?(?P<are>[,:=]| is| are)?(?>(?: (?:all|given|reported|shown|measured))*)"
     r"(?P<within> in| as)?:? ?(?P<unit>[A-Za-z\u00b5][A-Za-z\u00b5/ ]{0,40}?)(?:, [^.]{1,40})?[\s)\].:*_]*+$",
     re.IGNORECASE,
 )

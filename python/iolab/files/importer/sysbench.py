@@ -54,7 +54,7 @@ _OLD_TRANSFERRED = re.compile(
 """Of version 0.4, by powers of 1024 bytes."""
 _OLD_REQUESTS = re.compile(r"\s*+(?P<rate>[\d.]++) Requests/sec executed")
 _LATENCY_HEADING = re.compile(r"(?:Latency \(ms\)|\s*+(?:per-request statistics|response time|Response time)):")
-_PERCENTILE = re.compile(r"(?:approx\.\s++)?(?P<which>\d{1,2})(?:th)?+\s++percentile$")
+_PERCENTILE = re.compile(r"(?:approx\.\s++)?(?P<which>\d{1,2})(?>(?:th)?)\s++percentile$")
 _INTERVAL = re.compile(r"\[\s*+(?P<second>\d{1,9})(?:\.\d{1,9})?s\s*+\] (?P<rest>.*)")
 _PART = re.compile(
     r"(?P<name>(?:reads|writes)(?=: [\d.]{1,20}+ MiB/s)|fsyncs(?=: [\d.]{1,20}+/s)|tps|qps|eps): (?P<value>\d[\d.]*+)"

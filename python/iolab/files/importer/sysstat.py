@@ -42,7 +42,7 @@ CPU_STATES = {
 _DECIMAL_COMMA = re.compile(r"\d+,\d{1,2}[BkMGTP%]?")
 AVERAGE = r"[^\W\d]\S*+(?:\s++:)?"
 """`Average:` in any language, before the averages that a report ends with."""
-TIME = r"(?:(?:上午|下午|午前|午後|오전|오후)\s?+)?+\d\d?[:時时시]\s?\d\d[:分분]\s?\d\d[秒초]?+(?:\s++[AP]M)?"
+TIME = r"(?>(?:(?:上午|下午|午前|午後|오전|오후)\s?+)?)\d\d?[:時时시]\s?\d\d[:分분]\s?\d\d[秒초]?+(?:\s++[AP]M)?"
 """Before each line of a report, in the languages that write it in another way too."""
 _BANNER = re.compile(r"\s*+Linux \S++ \([^()]*+\)\s")
 """What every output begins with, unless it was left out by whoever posted it."""

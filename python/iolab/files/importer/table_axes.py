@@ -30,9 +30,9 @@ OF_VALUES = re.compile(r"values?|results?|scores?|measured|figures?", re.IGNOREC
 _OF_CHANGE = re.compile(rf"\b(?:{CHANGES})\b", re.IGNORECASE)
 """Rows that name what was changed, and not only what was done."""
 _KNOWN = re.compile(rf"{CHANGES}|{SETTINGS}", re.IGNORECASE)
-_FIGURES = re.compile(r"[-+]?\d[\d.,]*+%?(?:(?:\s++| ?/ ?)[-+]?\d[\d.,]*+%?)++(?: ?(?:[mnuµ]?s|[kKMG]?i?B/s|IOPS))?")
+_FIGURES = re.compile(r"[-+]?\d[\d.,]*+%?(?>(?:(?:\s++| ?/ ?)[-+]?\d[\d.,]*+%?)+)(?: ?(?:[mnuµ]?s|[kKMG]?i?B/s|IOPS))?")
 """`612.3   88.1`, `50.6 / 33.4 ms`: the cells of several columns, and no name."""
-_OF_PARAMETER = re.compile(r"\d++(?: ?[*x\u00d7/:+] ?\d++)*+")
+_OF_PARAMETER = re.compile(r"\d++(?>(?: ?[*x\u00d7/:+] ?\d++)*)")
 """`64`, `16*20`, `70/30`: how much was done, and no name."""
 DURATION = re.compile(r"(?:\d+h ?)?\d+m|\d+(?::\d\d){1,2}")
 """`1h51m`, `7m` and `07:19`, which may be minutes or hours, and no name."""

@@ -317,7 +317,7 @@ OPTION = re.compile(r"\s*[a-z_]+\s*=\s*\S{1,80}\s*(?:[#;].*)?")
 """A line of a job file, with its remark: `rate_iops=20000` is none of results."""
 
 
-_BARE = re.compile(r"\s*+-?\d[\d.]*+(?:[\s,;]++-?\d[\d.]*+){2,}+\s*+$")
+_BARE = re.compile(r"\s*+-?\d[\d.]*+(?>(?:[\s,;]++-?\d[\d.]*+){2,})\s*+$")
 _ALONE = re.compile(r"\s*+-?\d{1,15}\.\d{1,15}\s*+$|\s*+-?\d{1,3}(?:,\d{3})+\s*+$")
 """Decimals or thousands: a list of whole numbers may number something."""
 RANGE = re.compile(

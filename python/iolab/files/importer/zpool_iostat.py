@@ -22,7 +22,7 @@ _GROUPS = re.compile(r"\s*+capacity\s++operations\s++bandwidth\b(?P<more>.*)")
 _HEADER = re.compile(
     r"\s*+(?:pool|vdev)\s++(?:alloc\s++free|used\s++avail)\s++read\s++write\s++read\s++write\b(?P<more>.*)"
 )
-_RULE = re.compile(r"\s*+-{3,}+(?:\s++-{3,}+)++\s*+$")
+_RULE = re.compile(r"\s*+-{3,}+(?>(?:\s++-{3,}+)+)\s*+$")
 _AMOUNT = re.compile(r"(?P<digits>\d[\d.]{0,15}+)(?P<unit>[KMGTPE]?)B?")
 _SPAN = re.compile(r"(?P<digits>\d[\d.]{0,15}+)(?P<unit>ns|us|ms|s)")
 _NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}

@@ -29,9 +29,9 @@ COLUMNS_MAX, ROWS_MAX, EFFECTS_MAX, LINES_MAX = 12, 40, 8, 12
 _HEADER = re.compile(r"^(?P<key>Subject|From|Date|Message-ID):(?P<text>[^\n]{1,400})$", re.IGNORECASE | re.MULTILINE)
 _BY = re.compile(r"^by (?P<sender>[^\n]{1,100})$", re.MULTILINE)
 """As archives of lkml write the sender above the subject."""
-_NEW = r"[3-9]\.\d{1,2}(?:\.\d{1,3})?+"
+_NEW = r"[3-9]\.\d{1,2}(?>(?:\.\d{1,3})?)"
 _KERNEL = re.compile(
-    r"(?<![\w.])(?:v|[Ll]inux[- ]|[Kk]ernel[- ])?+(?P<version>2\.[2-6]\.\d{1,2}(?:[-.][\w.+-]*\w\+?)?|"
+    r"(?<![\w.])(?>(?:v|[Ll]inux[- ]|[Kk]ernel[- ])?)(?P<version>2\.[2-6]\.\d{1,2}(?:[-.][\w.+-]*\w\+?)?|"
     rf"{_NEW}-rc\d{{1,2}}[\w.+-]*|(?<=v){_NEW}|(?<=[Ll]inux[- ]){_NEW}|(?<=[Kk]ernel[- ]){_NEW})"
     r"(?![\w.]*[%]| ?[GM]Hz)"
 )

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from iolab.base.errors import InputError
 
 _COMMAND = re.compile(
-    r"[ \t]*+(?:[$#>] ?)?+(?:\w+=\S*+ +)*+"
-    r"(?:(?:sudo|time|nice|numactl|taskset|env)(?: +(?:-\S++|\d[\d,-]*+))*+ +)*+(?:\S*/)?fio +(?=[^\s=])"
+    r"[ \t]*+(?>(?:[$#>] ?)?)(?>(?:\w+=\S*+ +)*)"
+    r"(?>(?:(?:sudo|time|nice|numactl|taskset|env)(?>(?: +(?:-\S++|\d[\d,-]*+))*) +)*)(?:\S*/)?fio +(?=[^\s=])"
 )
 _CONTINUED = re.compile(r"\\\r?\n[ \t]*")
 OF_THE_PROGRAM = frozenset(
