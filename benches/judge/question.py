@@ -66,13 +66,13 @@ TIMER_INTERRUPTS = {
     "after_issue_ns": 3500,
 }
 """Of the guest's one CPU, by events hrtimer_start and hrtimer_expire_entry in a guest of 6.12.117 whose drive completes
-by timers (`irqmode` 2), less 0.3 us for each event: eight timers that a run of the queue starts expire 1.3 us after one
-another, those of requests taken one at a time 2.1; passes of an interrupt begin 4.5 us after each other if the first
-completes one request, 7.9 if that calls the queue's thread, and 2.6 for each further one; 3.2 us pass from the last one
-to the thread's first timer. With 2.9 the first request is sent 9.9 us after a completion, as in twelve guests of one
-command. `after_issue_ns` is what is left of the CPU time of a read (sixteen tasks that have no other: 17.7 us under
-mq-deadline, 18.0 Kyber, 19.7 BFQ in 6.1.0-56; 14.2, 14.9, 16.4 in 6.12.117) when those parts and the time until it is
-sent are taken away: 2.6 to 3.9."""
+by timers (`irqmode` 2), less 0.3 us for each event, which is inferred, and rounded: eight timers that a run of the
+queue starts expire 1.3 us after one another, those of requests taken one at a time 2.1; passes of an interrupt begin
+4.5 us after each other if the first completes one request, 7.9 if that calls the queue's thread, and 2.6 for each
+further one; 3.2 us pass from the last one to the thread's first timer. With 2.9 the first request is sent 9.9 us after
+a completion, as in twelve guests of one command. `after_issue_ns` is what is left of the CPU time of a read (sixteen
+tasks that have no other: 17.7 us under mq-deadline, 18.0 Kyber, 19.7 BFQ in 6.1.0-56; 14.2, 14.9, 16.4 in 6.12.117)
+when those parts and the time until it is sent are taken away: 2.6 to 3.9."""
 CALL_NS = {
     "6.1.192": {"none": 7200, "mq-deadline": 10_670, "kyber": 11_700, "bfq": 10_300},
     "6.12.117": {"none": 7900, "mq-deadline": 7700, "kyber": 8950, "bfq": 7500},

@@ -34,7 +34,7 @@ _SUMMED_UP = re.compile(
 )
 """What a poster writes above an output: `qemu-9p: 14.1K IOPS`."""
 _ITEM = re.compile(r"[-\u2022] \S+(?: \S+){0,3}")
-"""Of a list: `- zfs`."""
+"""Of a list: `- zfs`. Four words are chosen."""
 _DECORATION = "#=*-_~:[]() \t"
 
 

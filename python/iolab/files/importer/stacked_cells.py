@@ -12,6 +12,7 @@ CELLS_MIN = 6
 """Of a table: two names, and two rows."""
 CELL_CHARS_MAX = 60
 COLUMNS_MAX = 12
+"""Both chosen."""
 ALIKE_MIN = 0.8
 """The share of a table's cells that are figures where the first row has one, and text where it has text. Chosen."""
 _FIGURE = re.compile(r"[-+~\u2248<>\u00b1]?\s?\d")

@@ -279,12 +279,12 @@ impl RequestQueue {
 
     /// When that thread runs it; None: nobody has called it, or an interrupt has the CPU.
     pub fn thread_runs_at(&self) -> Option<Time> {
-        self.thread.and_then(|thread| thread.runs_at())
+        self.thread.as_ref()?.runs_at()
     }
 
     /// Whether a completion has called the thread.
     pub fn has_called_thread(&self) -> bool {
-        self.thread.is_some_and(|thread| thread.is_called())
+        self.thread.as_ref().is_some_and(QueueThread::is_called)
     }
 
     /// An interrupt takes the thread's CPU.

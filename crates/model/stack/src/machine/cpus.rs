@@ -117,7 +117,7 @@ impl CpusPlan {
                 }
                 for (number, drive) in drives.iter().enumerate() {
                     if spec.timer_interrupts.is_some() && !drive.completes_by_timer() {
-                        let what = "a timer completes requests of null devices of blk-mq that are not polled alone";
+                        let what = "expected a null device under blk-mq, without io_poll: cpus.timer_interrupts completes each request by a timer";
                         return Err(SpecError::of(&format!("drives.{number}.device"), what));
                     }
                     if let Some(key) = drive.needs_detailed_cpus() {

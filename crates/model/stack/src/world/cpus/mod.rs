@@ -34,6 +34,7 @@ pub use simple_cpus::CpuSpec;
 use simple_cpus::SimpleCpus;
 pub use spec::{CallCycles, DetailedSpec, DriveCpus, Interrupts};
 pub use timer_interrupts::TimerInterruptSpec;
+use timer_interrupts::TimerInterrupts;
 
 /// The CPUs of a machine.
 #[derive(Debug)]
@@ -94,15 +95,22 @@ impl Cpus {
 
     /// A completion of a timer's interrupt has called the thread that runs its queue.
     pub(super) fn called_thread(&mut self) {
-        if let Form::Simple(cpus) = &mut self.0 {
-            cpus.called_thread();
+        if let Some(interrupts) = self.interrupts_mut() {
+            interrupts.called_thread();
         }
     }
 
     /// A timer's interrupt has completed something of the task's.
     pub(super) fn completed_for(&mut self, task: TaskId) {
-        if let Form::Simple(cpus) = &mut self.0 {
-            cpus.completed_for(task);
+        if let Some(interrupts) = self.interrupts_mut() {
+            interrupts.completed_for(task);
+        }
+    }
+
+    fn interrupts_mut(&mut self) -> Option<&mut TimerInterrupts> {
+        match &mut self.0 {
+            Form::Simple(cpus) => cpus.interrupts_mut(),
+            Form::Detailed(_) => None,
         }
     }
 

@@ -85,13 +85,9 @@ pub(super) struct SimpleCpus {
     chooses: Vec<bool>,
     /// What goes before all tasks has the one CPU until then.
     occupied_until: Time,
-    interrupts: TimerInterrupts,
+    interrupts: Option<TimerInterrupts>,
     /// A CPU that is to choose waits for the interrupt's end.
     chooses_after: bool,
-    /// The completion that is under way takes so long.
-    completion_ns: Time,
-    /// By task: what interrupts have taken of what its next calls cost.
-    paid_ns: BTreeMap<TaskId, Time>,
     ready: RunQueue,
     runners: Vec<Runner>,
     /// When each lock is free.
@@ -159,10 +155,8 @@ impl SimpleCpus {
             running: vec![None; usize::from(spec.count)],
             chooses: vec![false; usize::from(spec.count)],
             occupied_until: 0,
-            interrupts: TimerInterrupts::default(),
+            interrupts: spec.timer_interrupts.map(TimerInterrupts::new),
             chooses_after: false,
-            completion_ns: 0,
-            paid_ns: BTreeMap::new(),
             ready: RunQueue::new(order, spec.time_slice_ns),
             runners: Vec::new(),
             locks: Vec::new(),
@@ -199,7 +193,7 @@ impl SimpleCpus {
                 }
                 self.done = FollowUp::Worked(cpu);
             }
-            Reminder::Chooses(_) if self.interrupts.is_active() => self.chooses_after = true,
+            Reminder::Chooses(_) if self.is_interrupted() => self.chooses_after = true,
             Reminder::Chooses(_) if now < self.occupied_until => {
                 return Some((self.occupied_until, reminder));
             }
@@ -237,7 +231,7 @@ impl SimpleCpus {
             }
             FollowUp::Interrupt => Some(self.interrupt(now)),
             FollowUp::Completed => {
-                let until = now + self.completion_ns;
+                let until = now + self.interrupts.as_ref().map_or(0, TimerInterrupts::completion_ns);
                 self.occupy(now, until);
                 Some(Continuation::Later(until, Reminder::Interrupt))
             }
@@ -254,48 +248,42 @@ impl SimpleCpus {
     }
 
     pub(super) fn timer_interrupts(&self) -> Option<&TimerInterruptSpec> {
-        self.spec.timer_interrupts.as_ref()
+        self.interrupts.as_ref().map(TimerInterrupts::spec)
+    }
+
+    pub(super) fn interrupts_mut(&mut self) -> Option<&mut TimerInterrupts> {
+        self.interrupts.as_mut()
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupts.as_ref().is_some_and(TimerInterrupts::is_active)
     }
 
     /// The timer of that drive's request expires.
     pub(super) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> TimedReminder {
-        let begins = self.interrupts.expires(drive, tag);
+        let begins = self.interrupts.as_mut()?.expires(drive, tag);
         begins.then_some((now, Reminder::Interrupt))
     }
 
     fn interrupt(&mut self, now: Time) -> Continuation {
-        let spec = self.spec.timer_interrupts.expect("it has interrupts");
-        match self.interrupts.step(now) {
+        let interrupts = self.interrupts.as_mut().expect("it has interrupts");
+        let switch_ns = interrupts.spec().switch_ns;
+        match interrupts.step(now) {
             InterruptStep::Begins => {
                 self.done = FollowUp::Interrupt;
                 Continuation::Interrupted
             }
-            InterruptStep::Completes { drive, tag, is_first } => {
-                self.completion_ns = if is_first { spec.first_ns } else { spec.further_ns };
+            InterruptStep::Completes { drive, tag } => {
                 self.done = FollowUp::Completed;
                 Continuation::Completed { drive, tag, cpu: ONE }
             }
             InterruptStep::Ends(again) => {
                 self.done = FollowUp::Resumed(again);
                 if self.running[usize::from(ONE)].is_none() {
-                    self.occupy(now, now + spec.switch_ns);
+                    self.occupy(now, now + switch_ns);
                 }
                 Continuation::Resumed
             }
-        }
-    }
-
-    /// The completion that is under way calls the thread that runs its queue.
-    pub(super) fn called_thread(&mut self) {
-        if let Some(spec) = self.spec.timer_interrupts.filter(|_| self.interrupts.is_active()) {
-            self.completion_ns += spec.calls_thread_ns;
-        }
-    }
-
-    /// The completion that is under way is of the task: what it takes is part of what the task's calls cost.
-    pub(super) fn completed_for(&mut self, task: TaskId) {
-        if self.interrupts.is_active() {
-            *self.paid_ns.entry(task).or_default() += self.completion_ns;
         }
     }
 
@@ -390,10 +378,8 @@ impl SimpleCpus {
                 takes_ns = takes_ns.saturating_sub(waited_ns);
             }
         }
-        if let Some(paid_ns) = self.paid_ns.get_mut(&calling.task) {
-            let of_this_ns = takes_ns.min(*paid_ns);
-            takes_ns -= of_this_ns;
-            *paid_ns -= of_this_ns;
+        if let Some(interrupts) = &mut self.interrupts {
+            takes_ns = interrupts.unpaid_ns(calling.task, takes_ns);
         }
         self.ready.runs_for(now, calling.task, takes_ns);
         let begins = now.max(self.occupied_until);

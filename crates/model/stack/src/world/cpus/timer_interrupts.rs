@@ -4,11 +4,12 @@
 //! expired when it began; after the third, what has expired meanwhile waits as long as the interrupt has taken, so that
 //! something else can run (`hang_detected`). What each part costs is measured (`TimerInterruptSpec`).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::Deserialize;
 
 use super::call::CALL_NS_MAX;
+use block_layer::TaskId;
 use events::time::Time;
 
 /// What one CPU spends on requests that timers complete, and on the thread that runs a hardware queue for them.
@@ -64,13 +65,19 @@ impl TimerInterruptSpec {
 /// Passes of an interrupt, at most.
 const PASSES_MAX: u8 = 3;
 
-/// The requests whose timers have expired, and the interrupt that is under way.
-#[derive(Clone, Debug, Default)]
+/// The requests whose timers have expired, the interrupt that is under way, and what interrupts take.
+#[derive(Clone, Debug)]
 pub(super) struct TimerInterrupts {
+    spec: TimerInterruptSpec,
+    /// Drives and tags.
     expired: VecDeque<(usize, u32)>,
     active: Option<Interrupt>,
     /// One is going to begin.
     is_planned: bool,
+    /// The last completion takes so long.
+    completion_ns: Time,
+    /// By task: what interrupts have taken of what its next calls cost.
+    paid_ns: BTreeMap<TaskId, Time>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +86,7 @@ struct Interrupt {
     pass: u8,
     /// Timers that this pass still runs.
     left: usize,
-    completions: u32,
+    has_completed: bool,
 }
 
 /// What an interrupt does next.
@@ -87,13 +94,28 @@ struct Interrupt {
 pub(super) enum InterruptStep {
     /// It takes the CPU.
     Begins,
-    /// It completes the request of that drive and tag, as its first or a further one.
-    Completes { drive: usize, tag: u32, is_first: bool },
+    /// It completes the request of that drive and tag.
+    Completes { drive: usize, tag: u32 },
     /// It is over, and the next one begins then, if something has expired.
     Ends(Option<Time>),
 }
 
 impl TimerInterrupts {
+    pub(super) fn new(spec: TimerInterruptSpec) -> TimerInterrupts {
+        TimerInterrupts {
+            spec,
+            expired: VecDeque::new(),
+            active: None,
+            is_planned: false,
+            completion_ns: 0,
+            paid_ns: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn spec(&self) -> &TimerInterruptSpec {
+        &self.spec
+    }
+
     /// The timer of that drive's request expires. True: an interrupt begins now.
     pub(super) fn expires(&mut self, drive: usize, tag: u32) -> bool {
         self.expired.push_back((drive, tag));
@@ -105,11 +127,40 @@ impl TimerInterrupts {
         self.active.is_some()
     }
 
+    /// How long the completion that is under way takes.
+    pub(super) fn completion_ns(&self) -> Time {
+        self.completion_ns
+    }
+
+    /// The completion that is under way calls the thread that runs its queue.
+    pub(super) fn called_thread(&mut self) {
+        if self.is_active() {
+            self.completion_ns += self.spec.calls_thread_ns;
+        }
+    }
+
+    /// The completion that is under way is of the task: what it takes is part of what the task's calls cost.
+    pub(super) fn completed_for(&mut self, task: TaskId) {
+        if self.is_active() {
+            *self.paid_ns.entry(task).or_default() += self.completion_ns;
+        }
+    }
+
+    /// What is left of the cost of the task's call.
+    pub(super) fn unpaid_ns(&mut self, task: TaskId, takes_ns: Time) -> Time {
+        let Some(paid_ns) = self.paid_ns.get_mut(&task) else {
+            return takes_ns;
+        };
+        let of_this_ns = takes_ns.min(*paid_ns);
+        *paid_ns -= of_this_ns;
+        takes_ns - of_this_ns
+    }
+
     /// It is time for the next step.
     pub(super) fn step(&mut self, now: Time) -> InterruptStep {
         let Some(interrupt) = &mut self.active else {
             self.is_planned = false;
-            self.active = Some(Interrupt { entered_at: now, pass: 1, left: self.expired.len(), completions: 0 });
+            self.active = Some(Interrupt { entered_at: now, pass: 1, left: self.expired.len(), has_completed: false });
             return InterruptStep::Begins;
         };
         if interrupt.left == 0 {
@@ -125,8 +176,9 @@ impl TimerInterrupts {
         }
         let (drive, tag) = self.expired.pop_front().expect("a pass runs what has expired");
         interrupt.left -= 1;
-        interrupt.completions += 1;
-        InterruptStep::Completes { drive, tag, is_first: interrupt.completions == 1 }
+        let is_first = !std::mem::replace(&mut interrupt.has_completed, true);
+        self.completion_ns = if is_first { self.spec.first_ns } else { self.spec.further_ns };
+        InterruptStep::Completes { drive, tag }
     }
 }
 
@@ -141,7 +193,8 @@ mod tests {
 
     /// When each of these timers is completed, and when each interrupt begins.
     fn run(expiries: &[Time]) -> (Vec<(u32, Time)>, Vec<Time>) {
-        let mut interrupts = TimerInterrupts::default();
+        let spec = TimerInterruptSpec { first_ns: FIRST_NS, further_ns: FURTHER_NS, ..Default::default() };
+        let mut interrupts = TimerInterrupts::new(spec);
         let (mut done, mut begun) = (Vec::new(), Vec::new());
         let mut left: VecDeque<(u32, Time)> = (0..).zip(expiries.iter().copied()).collect();
         let mut next: Option<Time> = None;
@@ -159,9 +212,9 @@ mod tests {
                             begun.push(now);
                             Some(now)
                         }
-                        InterruptStep::Completes { tag, is_first, .. } => {
+                        InterruptStep::Completes { tag, .. } => {
                             done.push((tag, now));
-                            Some(now + if is_first { FIRST_NS } else { FURTHER_NS })
+                            Some(now + interrupts.completion_ns())
                         }
                         InterruptStep::Ends(again) => again,
                     };
