@@ -185,7 +185,8 @@ def machine_file(asked: Configuration) -> str:
 
 XFS_COSTS = """\
 application = 6000, begin = 26000, inode = 30000, entry = 22000, scan_block = 4, commit = 18000, commit_locked = 1500, \
-end = 10000, close = 6000, unlink = 60000, allocate = 6000, hand_over = 800, checkpoint_block = 1500"""
+end = 10000, close = 6000, unlink = 60000, allocate = 6000, hand_over = 800, checkpoint_block = 1500, \
+convert = 12700, force = 6600, flush = 30000"""
 """As in machines/vm-xfs.toml; a load on files that exist hardly spends them."""
 _OWN = {"xfs": f", ag_count = 4, log_blocks = 16384, cycles = {{ {XFS_COSTS} }}"}
 

@@ -631,8 +631,11 @@ class Cycles(TypedDict):
     close: int
     commit: int
     commit_locked: int
+    convert: NotRequired[int]
     end: int
     entry: int
+    flush: NotRequired[int]
+    force: NotRequired[int]
     hand_over: int
     inode: int
     scan_block: int
@@ -719,6 +722,7 @@ class NullDeviceSpec(TypedDict):
     kind: Literal["null"]
     latency_ns: int
     queue_depth: int
+    volatile_cache: NotRequired[bool]
 
 
 Order = Literal["first_come", "shortest_positioning"]

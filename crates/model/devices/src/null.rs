@@ -23,6 +23,9 @@ pub struct NullSpec {
     /// Commands that it takes at once.
     #[schemars(range(min = 1, max = QUEUE_DEPTH_MAX))]
     pub queue_depth: u32,
+    /// Whether it has a cache that a flush, a command as any other, puts on the medium (null_blk's `cache_size`).
+    #[serde(default)]
+    pub volatile_cache: bool,
 }
 
 /// Completes each command `latency_ns` after it came, however many there are. It may come later than now.
@@ -62,6 +65,13 @@ impl Device for Null {
         self.completing.put(now + self.spec.latency_ns, command.tag);
     }
 
+    fn flush(&mut self, now: Time, tag: u32) -> bool {
+        if self.spec.volatile_cache {
+            self.completing.put(now + self.spec.latency_ns, tag);
+        }
+        self.spec.volatile_cache
+    }
+
     fn next_event(&self) -> Option<Time> {
         self.completing.next_at()
     }
@@ -79,7 +89,7 @@ mod tests {
 
     #[test]
     fn it_takes_as_long_at_any_depth() {
-        let spec = NullSpec { capacity_bytes: 1 << 30, latency_ns: 1000, queue_depth: 1024 };
+        let spec = NullSpec { capacity_bytes: 1 << 30, latency_ns: 1000, queue_depth: 1024, volatile_cache: false };
         let commands = vec![command(Direction::Read, 0, 8); 1024];
         for depth in [1, 1024] {
             let run = trial::run(&mut Null::new(&spec).unwrap(), &commands, depth);
@@ -89,8 +99,18 @@ mod tests {
     }
 
     #[test]
+    fn a_flush_is_a_command_where_there_is_a_cache() {
+        for volatile_cache in [false, true] {
+            let spec = NullSpec { capacity_bytes: 1 << 30, latency_ns: 1000, queue_depth: 4, volatile_cache };
+            let mut null = Null::new(&spec).unwrap();
+            assert_eq!(null.flush(50, 4), volatile_cache);
+            assert_eq!(null.next_event(), volatile_cache.then_some(1050));
+        }
+    }
+
+    #[test]
     fn a_device_of_no_size_is_impossible() {
-        let spec = NullSpec { capacity_bytes: 0, latency_ns: 0, queue_depth: 1 };
+        let spec = NullSpec { capacity_bytes: 0, latency_ns: 0, queue_depth: 1, volatile_cache: false };
         assert_eq!(Null::new(&spec).unwrap_err().key, "capacity_bytes");
     }
 }

@@ -74,6 +74,7 @@ impl DeviceSpec {
                 depth_by_queue: true,
                 manages_interrupts: false,
                 rotational: false,
+                volatile_cache: spec.volatile_cache,
                 ..scsi_disk(spec.capacity_bytes / SECTOR_BYTES, spec.queue_depth)
             },
             DeviceSpec::Disk(spec) => {

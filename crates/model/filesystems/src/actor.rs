@@ -13,6 +13,10 @@ pub enum Actor {
     Pusher,
     /// Who writes checkpoints of the log.
     Checkpoints,
+    /// Who puts together those that a sync waits for.
+    Forces,
+    /// Who sends them.
+    Sends,
 }
 
 /// Who has transactions and calls the allocator.

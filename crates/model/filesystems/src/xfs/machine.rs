@@ -119,6 +119,11 @@ impl Machine {
         self.add_task(spec, comm, site)
     }
 
+    /// One that goes before others.
+    pub(super) fn add_urgent_thread(&mut self, comm: Comm, site: Site) -> TaskNumber {
+        self.add_task(TaskSpec { rank: Rank::RealTime, ..unbound() }, comm, site)
+    }
+
     pub(super) fn exits(&mut self, task: TaskNumber) {
         self.effects.push(Effect::Exit(task));
     }

@@ -201,6 +201,11 @@ impl Xfs {
         self.locks.waits()
     }
 
+    /// Of making written blocks a file's.
+    pub fn conversion_cycles(&self) -> u32 {
+        self.volume.spec().cycles.convert
+    }
+
     /// Threads of a phase have something to do, and an event that lets them continue is pending.
     pub fn is_active(&self) -> bool {
         self.threads.are_active() && self.machine.is_busy()
@@ -228,6 +233,8 @@ impl Xfs {
             Actor::Worker(number) => self.worker_done(number, cpu),
             Actor::Pusher => self.push(),
             Actor::Checkpoints => self.checkpoint_worker_done(cpu),
+            Actor::Forces => self.forced_is_put_together(),
+            Actor::Sends => self.forced_is_sent(),
             Actor::Daemon(_) => {}
         }
     }

@@ -28,7 +28,7 @@ impl Xfs {
         match self.locks.release(name, transaction) {
             Some(Actor::Caller(next)) => self.caller_goes_on(next, cpu),
             Some(Actor::Worker(next)) => self.worker_got_space(next, cpu),
-            Some(Actor::Daemon(_) | Actor::Pusher | Actor::Checkpoints) | None => {}
+            Some(Actor::Daemon(_) | Actor::Pusher | Actor::Checkpoints | Actor::Forces | Actor::Sends) | None => {}
         }
     }
 }

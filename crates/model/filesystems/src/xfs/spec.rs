@@ -104,6 +104,19 @@ pub struct Cycles {
     /// Writing 4 KiB of a checkpoint into the log's buffers, by whose commit fills it.
     #[schemars(range(max = CYCLES_MAX))]
     pub checkpoint_block: u32,
+    /// Making the blocks of written data the file's, when these are on the drive (`xfs_iomap_write_unwritten`): for what lies
+    /// in a row, and once more if the worker has slept for the inode's lock.
+    #[serde(default)]
+    #[schemars(range(max = CYCLES_MAX))]
+    pub convert: u32,
+    /// Putting together a checkpoint that a sync waits for, by a worker (`xlog_cil_push_work`).
+    #[serde(default)]
+    #[schemars(range(max = CYCLES_MAX))]
+    pub force: u32,
+    /// Sending its flush and its write, by a thread that goes before others (`kblockd`).
+    #[serde(default)]
+    #[schemars(range(max = CYCLES_MAX))]
+    pub flush: u32,
 }
 
 /// Kernel threads that complete and start writes of log and metadata, wherever they are due.
@@ -204,7 +217,7 @@ impl XfsSpec {
 }
 
 impl Cycles {
-    fn named(&self) -> [(&'static str, u32); 12] {
+    fn named(&self) -> [(&'static str, u32); 15] {
         [
             ("application", self.application),
             ("begin", self.begin),
@@ -218,6 +231,9 @@ impl Cycles {
             ("allocate", self.allocate),
             ("hand_over", self.hand_over),
             ("checkpoint_block", self.checkpoint_block),
+            ("convert", self.convert),
+            ("force", self.force),
+            ("flush", self.flush),
         ]
     }
 }

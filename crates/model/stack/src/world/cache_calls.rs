@@ -101,7 +101,8 @@ impl World {
             if gets_blocks && self.vfs.gets_blocks_at_once(drive) {
                 self.got_blocks(now, io.file);
             } else if gets_blocks {
-                self.vfs.cache_io_mut().converts(io.tag, io.file);
+                let end = io.page + u64::from(io.pages);
+                self.vfs.conversions_mut().starts(io.tag, io.file, io.page..end);
             }
         }
         let reads = self.vfs.reads();
@@ -154,12 +155,13 @@ impl World {
     }
 
     pub(super) fn cache_io_done(&mut self, now: Time, tag: u32) {
-        if let Some(file) = self.vfs.cache_io_mut().take_converted(tag) {
-            if self.vfs.inode_locks_mut().keeps_end(tag, file) {
-                return self.vfs.cache_io_mut().converts(tag, file);
-            }
-            self.got_blocks(now, file);
+        if !self.is_converted(now, tag) {
+            self.ends_cache_io(now, tag);
         }
+    }
+
+    /// The I/O is over, and its blocks are the file's.
+    pub(super) fn ends_cache_io(&mut self, now: Time, tag: u32) {
         self.are_in_place(now, tag);
         self.with_cache(now, |cache| cache.completed(now, tag));
     }

@@ -141,6 +141,7 @@ impl World {
             Origin::Retry(task) => self.tries_again(now, task),
             Origin::Flusher(task) => self.flusher_begins(now, task),
             Origin::Journal(drive) => self.journal_goes_on(now, usize::from(drive)),
+            Origin::Conversion(file) => self.conversion_goes_on(now, file),
         }
     }
 
@@ -218,17 +219,11 @@ impl World {
         false
     }
 
-    fn unlock_inode(&mut self, now: Time, file: FileId) {
-        loop {
-            let next = self.vfs.inode_locks_mut().next(file);
-            for &one in &next {
-                match one {
-                    Locker::Writer(task) | Locker::Forces(task) => self.unblock(now, task),
-                    Locker::Ended(tag) => self.cache_io_done(now, tag),
-                }
-            }
-            if !matches!(next.first(), Some(Locker::Ended(_))) {
-                return;
+    pub(super) fn unlock_inode(&mut self, now: Time, file: FileId) {
+        for one in self.vfs.inode_locks_mut().next(file) {
+            match one {
+                Locker::Writer(task) | Locker::Forces(task) => self.unblock(now, task),
+                Locker::Converts => self.worker_is_woken(now, file),
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Commits of the journals of ext3 and ext4 that a load's fsync waits for: their writes and flushes on the drive.
 
 use super::World;
-use super::cpus::Origin;
+use super::cpus::{Cost, Origin};
 use super::filesystem_calls::OF_FILESYSTEM;
 use super::operations::has_data_to_write;
 use super::vfs::{CheckpointWork, FileExtent, JournalWrite, LoadJournal, NextStep, Page, SyncDemand};
@@ -180,7 +180,7 @@ impl World {
         if let (NextStep::Write(write), Some(ns)) = (&step, prepares_ns) {
             let (task, of) = (self.journal_task(drive), Origin::Journal(drive as u16));
             self.vfs.journal_mut(drive).prepares(write.clone());
-            if self.works_for(now, task, of, ns) {
+            if self.works_for(now, task, of, Cost::Ns(ns)) {
                 return;
             }
             self.vfs.journal_mut(drive).take_prepared();

@@ -3,6 +3,7 @@
 mod bios;
 mod cache_calls;
 mod clock;
+mod conversion_calls;
 mod cpu_work;
 mod cpus;
 mod driven_component;

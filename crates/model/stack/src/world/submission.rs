@@ -165,17 +165,17 @@ impl World {
     /// Whether a kernel thread does it when it has had a CPU: on simple CPUs, before a drive with tags, of which it gets none
     /// if another is faster.
     pub(super) fn works_as_kernel_thread(&mut self, now: Time, task: TaskId, of: Origin) -> bool {
-        self.io.has_tags() && self.cpus.resume_ns().is_some_and(|ns| self.works_for(now, task, of, ns))
+        self.io.has_tags() && self.cpus.resume_ns().is_some_and(|ns| self.works_for(now, task, of, Cost::Ns(ns)))
     }
 
     /// The kernel thread has a simple CPU for so long before it does it. False: the CPUs are detailed.
-    pub(super) fn works_for(&mut self, now: Time, task: TaskId, of: Origin, ns: Time) -> bool {
+    pub(super) fn works_for(&mut self, now: Time, task: TaskId, of: Origin, cost: Cost) -> bool {
         if self.cpus.resume_ns().is_none() {
             return false;
         }
         let add = || self.cpus.add_simple_runner();
         let runner = *self.threads.entry(task).or_insert_with(add);
-        let item = WorkItem { cost: Cost::Ns(ns), context: Context::KernelThread, lock: None, of: Some(of) };
+        let item = WorkItem { cost, context: Context::KernelThread, lock: None, of: Some(of) };
         self.give(now, runner, None, item);
         true
     }

@@ -4,7 +4,7 @@
 //! Source: `fs/xfs/xfs_log_cil.c` of 3.4 (`xlog_cil_push` at the end of `xfs_log_commit_cil`), 3.6
 //! (`xlog_cil_push_background`, `xlog_cil_push_work`; 4c2d542f, taken as 3.5) and 5.14 (`xlog_cil_init`: `WQ_UNBOUND`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::super::site::Site;
 use super::super::switches::Comm;
@@ -24,6 +24,9 @@ pub(super) struct CheckpointWork {
     queued: Option<u16>,
     /// Who is at it, and how far.
     worker: Option<(TaskNumber, Stage)>,
+    /// Who waits for checkpoints that are put together for a sync, in their order; the worker, and who sends them.
+    forced: VecDeque<Submitter>,
+    forces: Option<(TaskNumber, TaskNumber)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +115,38 @@ impl Xfs {
         }
     }
 
+    /// The newest checkpoint, for which a sync waits, is put together by a worker; then a thread sends it on account of who
+    /// syncs (`xlog_cil_push_now` and `xlog_force_lsn` of 6.1; `blk_mq_run_work_fn`).
+    pub(super) fn put_together(&mut self, by: Submitter) {
+        let cycles = self.volume.spec().cycles;
+        if cycles.force + cycles.flush == 0 || self.log.work.form == Checkpoints::ByCommitter {
+            return self.fill_buffers(by);
+        }
+        self.log.space.hold_newest();
+        self.log.work.forced.push_back(by);
+        let (worker, _) = self.threads_of_forces();
+        self.give(worker, None, (cycles.force, 0), Context::KernelThread, Actor::Forces);
+    }
+
+    fn threads_of_forces(&mut self) -> (TaskNumber, TaskNumber) {
+        *self.log.work.forces.get_or_insert_with(|| {
+            let worker = self.machine.add_kernel_thread(None, Comm::unbound_kworker(), Site::WorkerIdle);
+            (worker, self.machine.add_urgent_thread(Comm::kworker(0, KBLOCKD), Site::WorkerIdle))
+        })
+    }
+
+    pub(in crate::xfs) fn forced_is_put_together(&mut self) {
+        let (_, sender) = self.threads_of_forces();
+        let cycles = self.volume.spec().cycles.flush;
+        self.give(sender, None, (cycles, 0), Context::KernelThread, Actor::Sends);
+    }
+
+    pub(in crate::xfs) fn forced_is_sent(&mut self) {
+        self.log.space.release_oldest();
+        let by = self.log.work.forced.pop_front().expect("it was put together for a sync");
+        self.fill_buffers(by);
+    }
+
     fn begin_checkpoint_work(&mut self, by: Option<u16>) {
         let work = &mut self.log.work;
         let cpu = work.queued.expect("it is in line");
@@ -136,4 +171,5 @@ impl Xfs {
 
 /// A number that no worker of the allocation workqueue has.
 const CHECKPOINTS: u32 = 1 << 16;
+const KBLOCKD: u32 = CHECKPOINTS + 1;
 const CHECKPOINT_CYCLES_MAX: u64 = 1_000_000_000;

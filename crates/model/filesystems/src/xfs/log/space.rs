@@ -32,6 +32,8 @@ pub(super) struct LogSpace {
 struct Checkpoint {
     number: u64,
     begin: u64,
+    /// A worker still puts it together: nothing of it can go into a buffer.
+    is_held: bool,
     /// Not yet in a buffer.
     left_bytes: u64,
     buffers: u32,
@@ -89,11 +91,26 @@ impl LogSpace {
         self.checkpoints.push_back(Checkpoint {
             number,
             begin: self.head + self.left_bytes(),
+            is_held: false,
             left_bytes,
             buffers: 0,
             blocks: std::mem::take(&mut self.pending),
         });
         Some(number)
+    }
+
+    /// A worker puts the newest checkpoint together before any of it goes into a buffer.
+    pub(super) fn hold_newest(&mut self) {
+        if let Some(newest) = self.checkpoints.back_mut() {
+            newest.is_held = true;
+        }
+    }
+
+    /// It has put the oldest of these together.
+    pub(super) fn release_oldest(&mut self) {
+        if let Some(held) = self.checkpoints.iter_mut().find(|checkpoint| checkpoint.is_held) {
+            held.is_held = false;
+        }
     }
 
     /// The newest checkpoint that is not whole on the drive.
@@ -115,6 +132,9 @@ impl LogSpace {
     /// The next buffer to write (`xlog_state_get_iclog_space`); None: none is free, or nothing is left.
     pub(super) fn next_write(&mut self) -> Option<LogWrite> {
         let checkpoint = self.checkpoints.iter_mut().find(|checkpoint| checkpoint.left_bytes > 0)?;
+        if checkpoint.is_held {
+            return None;
+        }
         let buffer = self.free.pop()?;
         let at = self.head % self.bytes;
         let bytes = checkpoint.left_bytes.min(self.buffer_bytes).min(self.bytes - at);
@@ -230,6 +250,19 @@ mod tests {
         log.written(writes[1].buffer);
         assert!(log.is_written(second) && !log.pins(7));
         assert_eq!(log.items.oldest(), Some(0));
+    }
+
+    #[test]
+    fn a_checkpoint_that_is_put_together_holds_those_behind_it() {
+        let mut log = LogSpace::new(512, 8, 32 << 10);
+        log.commit(100, [1]);
+        let first = log.begin_checkpoint().unwrap();
+        log.hold_newest();
+        log.commit(100, [2]);
+        log.begin_checkpoint();
+        assert_eq!(log.next_write(), None);
+        log.release_oldest();
+        assert!(log.next_write().is_some() && log.is_in_buffers(first) && log.next_write().is_some());
     }
 
     proptest! {

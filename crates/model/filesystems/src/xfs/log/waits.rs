@@ -135,7 +135,10 @@ impl Xfs {
             Waiter::Thread(number) => Submitter::Own(self.threads[number].task),
             Waiter::Load(task) => Submitter::Load(task),
         };
-        self.fill_buffers(by);
+        match begun {
+            Some(_) => self.put_together(by),
+            None => self.fill_buffers(by),
+        }
         true
     }
 

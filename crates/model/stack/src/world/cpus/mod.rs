@@ -23,7 +23,7 @@ use detailed_cpus::DetailedCpus;
 pub use detailed_cpus::Tag;
 pub use dma::DmaSpec;
 use events::SpecError;
-use events::smp::{CpuSet, Processors, SchedulerEvent, TaskSpec, TaskUsage};
+use events::smp::{CpuSet, Processors, Rank, SchedulerEvent, TaskSpec, TaskUsage};
 use events::station::Violation;
 use events::time::Time;
 use kernels::scheduling::TaskOrder;
@@ -351,7 +351,7 @@ impl Cpus {
     /// A runner that sleeps. Simple CPUs are all alike: it may run on any.
     pub(super) fn add_runner(&mut self, spec: TaskSpec) -> RunnerNumber {
         match &mut self.0 {
-            Form::Simple(cpus) => cpus.add_runner(),
+            Form::Simple(cpus) => cpus.add_runner(spec.rank),
             Form::Detailed(cpus) => cpus.add_runner(spec),
         }
     }
@@ -367,7 +367,7 @@ impl Cpus {
     /// The same on simple CPUs.
     pub(super) fn add_simple_runner(&mut self) -> RunnerNumber {
         match &mut self.0 {
-            Form::Simple(cpus) => cpus.add_runner(),
+            Form::Simple(cpus) => cpus.add_runner(Rank::Normal),
             Form::Detailed(_) => unreachable!("asked of simple CPUs alone"),
         }
     }

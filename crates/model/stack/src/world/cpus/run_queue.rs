@@ -80,6 +80,13 @@ impl RunQueue {
         }
     }
 
+    /// An interrupt has the task's CPU for so long, which counts as the task's time.
+    pub(super) fn is_interrupted_for(&mut self, task: TaskId, ns: Time) {
+        if let RunQueue::OfTimes(queue) = self {
+            queue.runs_for(task, ns);
+        }
+    }
+
     /// Whether the task has to give its CPU to one that waits. The slice that it was given ends at `slice_ends_at`.
     pub(super) fn is_over(&mut self, now: Time, task: TaskId, slice_ends_at: Time) -> bool {
         match self {

@@ -6,6 +6,7 @@ use block_layer::TaskId;
 use events::smp::Context;
 use events::time::{SECOND, Time};
 use filesystems::actor::Actor;
+use memory::cache::FileId;
 
 /// From 0, in the order in which they were made.
 pub type RunnerNumber = u32;
@@ -48,6 +49,8 @@ pub enum Origin {
     Flusher(TaskId),
     /// The journal of the drive with that number, for loads.
     Journal(u16),
+    /// The worker that makes written blocks the file's.
+    Conversion(FileId),
 }
 
 impl Cost {

@@ -12,7 +12,7 @@ use super::timer_interrupts::{InterruptStep, TimerInterruptSpec, TimerInterrupts
 use base::usage::Usage;
 use block_layer::TaskId;
 use block_layer::scheduler::hooks::{HookLock, Hooks};
-use events::smp::{Context, TaskUsage};
+use events::smp::{Context, Rank, TaskUsage};
 use events::time::Time;
 use kernels::scheduling::TaskOrder;
 use memory::cache::FileId;
@@ -131,6 +131,8 @@ struct Runner {
     items: VecDeque<WorkItem>,
     /// Has a CPU or waits for one.
     is_awake: bool,
+    /// It goes before others: what it has of the CPU does not count.
+    is_urgent: bool,
     /// The time of the current item, with its wait for a lock.
     takes_ns: Time,
     used: TaskUsage,
@@ -295,6 +297,8 @@ impl SimpleCpus {
         }
         if let Some(running) = &mut self.running[usize::from(ONE)] {
             running.stolen_ns += until - from;
+            let task = running.task;
+            self.ready.is_interrupted_for(task, until - from);
         }
         self.occupied_until = until;
     }
@@ -464,8 +468,8 @@ impl SimpleCpus {
         });
     }
 
-    pub(super) fn add_runner(&mut self) -> RunnerNumber {
-        self.runners.push(Runner::default());
+    pub(super) fn add_runner(&mut self, rank: Rank) -> RunnerNumber {
+        self.runners.push(Runner { is_urgent: rank == Rank::RealTime, ..Runner::default() });
         self.runners.len() as RunnerNumber - 1
     }
 
@@ -497,8 +501,11 @@ impl SimpleCpus {
             *free_at = begins + Cost::Cycles(held_cycles).ns(clock_hz);
             takes_ns += begins - now;
         }
-        self.runners[runner as usize].takes_ns = takes_ns;
-        self.ready.runs_for(now, RUNNERS + runner, takes_ns);
+        let state = &mut self.runners[runner as usize];
+        state.takes_ns = takes_ns;
+        if !state.is_urgent {
+            self.ready.runs_for(now, RUNNERS + runner, takes_ns);
+        }
         now.max(self.occupied_until) + takes_ns
     }
 

@@ -7,7 +7,7 @@ use super::super::driven_component::DrivenComponent;
 use super::bios_left::BiosLeft;
 use super::journaled_data::Page;
 use events::time::Time;
-use memory::cache::{Effect, FileId, Io, PageCache};
+use memory::cache::{Effect, Io, PageCache};
 
 /// The page cache, and what it has asked drives for.
 ///
@@ -16,8 +16,6 @@ pub(in crate::world) struct CacheIo {
     cache: DrivenComponent<PageCache>,
     /// By the cache's tags.
     bios: BiosLeft,
-    /// Writes whose blocks become the file's when their data are on the drive.
-    converting: BTreeMap<u32, FileId>,
     /// By drive: writes whose pages a journal has to commit first.
     behind_commit: BTreeMap<usize, Vec<Io>>,
     /// Pages that writes bring from a journal to their places.
@@ -29,7 +27,6 @@ impl CacheIo {
         CacheIo {
             cache: DrivenComponent::new(cache),
             bios: BiosLeft::default(),
-            converting: BTreeMap::new(),
             behind_commit: BTreeMap::new(),
             in_place: BTreeMap::new(),
         }
@@ -75,19 +72,6 @@ impl CacheIo {
         let rest = self.cache.split_read(tag, page);
         self.begin_io(rest);
         rest
-    }
-
-    /// The write of that tag gives the file blocks when it is over.
-    pub(in crate::world) fn converts(&mut self, tag: u32, file: FileId) {
-        self.converting.insert(tag, file);
-    }
-
-    /// The I/O is over: the file that has got blocks by it.
-    pub(in crate::world) fn take_converted(&mut self, tag: u32) -> Option<FileId> {
-        match self.converting.is_empty() {
-            true => None,
-            false => self.converting.remove(&tag),
-        }
     }
 
     /// The write waits for a commit of the drive's journal.

@@ -28,6 +28,8 @@ struct InodeLock {
     sharers: u32,
     /// For the lock, in line.
     waiting: VecDeque<Locker>,
+    /// The worker, first of them, is woken and has not looked yet.
+    wakes_worker: bool,
     /// The first waits for the lock or is woken; the others for the first.
     writers: VecDeque<TaskId>,
 }
@@ -39,8 +41,8 @@ pub(in crate::world) enum Locker {
     Writer(TaskId),
     /// It is about to force the log.
     Forces(TaskId),
-    /// The page cache's I/O of that tag is over: its blocks become the file's.
-    Ended(u32),
+    /// The worker that makes written blocks the file's; it looks again when it is woken.
+    Converts,
 }
 
 impl InodeLocks {
@@ -96,13 +98,7 @@ impl InodeLocks {
         if lock.writers.front() != Some(&task) {
             return true;
         }
-        let waits = Locker::Writer(task);
-        if lock.sharers == 0 {
-            lock.waiting.retain(|&one| one != waits);
-        } else if !lock.waiting.contains(&waits) {
-            lock.waiting.push_back(waits);
-        }
-        lock.sharers > 0
+        lock.keeps_out(Locker::Writer(task))
     }
 
     /// The first writer has written: who may look for the lock now.
@@ -112,19 +108,15 @@ impl InodeLocks {
         lock.writers.front().copied()
     }
 
-    /// Whether the end of the I/O waits for the lock.
-    pub(in crate::world) fn keeps_end(&mut self, tag: u32, file: FileId) -> bool {
-        let Some(lock) = self.locks.get_mut(&file) else {
-            return false;
-        };
-        let waits = lock.sharers > 0;
-        if waits {
-            lock.waiting.push_back(Locker::Ended(tag));
-        }
-        waits
+    /// Whether the worker waits before it makes written blocks the file's. If not, it has made them; `next` follows.
+    pub(in crate::world) fn keeps_worker_out(&mut self, file: FileId) -> bool {
+        self.locks.get_mut(&file).is_some_and(|lock| {
+            lock.wakes_worker = false;
+            lock.keeps_out(Locker::Converts)
+        })
     }
 
-    /// Who goes on now: a writer, who stays in line until it has written; all who share the lock; or the end of an I/O
+    /// Who goes on now: a writer or the worker, who stay in line until they have had the lock, or all who share it
     /// (`rwsem_mark_wake`).
     pub(in crate::world) fn next(&mut self, file: FileId) -> Vec<Locker> {
         let Some(lock) = self.locks.get_mut(&file).filter(|lock| lock.sharers == 0) else {
@@ -133,7 +125,10 @@ impl InodeLocks {
         match lock.waiting.front() {
             None => Vec::new(),
             Some(&writer @ Locker::Writer(_)) => vec![writer],
-            Some(Locker::Ended(_)) => lock.waiting.pop_front().into_iter().collect(),
+            Some(Locker::Converts) => match std::mem::replace(&mut lock.wakes_worker, true) {
+                true => Vec::new(),
+                false => vec![Locker::Converts],
+            },
             Some(Locker::Forces(_)) => {
                 let forces = |one: &Locker| matches!(one, Locker::Forces(_));
                 let (found, others): (Vec<_>, Vec<_>) = lock.waiting.drain(..).partition(forces);
@@ -150,10 +145,10 @@ impl InodeLocks {
         }
     }
 
-    /// Nobody waits for a lock that nobody has, but a writer who is woken and those behind it.
+    /// Nobody waits for a lock that nobody has, but who is woken to have it alone and those behind it.
     pub(super) fn check(&self) -> Result<(), Violation> {
         for (file, lock) in &self.locks {
-            let woken = matches!(lock.waiting.front(), None | Some(Locker::Writer(_)));
+            let woken = !matches!(lock.waiting.front(), Some(Locker::Forces(_)));
             let is_right = lock.sharers > 0 || woken;
             Violation::unless(is_right, "inode lock", || format!("file {file}: {:?} wait for nobody", lock.waiting))?;
         }
@@ -161,9 +156,21 @@ impl InodeLocks {
     }
 }
 
+impl InodeLock {
+    /// Whether who wants it alone is in line for it, or stays there.
+    fn keeps_out(&mut self, who: Locker) -> bool {
+        if self.sharers == 0 {
+            self.waiting.retain(|&one| one != who);
+        } else if !self.waiting.contains(&who) {
+            self.waiting.push_back(who);
+        }
+        self.sharers > 0
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Locker::{Ended, Forces, Writer};
+    use super::Locker::{Converts, Forces, Writer};
     use super::*;
 
     const FILE: FileId = 4;
@@ -175,14 +182,15 @@ mod tests {
         assert_eq!(locks.next_writer(FILE), None);
         assert!(locks.shares(2, FILE) && locks.shares(3, FILE));
         assert!(locks.keeps_out(4, FILE) && locks.keeps_out(5, FILE));
-        assert!(locks.keeps_end(70, FILE));
+        assert!(locks.keeps_worker_out(FILE));
         assert!(!locks.shares(6, FILE), "a writer waits");
         assert_eq!((locks.ends_force(2), locks.ends_force(3)), (None, Some(FILE)));
         assert_eq!(locks.next(FILE), [Writer(4)]);
         assert_eq!(locks.check(), Ok(()));
         assert!(!locks.keeps_out(4, FILE));
         assert_eq!(locks.next_writer(FILE), Some(5));
-        assert_eq!(locks.next(FILE), [Ended(70)]);
+        assert_eq!(locks.next(FILE), [Converts]);
+        assert!(!locks.keeps_worker_out(FILE));
         assert_eq!(locks.next(FILE), [Forces(6)]);
         assert!(locks.forces(6) && locks.was_let_in(6) && !locks.was_let_in(6));
         assert!(locks.keeps_out(5, FILE), "6 was there first");

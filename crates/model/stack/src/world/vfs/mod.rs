@@ -3,6 +3,7 @@
 mod bios_left;
 mod cache_io;
 mod checkpoints;
+mod conversions;
 mod fast_commits;
 mod file;
 mod inode_locks;
@@ -19,6 +20,7 @@ use super::driven_component::DrivenComponent;
 use block_layer::SECTOR_BYTES;
 use cache_io::CacheIo;
 pub(super) use checkpoints::CheckpointWork;
+use conversions::Conversions;
 use events::Component;
 use events::station::Violation;
 use events::time::Time;
@@ -62,6 +64,7 @@ pub(super) struct Vfs {
     reads: FileReads,
     syncs: Syncs,
     inode_locks: InodeLocks,
+    conversions: Conversions,
 }
 
 impl Vfs {
@@ -78,6 +81,7 @@ impl Vfs {
             reads: FileReads::LATEST,
             syncs: Syncs::default(),
             inode_locks: InodeLocks::default(),
+            conversions: Conversions::default(),
         }
     }
 
@@ -377,6 +381,10 @@ impl Vfs {
         &mut self.inode_locks
     }
 
+    pub(super) fn conversions_mut(&mut self) -> &mut Conversions {
+        &mut self.conversions
+    }
+
     /// Whether a sync of the drive's files locks their inodes while it forces the log.
     pub(super) fn locks_inodes(&self, drive: usize) -> bool {
         self.inode_locks.are_of(drive)
@@ -388,6 +396,7 @@ impl Vfs {
         self.filesystems().try_for_each(|on| on.check(now))?;
         self.journals.values().try_for_each(LoadJournal::check)?;
         self.inode_locks.check()?;
+        self.conversions.check()?;
         self.cache().map_or(Ok(()), |cache| cache.check(now))
     }
 
