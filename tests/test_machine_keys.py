@@ -18,6 +18,7 @@ MACHINES = Path(__file__).parents[1] / "machines"
 IN_NO_MACHINE: dict[str, Any] = {
     "coalesce": {"completions": 8, "time_ns": 100_000},
     "timer_interrupts": {"first_ns": 1},
+    "start": {"lead_ns": 1},
     "cgroups": [{"name": "a", "weight": 100}],
     "io_max": {"read": 1},
     "io_cost": {"model": {"rbps": 1}, "qos": {"rlat": 1}},

@@ -536,6 +536,12 @@ class CpuObservation(TypedDict):
     times: Times
 
 
+class StartSpec(TypedDict):
+    beside: NotRequired[int]
+    lead_ns: NotRequired[int]
+    op_ns: NotRequired[int]
+
+
 class TimerInterruptSpec(TypedDict):
     after_issue_ns: NotRequired[int]
     calls_thread_ns: NotRequired[int]
@@ -561,7 +567,7 @@ class CpuSpec(TypedDict):
     page_copy_ns: int
     page_write_ns: NotRequired[int | None]
     reap_call_ns: NotRequired[int | None]
-    start_ns: NotRequired[int | None]
+    start: NotRequired[StartSpec | None]
     sync_call_ns: NotRequired[int | None]
     time_slice_ns: int
     timer_interrupts: NotRequired[TimerInterruptSpec | None]

@@ -9,9 +9,17 @@ use kernels::queue::TaskPlugRules;
 #[derive(Clone, Debug)]
 pub struct TaskPlug {
     rules: TaskPlugRules,
-    held: Vec<(usize, Bio)>,
+    /// With the number of the request that each has become part of.
+    held: Vec<HeldBio>,
     /// The one that was begun last at the end.
     requests: Vec<PluggedRequest>,
+}
+
+#[derive(Clone, Debug)]
+struct HeldBio {
+    queue: usize,
+    request: usize,
+    bio: Bio,
 }
 
 /// What queues let a request hold.
@@ -77,12 +85,12 @@ impl TaskPlug {
 
     /// Whether the bio has become part of a request that is held back (`attempt_plug_merge` in `blk_queue_bio`).
     pub fn joins(&mut self, queue: usize, bio: &Bio, limits: RequestLimits) -> bool {
-        let mut requests = self.requests.iter_mut().rev();
-        let joins = requests.any(|request| request.takes(queue, bio, limits));
-        if joins {
-            self.held.push((queue, bio.clone()));
+        let mut requests = self.requests.iter_mut().enumerate().rev();
+        let joined = requests.find_map(|(number, request)| request.takes(queue, bio, limits).then_some(number));
+        if let Some(request) = joined {
+            self.held.push(HeldBio { queue, request, bio: bio.clone() });
         }
-        joins
+        joined.is_some()
     }
 
     /// Whether it has to be flushed before it takes another request (`BLK_MAX_REQUEST_COUNT` in `blk_queue_bio`,
@@ -102,7 +110,7 @@ impl TaskPlug {
             sectors: bio.sectors,
             segments: bio.segments,
         });
-        self.held.push((queue, bio));
+        self.held.push(HeldBio { queue, request: self.requests.len() - 1, bio });
     }
 
     /// Whether the task holds nothing back.
@@ -114,8 +122,23 @@ impl TaskPlug {
     /// called when the task sleeps.
     pub fn flush(&mut self) -> impl Iterator<Item = (usize, Bio)> + '_ {
         self.requests.clear();
-        self.held.sort_by_key(|&(queue, _)| queue);
-        self.held.drain(..)
+        self.held.sort_by_key(|held| held.queue);
+        self.held.drain(..).map(|held| (held.queue, held.bio))
+    }
+
+    /// The call ends, and all that is held is for one queue without a scheduler, which takes it at once: some kernels send
+    /// the newest request first.
+    pub fn flush_directly(&mut self) -> impl Iterator<Item = (usize, Bio)> + '_ {
+        if self.rules.newest_first {
+            self.held.sort_by_key(|held| std::cmp::Reverse(held.request));
+        }
+        self.flush()
+    }
+
+    /// The queue that all is for that is held.
+    pub fn only_queue(&self) -> Option<usize> {
+        let first = self.held.first()?.queue;
+        self.held.iter().all(|held| held.queue == first).then_some(first)
     }
 }
 
@@ -125,12 +148,25 @@ mod tests {
     use crate::Direction;
     use crate::invariants::bench::bio;
 
-    const RULES: TaskPlugRules = TaskPlugRules { requests: 16, last_sectors: 256, submissions_above: 2 };
+    const RULES: TaskPlugRules =
+        TaskPlugRules { requests: 16, last_sectors: 256, submissions_above: 2, newest_first: true };
 
     const LIMITS: RequestLimits = RequestLimits { sectors: 1024, segments: 128 };
 
     fn holds(plug: &mut TaskPlug, start: u64) -> bool {
         plug.hold(0, bio(0, Direction::Read, start), LIMITS).is_none()
+    }
+
+    #[test]
+    fn a_call_that_ends_sends_its_newest_request_first_to_a_queue_without_a_scheduler() {
+        let mut plug = TaskPlug::new(RULES);
+        assert!([100, 300, 108, 500].into_iter().all(|start| holds(&mut plug, start)));
+        assert_eq!(plug.only_queue(), Some(0));
+        let starts = |(_, bio): (usize, Bio)| bio.start;
+        assert_eq!(plug.flush_directly().map(starts).collect::<Vec<_>>(), [500, 300, 100, 108]);
+        assert_eq!(plug.only_queue(), None);
+        assert!(holds(&mut plug, 100) && holds(&mut plug, 300));
+        assert_eq!(plug.flush().map(starts).collect::<Vec<_>>(), [100, 300]);
     }
 
     #[test]

@@ -174,6 +174,10 @@ pub struct TaskPlugRules {
     /// A call that submits more operations than this holds all of them back until its end (`AIO_PLUG_THRESHOLD`,
     /// `IO_PLUG_THRESHOLD`).
     pub submissions_above: usize,
+    /// What it holds of a queue without a scheduler goes out from the last request to the first at the call's end
+    /// (`blk_mq_plug_issue_direct` of 6.1.192, with a list that new requests are put before, since 5.16; 6.12.117 has them
+    /// in their order. That no version between has is inferred).
+    pub newest_first: bool,
 }
 
 impl Kernel {
@@ -251,6 +255,7 @@ impl Kernel {
             requests: if since([5, 16, 0]) { 32 } else { 16 },
             last_sectors: if since([4, 10, 0]) { 256 } else { u32::MAX },
             submissions_above: if since([5, 0, 0]) { 2 } else { 0 },
+            newest_first: since([5, 16, 0]) && !since([6, 12, 0]),
         })
     }
 
@@ -308,6 +313,7 @@ mod tests {
         assert_eq!(full_at, [16, 16, 32]);
         let above = ["3.4", "4.20", "5.0"].map(|name| rules(name).submissions_above);
         assert_eq!(above, [0, 0, 2]);
+        assert_eq!(["5.15", "6.1", "6.12.117"].map(|name| rules(name).newest_first), [false, true, false]);
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl KeyReader {
                 &[
                     "cpus.count",
                     "cpus.time_slice_ns",
-                    "cpus.start_ns",
+                    "cpus.start",
                     "cpus.timer_interrupts",
                     "cpus.clock_hz",
                     "cpus.topology",

@@ -178,12 +178,12 @@ impl CpusPlan {
         match self {
             CpusPlan::Simple(spec) => {
                 let order = kernel.task_order();
-                if spec.start_ns.is_some() && order != TaskOrder::ByTimeHad {
+                if spec.start.is_some() && order != TaskOrder::ByTimeHad {
                     let what = format!(
                         "expected a kernel from 2.6.23 to 6.5: tasks of {} do not begin behind one another",
                         kernel.name()
                     );
-                    return Err(SpecError::of("start_ns", what).within("cpus"));
+                    return Err(SpecError::of("start", what).within("cpus"));
                 }
                 Ok(Cpus::simple(**spec, order))
             }
@@ -288,7 +288,6 @@ fn check_simple(cpus: &CpuSpec) -> Result<(), SpecError> {
         ("reap_call_ns", cpus.reap_call_ns),
         ("further_op_ns", cpus.further_op_ns),
         ("further_page_ns", cpus.further_page_ns),
-        ("start_ns", cpus.start_ns),
         ("copy_call_ns", cpus.copy_call_ns),
         ("write_call_ns", cpus.write_call_ns),
         ("sync_call_ns", cpus.sync_call_ns),
@@ -296,9 +295,12 @@ fn check_simple(cpus: &CpuSpec) -> Result<(), SpecError> {
     ] {
         within(key, value.unwrap_or(0), 0, CALL_NS_MAX)?;
     }
-    if cpus.start_ns.is_some() && cpus.count > 1 {
-        let what = "expected one CPU: on several, tasks do not begin behind one another";
-        return Err(SpecError::of("start_ns", what));
+    if let Some(start) = &cpus.start {
+        if cpus.count > 1 {
+            let what = "expected one CPU: on several, tasks do not begin behind one another";
+            return Err(SpecError::of("start", what));
+        }
+        start.check().map_err(|error| error.within("start"))?;
     }
     let interrupt_ns = cpus.interrupt_ns.unwrap_or(0);
     within("interrupt_ns", interrupt_ns, 0, CALL_NS_MAX)?;

@@ -173,12 +173,13 @@ fn detailed_cpus_are_told_by_their_topology() {
 #[test]
 fn a_beginning_of_tasks_that_the_kernel_does_not_know_is_refused() {
     let of = |kernel: &str| {
-        let keys = [("/kernel", json!(kernel)), ("/cpus/count", json!(1)), ("/cpus/start_ns", json!(7_000_000))];
+        let keys =
+            [("/kernel", json!(kernel)), ("/cpus/count", json!(1)), ("/cpus/start", json!({ "lead_ns": 7_000_000 }))];
         changed(machine(), &keys).unwrap().build()
     };
     assert!(of("2.6.35").is_ok() && of("6.1").is_ok());
     for kernel in ["2.6.18", "6.6", "6.12"] {
-        assert_eq!(of(kernel).err().unwrap().key, "cpus.start_ns");
+        assert_eq!(of(kernel).err().unwrap().key, "cpus.start");
     }
 }
 

@@ -64,7 +64,9 @@ impl World {
                 }
             })
             .collect();
-        self.cpus.begin_phase(placed.into_iter());
+        let depth = |group: &GroupSpec| group.jobs.iter().map(|job| job.queue_depth).sum();
+        let depths: Vec<u32> = phase.groups.iter().map(depth).collect();
+        self.cpus.begin_phase(placed.into_iter(), &depths);
     }
 
     /// None: any.

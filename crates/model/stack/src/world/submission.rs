@@ -6,7 +6,7 @@ use super::World;
 use super::cpus::{Cost, Origin, WorkItem};
 use super::io_path::{PlugOutcome, RetryOutcome};
 use super::task::State;
-use block_layer::{Bio, KERNEL_TASKS, TaskId, TaskPlug};
+use block_layer::{Bio, KERNEL_TASKS, TaskId};
 use events::smp::Context;
 use events::time::Time;
 
@@ -80,7 +80,7 @@ impl World {
     /// What the task's call holds back goes to the drives. The call goes on.
     fn flush_submission(&mut self, now: Time, task: TaskId) {
         if let Some(mut plug) = self.io.end_submission(task) {
-            self.flush_plug(now, &mut plug);
+            self.flush_plug(now, plug.flush());
             self.io.continue_submission(task, plug);
         }
     }
@@ -88,15 +88,18 @@ impl World {
     /// The same at the call's end, or when it sleeps.
     pub(super) fn look_at_submission(&mut self, now: Time, task: TaskId, has_ended: bool) {
         if has_ended && let Some(mut plug) = self.io.end_submission(task) {
-            self.flush_plug(now, &mut plug);
+            match plug.only_queue().filter(|&drive| !self.io[drive].queue().has_scheduler()) {
+                Some(_) => self.flush_plug(now, plug.flush_directly()),
+                None => self.flush_plug(now, plug.flush()),
+            }
         } else if self.tasks[task].is_blocked() || self.io.waits(task) {
             self.flush_submission(now, task);
         }
     }
 
-    fn flush_plug(&mut self, now: Time, plug: &mut TaskPlug) {
+    fn flush_plug(&mut self, now: Time, held: impl Iterator<Item = (usize, Bio)>) {
         let mut drives = BTreeSet::new();
-        for (drive, mut bio) in plug.flush() {
+        for (drive, mut bio) in held {
             drives.insert(drive);
             bio.submitted_at = now;
             self.queue_bio(now, drive, bio);

@@ -32,7 +32,7 @@ const CPUS: CpuSpec = CpuSpec {
     reap_call_ns: None,
     further_op_ns: None,
     further_page_ns: None,
-    start_ns: None,
+    start: None,
     interrupt_ns: None,
     timer_interrupts: None,
     clock_hz: None,
@@ -365,7 +365,7 @@ fn the_first_job_that_is_done_ends_the_measured_part_and_files_are_whole_all_the
 
 #[test]
 fn tasks_plug_for_themselves_from_2_6_39_on_with_the_same_result_for_the_job() {
-    let rules = TaskPlugRules { requests: 16, last_sectors: u32::MAX, submissions_above: 0 };
+    let rules = TaskPlugRules { requests: 16, last_sectors: u32::MAX, submissions_above: 0, newest_first: false };
     for plugs in [false, true] {
         let mut world = with_files(Kind::Ext4, BLOCKS, &[8 << 20]);
         if plugs {
@@ -378,7 +378,7 @@ fn tasks_plug_for_themselves_from_2_6_39_on_with_the_same_result_for_the_job() {
 
 #[test]
 fn what_one_call_submits_is_merged_from_three_operations_on() {
-    let rules = TaskPlugRules { requests: 32, last_sectors: 256, submissions_above: 2 };
+    let rules = TaskPlugRules { requests: 32, last_sectors: 256, submissions_above: 2, newest_first: false };
     let requests_of = |depth: u32, plug: Option<TaskPlug>, merges: Merges, batch: Option<u32>| {
         let mut world = world(Box::new(Noop::default()));
         let rules = QueueRules { merges, ..rules_without_plug() };
@@ -405,7 +405,8 @@ fn what_one_call_submits_is_merged_from_three_operations_on() {
 
 #[test]
 fn what_a_call_submits_joins_the_request_that_it_has_waited_for() {
-    let plug = TaskPlug::new(TaskPlugRules { requests: 32, last_sectors: 256, submissions_above: 2 });
+    let plug =
+        TaskPlug::new(TaskPlugRules { requests: 32, last_sectors: 256, submissions_above: 2, newest_first: false });
     let mut world = world(Box::new(Noop::default()));
     let rules = QueueRules { pool: PoolRules::tags(1, TagWakeRule::Batch, TagLimit::OfWord), ..rules_without_plug() };
     let drive = drive_of(rules, 2048);

@@ -212,9 +212,9 @@ impl Cpus {
 /// Tasks of loads.
 impl Cpus {
     /// The tasks of a phase, each with the CPUs that it may use (None: any) and the one where it begins.
-    pub(super) fn begin_phase(&mut self, tasks: impl Iterator<Item = (Option<CpuSet>, u16)>) {
+    pub(super) fn begin_phase(&mut self, tasks: impl Iterator<Item = (Option<CpuSet>, u16)>, depths: &[u32]) {
         match &mut self.0 {
-            Form::Simple(cpus) => cpus.begin_phase(tasks.count()),
+            Form::Simple(cpus) => cpus.begin_phase(depths),
             Form::Detailed(cpus) => cpus.begin_phase(tasks),
         }
     }

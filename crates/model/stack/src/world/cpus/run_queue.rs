@@ -1,7 +1,7 @@
 //! Who waits for a simple CPU, and in which order.
 
 use super::deadline_queue::DeadlineQueue;
-use super::time_queue::TimeQueue;
+use super::time_queue::{StartSpec, TimeQueue};
 use block_layer::TaskId;
 use events::time::Time;
 use kernels::scheduling::TaskOrder;
@@ -28,20 +28,14 @@ impl RunQueue {
         }
     }
 
-    /// A thread makes these tasks, one after the other, and continues meanwhile. On several CPUs each new task goes to one
-    /// that is idle.
-    pub(super) fn fork(&mut self, tasks: impl Iterator<Item = TaskId>) {
+    /// Tasks of these depths are made, one after the other, while who makes them continues. On several CPUs each new task
+    /// goes to one that is idle.
+    pub(super) fn fork(&mut self, depths: &[u32], start: &StartSpec) {
         if let RunQueue::OfTimes(queue) = self {
-            for (before, task) in tasks.enumerate() {
-                queue.forks(task, before + 1);
+            for (before, &depth) in (0..).zip(depths) {
+                queue.forks(before, before + start.beside, start.op_ns * Time::from(depth));
             }
-        }
-    }
-
-    /// The thread that made them has the CPU for so long before they begin.
-    pub(super) fn leads(&mut self, ns: Time) {
-        if let RunQueue::OfTimes(queue) = self {
-            queue.leads(ns);
+            queue.leads(start.lead_ns);
         }
     }
 

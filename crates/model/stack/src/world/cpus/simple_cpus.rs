@@ -8,6 +8,7 @@ use super::call::{CALL_NS_MAX, Call, CallContext, UsageAccounts};
 use super::outcome::{Continuation, Reminder, TimedReminder, Turn};
 use super::run_queue::RunQueue;
 use super::runner::{Cost, LockNumber, Origin, RUNNERS, RunnerNumber, WorkItem, runner_of};
+use super::time_queue::StartSpec;
 use super::timer_interrupts::{InterruptStep, TimerInterruptSpec, TimerInterrupts};
 use base::usage::Usage;
 use block_layer::TaskId;
@@ -51,9 +52,8 @@ pub struct CpuSpec {
     /// Of each page after the first of an operation past the page cache: pinned, put into a bio and released. Left out: none.
     #[schemars(range(max = CALL_NS_MAX))]
     pub further_page_ns: Option<Time>,
-    /// What the thread that makes a load's tasks has of the one CPU before they begin, from 2.6.23 to 6.5. Left out: nothing.
-    #[schemars(range(max = CALL_NS_MAX))]
-    pub start_ns: Option<Time>,
+    /// How far behind a load's tasks begin, on one CPU from 2.6.23 to 6.5.
+    pub start: Option<StartSpec>,
     /// Of `completion_ns`: interrupt, wake-up and switch, which a task that polls for its completions does without. Left out: none.
     #[schemars(range(max = CALL_NS_MAX))]
     pub interrupt_ns: Option<Time>,
@@ -177,10 +177,10 @@ impl SimpleCpus {
         self.spec.count
     }
 
-    pub(super) fn begin_phase(&mut self, tasks: usize) {
+    /// `depths`: of each task, operations that it may have in flight.
+    pub(super) fn begin_phase(&mut self, depths: &[u32]) {
         if self.spec.count == 1 {
-            self.ready.fork(0..tasks as TaskId);
-            self.ready.leads(self.spec.start_ns.unwrap_or(0));
+            self.ready.fork(depths, &self.spec.start.unwrap_or_default());
         }
     }
 

@@ -5,7 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+
+use super::call::CALL_NS_MAX;
 use block_layer::TaskId;
+use events::SpecError;
+use events::spec_error::within;
 use events::time::{MILLISECOND, Time};
 
 /// Half of `sysctl_sched_latency` on one CPU: a sleeper's credit (`GENTLE_FAIR_SLEEPERS`).
@@ -15,6 +20,38 @@ const LATENCY_NS: Time = 6 * MILLISECOND;
 const SLICE_NS_MIN: Time = MILLISECOND * 3 / 4;
 /// `sysctl_sched_wakeup_granularity` on one CPU.
 const PREEMPTS_BEYOND_NS: Time = MILLISECOND;
+
+/// How far behind others a load's tasks begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StartSpec {
+    /// What the thread that makes the tasks has of the CPU before they begin.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub lead_ns: Time,
+    /// Tasks that want the CPU when the first is made: the thread that makes it, and whoever told it to.
+    #[schemars(range(min = 1, max = BESIDE_MAX))]
+    pub beside: u32,
+    /// What a task has of the CPU, for each operation that it may have in flight, before its first one.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub op_ns: Time,
+}
+
+const BESIDE_MAX: u64 = 1024;
+
+impl Default for StartSpec {
+    fn default() -> StartSpec {
+        StartSpec { lead_ns: 0, beside: 1, op_ns: 0 }
+    }
+}
+
+impl StartSpec {
+    /// The error names the key.
+    pub(crate) fn check(&self) -> Result<(), SpecError> {
+        within("lead_ns", self.lead_ns, 0, CALL_NS_MAX)?;
+        within("beside", u64::from(self.beside), 1, BESIDE_MAX)?;
+        within("op_ns", self.op_ns, 0, CALL_NS_MAX)
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct TimeQueue {
@@ -40,10 +77,10 @@ impl TimeQueue {
     }
 
     /// The task is made beside so many that want the one CPU, and begins behind them by the slice that it would have
-    /// (`task_fork_fair`, `START_DEBIT`).
-    pub(super) fn forks(&mut self, task: TaskId, beside: usize) {
-        let slice_ns = SLICE_NS_MIN.max(LATENCY_NS / (beside as Time + 1));
-        self.had_ns.insert(task, self.floor_ns + slice_ns);
+    /// (`task_fork_fair`, `START_DEBIT`), and by what it has of the CPU before its first operation.
+    pub(super) fn forks(&mut self, task: TaskId, beside: u32, before_ns: Time) {
+        let slice_ns = SLICE_NS_MIN.max(LATENCY_NS / (Time::from(beside) + 1));
+        self.had_ns.insert(task, self.floor_ns + slice_ns + before_ns);
     }
 
     /// Who is no task of these has the CPU for so long, and nobody waits (`update_min_vruntime`): what tasks began behind by
@@ -130,7 +167,7 @@ mod tests {
     #[test]
     fn who_is_made_first_is_the_furthest_behind() {
         let mut queue = TimeQueue::new(true);
-        (0..8).for_each(|task| queue.forks(task, task as usize + 1));
+        (0..8).for_each(|task| queue.forks(task, task + 1, 0));
         (0..8).for_each(|task| queue.push(task));
         assert_eq!(order_of(&mut queue), [6, 7, 5, 4, 3, 2, 1, 0]);
         let had_ms = [0, 1, 6].map(|task| queue.place(task) as f64 / MILLISECOND as f64);
@@ -142,7 +179,7 @@ mod tests {
         #[test]
         fn who_had_the_cpu_meanwhile_makes_tasks_alike(tasks in 2u64..9, lead_ns in 0..20 * MILLISECOND) {
             let mut queue = TimeQueue::new(true);
-            (0..tasks).for_each(|task| queue.forks(task as TaskId, task as usize + 1));
+            (0..tasks).for_each(|task| queue.forks(task as TaskId, task as u32 + 1, 0));
             let made: Vec<Time> = (0..tasks).map(|task| queue.place(task as TaskId)).collect();
             queue.leads(lead_ns);
             (0..tasks).for_each(|task| queue.wakes(task as TaskId));
