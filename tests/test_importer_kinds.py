@@ -322,7 +322,7 @@ def test_a_line_that_repeats_the_heading_leaves_the_first_column(tmp_path: Path)
         ('x_seconds_bucket{le="0.001"} 10\nx_seconds_bucket{le="0.002"} 20\n', "Prometheus", "iolab trace"),
         ("| a | b |\n|---|---|\n| x | 1.5 / 2.5 ±0.1 / 3.5 ms |\n| y | 1 / 2 / 3 |\n", "single figure", "CSV file"),
         (
-            "| rate (MiB/s) | | |\n|---|---|---|\n| size | 10 | 50 |\n| a | 1.5 | 2.5 |\n",
+            "| rate (MiB/s) | | |\n|---|---|---|\n| what | 10 | 50 |\n| a | 1.5 | 2.5 |\n",
             "2 columns of figures without a name",
             "CSV file",
         ),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from iolab.files.importer.posted import plain
 from iolab.files.importer.run_import import open_run
+from iolab.presentation.side_by_side import ComparisonRequest, compare_runs
 
 MB, MIB, US, MS = 1e6, 2.0**20, 1e3, 1e6
 _COPIED = "4294967296 bytes (4.3 GB, 4.0 GiB) copied, {} s, 1 MB/s\n"
@@ -358,6 +359,58 @@ KINDS: dict[str, tuple[str, dict[Place, float]]] = {
             ("NOSYNC", "table[BS=8k,DEPTH=1]", "iops"): 34000,
         },
     ),
+    "sizes and multiples beside rates": (
+        "| lane | config | physical | compressratio | GB per 1M blocks |\n|---|---|--:|--:|--:|\n"
+        "| l0 | ext4 | 23.4 GB | \u2014 | 23.2 |\n| l1 | zfs zstd | 8.2 GB | 2.88\u00d7 | 8.1 |\n"
+        "| l2 | zfs lz4 | 9.9 GB | 2.42\u00d7 | 9.7 |\n",
+        {
+            ("l0 ext4", "table", "physical (GB)"): 23.4,
+            ("l1 zfs zstd", "table", "compressratio (x)"): 2.88,
+            ("l1 zfs zstd", "table", "GB per 1M blocks"): 8.1,
+        },
+    ),
+    "ranges in a list": (
+        "benchmark of the cipher: 8.8GB/s\n\next4: 900MB/s - 1000MB/s\next4-luks: 650-800 MB/s\nntfs: 175MB/s\n",
+        {
+            ("ext4", "list", "rate_bytes_per_s"): 950 * MB,
+            ("ext4-luks", "list", "rate_bytes_per_s"): 725 * MB,
+            ("ntfs", "list", "rate_bytes_per_s"): 175 * MB,
+        },
+    ),
+    "a sheet below what was measured": (
+        "Server (RAID 1):\nfsync: 30.5 ops/sec (\u224832.7ms per operation)\n"
+        "Local:\nfsync: 34.6 ops/sec (\u224828.9ms per operation)\nKey hardware specifications:\n- Dual 2TB SATA\n",
+        {("Server (RAID 1)", "fsync", "operations_per_s"): 30.5, ("Local", "fsync", "operations_per_s"): 34.6},
+    ),
+    "from where to where": (
+        "qemu-img (master)\n nfs -> iscsi 22.8 secs\n nfs -> ram   11.7 secs\n\n"
+        "qemu-img-async (8 coroutines, in-order write disabled)\n nfs -> iscsi 11.0 secs\n nfs -> ram   10.4 secs\n",
+        {
+            ("qemu-img (master)", "list", "nfs to iscsi_ns"): 22.8e9,
+            ("qemu-img-async (8 coroutines, in-order write disabled)", "list", "nfs to ram_ns"): 10.4e9,
+        },
+    ),
+    "a row of amounts below a title": (
+        "| **Write speed (MiB/s)** | **Unit** | | |\n|---|---|---|---|\n| **Size** | **10** | **50** | **MiB** |\n"
+        "| soft | 13.16 | 13.48 | MiB/s |\n| plain | 12.66 | 12.82 | MiB/s |\n",
+        {
+            ("soft", "table[10 MiB]", "rate_bytes_per_s"): 13.16 * MIB,
+            ("plain", "table[50 MiB]", "rate_bytes_per_s"): 12.82 * MIB,
+        },
+    ),
+    "reads below a label, and writes": (
+        f"Reading a file from the snapshot (of=/dev/null):\n{_COPIED.format(46.0)}\nWriting when idle:\n"
+        f"$ {_WRITES}{_COPIED.format(2.0)}\nCopying during that time:\n$ {_WRITES}{_COPIED.format(38.0)}",
+        {
+            ("Writing when idle", "dd if=/dev/zero of=/tank/f bs=1M count=4096", "elapsed_s"): 2.0,
+            ("Copying during that time", "dd if=/dev/zero of=/tank/f bs=1M count=4096", "elapsed_s"): 38.0,
+            (
+                "Reading a file from the snapshot (of=/dev/null)",
+                "dd Reading a file from the snapshot",
+                "elapsed_s",
+            ): 46.0,
+        },
+    ),
     "one program timed with other options": (
         "".join(
             f'\tCommand being timed: "./iobench -c 48{option}"\n\tUser time (seconds): {user}\n'
@@ -387,6 +440,14 @@ def test_kinds_of_posts(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("line", ["_1m:_", "_1m_:"])
 def test_a_title_in_italics_is_a_title(line: str) -> None:
     assert plain(line) == "1m:"
+
+
+def test_work_of_one_setting_alone_is_named_beside_what_is_compared(tmp_path: Path) -> None:
+    path = tmp_path / "post.txt"
+    path.write_text(KINDS["ranges in a list"][0])
+    compared = compare_runs([open_run(path)], ComparisonRequest())
+    assert compared.doubts[-1].startswith("of one setting alone, and not compared; iolab show prints it: 'benchmark")
+    assert compared.read_as == "baseline: ext4, the setting of the first row"
 
 
 def test_a_report_of_iostat_alone_is_of_the_time_since_the_boot(tmp_path: Path) -> None:

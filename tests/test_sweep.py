@@ -254,7 +254,7 @@ def test_a_sweep_is_one_table_and_one_sentence(iolab: CommandLine) -> None:
     experiment = iolab.write("sweep.toml", SIMULATED)
     shown = iolab("run", experiment, "--out", "sweep").stdout.splitlines()
     assert sum(line.startswith("● reads over queue_depth: ") for line in shown) == 1
-    assert shown.count("reads over queue_depth") == 1 and not any("reads[" in line for line in shown)
+    assert shown.count("reads over queue_depth") == 1 and not any(line.startswith("reads[") for line in shown)
     rows = [line.split()[0] for line in shown if line.split() and line.split()[0] in ("1", "4", "16")]
     assert rows == ["1", "4", "16"]
     (said,) = iolab("show", "sweep", "--json").json()["sweeps"]

@@ -132,7 +132,13 @@ def _within(arm: Arm, wanted: ComparisonRequest, jobs: Jobs) -> ComparisonResult
         title=summary.title,
         trials_not_ok=summary.trials_not_ok,
         problems=run.problems,
-        doubts=[*lines(run), *judged_together(run, jobs), *undirected(summary.comparisons), *_of_one_setting(run)],
+        doubts=[
+            *lines(run),
+            *judged_together(run, jobs),
+            *undirected(summary.comparisons),
+            *_of_one_setting(run),
+            *_of_no_other(run),
+        ],
         left_out=summary.left_out,
         without_values=without_values(run, summary),
         lacking=lacking(summary),
@@ -145,6 +151,19 @@ def _of_one_setting(run: MeasuredRun) -> list[str]:
         return []
     names = listed([repr(name) for name in run.workloads], NAMED_MAX)
     return [f"nothing names settings of the same work: {names} are taken as {len(run.workloads)} workloads"]
+
+
+def _of_no_other(run: MeasuredRun) -> list[str]:
+    """Of an imported text: the work that one setting alone has, beside work that several have."""
+    if run.machine_name != IMPORTED:
+        return []
+    settings: dict[str, set[str]] = {}
+    for workload, setting in run.trials.select("workload", "setting").unique(maintain_order=True).iter_rows():
+        settings.setdefault(workload, set()).add(setting)
+    alone = [f"{workload!r} ({next(iter(of))})" for workload, of in settings.items() if len(of) == 1]
+    if not alone or len(alone) == len(settings):
+        return []
+    return [f"of one setting alone, and not compared; iolab show prints it: {listed(alone, NAMED_MAX)}"]
 
 
 def _how_chosen(run: MeasuredRun, baseline: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from iolab.base.plain_text import counted
 from iolab.files.importer.format import Format, TableReader, parser
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
@@ -28,6 +29,8 @@ _HEADLESS = re.compile(
     r"\u00b1[^\u00b1]{1,40}\u00b1[^()\u00b1]{1,40}\(p=[\d.]++ n=\d"
 )
 """A row of two files, with its unit, that may have lost its header."""
+_NO_CHANGE = re.compile(r"\s++~\s*+\(")
+"""What benchstat has in place of a change that its own test does not find: `~ (p=0.177 n=6)`."""
 _NAME = re.compile(r"\s*+(?P<name>[^\s│]{1,160}+)")
 _OPERATIONS = re.compile(
     r"(?:ops?|quer(?:y|ies)|tx(?:ns?)?|rows|req(?:uest)?s?|msgs?|keys|transactions)/s(?:ec)?|[tq]ps"
@@ -62,6 +65,7 @@ class _Reader(TableReader):
         super().__init__(source, results)
         self.files: list[str] = []
         self.known: tuple[str, dict[str, float]] | None = None
+        self.unchanged: dict[str, None] = {}
 
     def header(self, line: Line) -> bool:
         if _FILES.match(line.text) and not _UNITS.match(line.text):
@@ -98,6 +102,8 @@ class _Reader(TableReader):
             return False
         if self.known is None or named["name"] == "geomean":
             return True
+        if _NO_CHANGE.search(line.text):
+            self.unchanged[named["name"]] = None
         metric, scales = self.known
         if len(cells) < len(self.files) or any(one["unit"] not in scales for one in cells):
             self.results.problem("a row with fewer figures than files, or of another unit: left out", line.number)
@@ -106,6 +112,13 @@ class _Reader(TableReader):
             value = number(one["digits"].replace(",", ""), scales[one["unit"]])
             table.row(file, f"go-bench {named['name']}").add(metric, value)
         return True
+
+    def end(self) -> None:
+        if self.unchanged:
+            self.results.problem(
+                f"benchstat itself finds no difference (~) in {counted(len(self.unchanged), 'benchmark')}: "
+                f"{', '.join(self.unchanged)}; its p, n and spreads are left out: give iolab what both runs printed"
+            )
 
 
 FORMAT = Format(

@@ -59,6 +59,9 @@ class TableReader(ABC):
     def between(self, line: Line) -> None:  # noqa: B027
         """Any other line: settings that hold for the tables after it may be remembered. Most tables need none."""
 
+    def end(self) -> None:  # noqa: B027
+        """All lines are read: what was left out may be noted. Most tables need none."""
+
     def read(self) -> None:
         """Reads the whole source into the results. A table cut off in its last line is a problem noted there."""
         cut: Line | None = None
@@ -82,6 +85,7 @@ class TableReader(ABC):
             self.between(line)
         if cut is not None:
             self.results.problem("the table is cut off in this line, which is left out", cut.number)
+        self.end()
 
 
 def parser(reader: Callable[[Source, Results], TableReader]) -> Callable[[Source, Results], None]:

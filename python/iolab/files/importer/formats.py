@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 from iolab.base.errors import InputError, unknown
@@ -217,7 +218,10 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if any(one not in (MARKDOWN, *OF_TEXT) for one in tables):
         return tables
     _refuse(UNREAD, source)
-    if any(map(_OF_SHEET.fullmatch, source.text_lines)) and not any(map(_OF_TESTS.search, source.text_lines)):
+    # What stands above the heading of a sheet is none of it.
+    before = list(takewhile(lambda line: not _OF_SHEET.fullmatch(line), source.text_lines))
+    is_sheet = len(before) < len(source.text_lines) and not any(map(has_unit, before))
+    if is_sheet and not any(map(_OF_TESTS.search, source.text_lines)):
         _refuse_wished(source)
     # What sentences say may be part of what a table says.
     if tables == [PROSE]:

@@ -200,6 +200,11 @@ _ARROW = re.compile(
     r"(?P<lead>\s{0,12}(?:[-*\u2022+] )?\w[^:=;,|>\u2192]{0,60}?) ?(?:-{1,2}>|=+>|\u2192) ?(?P<rest>[~\w].*)$"
 )
 """`6.12 -> Read 1234 MB/s, write 567 MB/s`."""
+_FROM_TO = re.compile(
+    r"(?P<before>\s{0,12}(?:[-*\u2022+] )?)(?P<first>[\w./+-]{1,40}) (?:-{1,2}>|=+>|\u2192) "
+    r"(?P<last>[A-Za-z][\w./+-]{0,40}):?\s+(?P<figure>~?\d[\d.,]*+ ?[A-Za-z\u00b5/]{1,8})\s*$"
+)
+"""`nfs -> ram  11.7 secs`: what was done, from where to where."""
 _ENDS_IN_FIGURE = re.compile(r"(?<![\w.-])\d{1,12}(?:[.,]\d{1,9})?(?: ?[A-Za-z/]{1,8})?$")
 _FIGURE_AND_NAME = re.compile(
     r"(?P<figure>~?\d[\d.,]{0,20} ?(?:[kM] ?)?[A-Za-z\u00b5/]{2,12})(?: (?P<name>[A-Za-z][A-Za-z ]{1,40}))?(?:, |$)"
@@ -308,6 +313,7 @@ def parts_of(text: str) -> list[Entry | None]:
 def _parts_of(text: str) -> list[Entry | None]:
     if _OPTION_OF_FIO.match(text):
         return []
+    text = _FROM_TO.sub(r"\g<before>\g<first> to \g<last>: \g<figure>", in_seconds(text))
     if (behind := _SETTING_BEHIND.search(text)) and not _SETTING_BEHIND.search(text[: behind.start()]):
         said = parts_of(text[: behind.start()])
         if all(one and one.setting is None for one in said):

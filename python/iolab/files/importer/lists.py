@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from iolab.base.plain_text import counted
 from iolab.domain.metric import ALL
+from iolab.files.importer import written_number
 from iolab.files.importer.columns import MEASURED, OF_TEST, is_case, stated_in
 from iolab.files.importer.dotted import settings_in
 from iolab.files.importer.format import Format
@@ -26,7 +27,7 @@ from iolab.files.importer.listed import (
     with_statistics,
     with_ways,
 )
-from iolab.files.importer.quantity_cell import statistics_in, ways_in, without_spaces
+from iolab.files.importer.quantity_cell import quantity, statistics_in, ways_in, without_spaces
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.titles import NUMBERED_ROUND, TITLE_MAX, may_name, title_of
@@ -46,6 +47,13 @@ _BARE_LINE = re.compile(
     r"(?P<before>\s*(?:[-*\u2022+] )?)(?P<label>[A-Za-z\d](?:[^\s:=|]| (?! )){0,40}?)(?:\s*[:=]|\s)\s+"
     r"(?:~ ?)?(?P<figures>\d[\d.,]*+[kM]?(?:\s+\d[\d.,]*+[kM]?){0,9})\s*"
 )
+_RANGE = re.compile(
+    r"(?P<before>^.{2,60}?(?:[:=]|-{1,2}>?)\s+)~?(?P<low>\d[\d.]*+(?:[kM](?![A-Za-z]))?)"
+    r" ?(?P<unit>[A-Za-z\u00b5/]{1,8})?\s*(?:-|\u2013|\.\.|to)\s*~?"
+    r"(?P<high>\d[\d.]*+(?:[kM](?![A-Za-z]))?) ?(?P<of_high>[A-Za-z\u00b5/]{1,8})\s*$"
+)
+"""`ext4: 900MB/s - 1000MB/s`, `ext4: 900-1000 MB/s`."""
+_REMARK = re.compile(r"\s*\([^()]*\)$")
 _WAYS = re.compile(r"\b(?:reads? ?/ ?writes?|r ?/ ?w)\b", re.IGNORECASE)
 _OF_COUNT = re.compile(
     r"(?:cnt|count|n|(?:sample|run|round|iteration|repeat|trial|thread|client|worker|job)s?|numjobs|iodepth|qd)",
@@ -111,11 +119,31 @@ def _with_units_above(lines: Sequence[Line]) -> list[Line]:
     return made
 
 
+def _with_middles(lines: Sequence[Line], results: Results | None = None) -> list[Line]:
+    """The lines with the middle of each range that is all of a label's figures."""
+    made, count = list[Line](), 0
+    for line in lines:
+        found = _RANGE.match(line.text)
+        ends = [quantity(f"{found[end]} {found['of_high']}") for end in ("low", "high")] if found else []
+        low, high = ends if len(ends) == 2 else (None, None)
+        is_range = low is not None and high is not None and low.metric is not None and 0 < low.value < high.value
+        if found is None or not is_range or found["unit"] not in (None, found["of_high"]):
+            made.append(line)
+            continue
+        count += 1
+        figures = [written_number.number(found[end].rstrip("kM")) or 0.0 for end in ("low", "high")]
+        prefix = found["high"][-1] if found["high"][-1] in "kM" else ""
+        made.append(Line(line.number, f"{found['before']}{sum(figures) / 2:.9g}{prefix} {found['of_high']}"))
+    if count and results is not None:
+        results.problem(f"{counted(count, 'range')} in a list {'is' if count == 1 else 'are'} read as their middles")
+    return made
+
+
 def _parse(source: Source, results: Results) -> None:
     last = None
     table = None
     unknown: list[Line] = []
-    lines = _with_units_above(list(source.lines(results.problem)))
+    lines = _with_units_above(_with_middles(list(source.lines(results.problem)), results))
     changed = _changed(lines)
     repeats = any(map(_OF_REPETITIONS.search, source.text_lines))
     places, heads = _outline(lines)
@@ -294,7 +322,10 @@ def _level_of_settings(below: Mapping[tuple[int, str], set[Entry]]) -> int | Non
             return level
     for level, names in enumerate(levels):
         kinds = {frozenset(below[level, name]) for name in names}
-        if len(names) > 1 and len(kinds) == 1 and not any(map(_is_test, names)):
+        # What brackets say of names that differ without them is a remark.
+        bare = [_REMARK.sub("", name) for name in names]
+        called = bare if len(set(bare)) == len(names) and not all(map(_is_test, names)) else names
+        if len(names) > 1 and len(kinds) == 1 and not any(map(_is_test, called)):
             return level
     return None
 
@@ -318,7 +349,7 @@ def _quoted(text: str) -> str:
 
 def _recognises(source: Source) -> bool:
     lines = source.text_lines
-    whole = _with_units_above([Line(number, text) for number, text in enumerate(lines, 1)])
+    whole = _with_units_above(_with_middles([Line(number, text) for number, text in enumerate(lines, 1)]))
     said = [{(one.op, one.metric) for one in entries(line.text)} for line in whole]
     is_list = sum(map(bool, said)) >= LINES_MIN or max(map(len, said), default=0) >= METRICS_MIN
     is_list |= any(len({one.setting for one in entries(line.text)} - {None}) > 1 for line in whole)

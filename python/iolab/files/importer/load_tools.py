@@ -208,6 +208,7 @@ DD = figures_format(
             r"(?: [A-Za-z]{1,20}+){0,3}):?\s*+$",
             may_name=True,
         ),
+        rule(r"(?P<workload>(?i:read|writ|copy|load|fill)ing [^:]{1,80}?)(?: \([^()]{1,60}\))?:\s*+$", may_name=True),
         rule(
             # Shortened to what is rounded.
             rf"{NUMBER} [kMGT]i?B copied, {amount('time')} s(?:econds)?, {amount('rate')} (?P<rate_unit>[kMGT]?B)/s",

@@ -38,6 +38,7 @@ _MARKS = "*_` "
 _REFERENCE = re.compile(r"^\[([^\[\]]{1,80})\]\[[\w.-]{0,60}\]$")
 """A link to an address that stands elsewhere."""
 BARS_COLUMNS_MIN = 3
+AMOUNTS_MIN = 2
 TITLE_MAX = 100
 """Of the line above a table that may state its unit: a longer one is a sentence. Chosen."""
 ROWS_MIN = 2
@@ -246,8 +247,10 @@ def _names_in(heading: list[str]) -> list[str] | None:
 
 def _below(above: str, header: list[str], text: str) -> list[str] | None:
     """The names that a line right below the rule makes of a header: it has no figures, and a name for each column that
-    shares its name with another, or has none. None for any other line."""
+    shares its name with another, or has none; or amounts. None for any other line."""
     cells = _cells(text)
+    if amounts := _amounts_below(header, cells):
+        return amounts
     cells += [""] * (len(header) - len(cells))
     are_names = all(cell or not name for cell, name in zip_longest(cells[1:], header[1:], fillvalue=""))
     if len(cells) < 3 or any(map(quantities, cells)) or not are_names or sum(map(_is_filled, cells[1:])) < 2:
@@ -259,6 +262,18 @@ def _below(above: str, header: list[str], text: str) -> list[str] | None:
     return names and [
         name if cell or not place else "" for place, (name, cell) in enumerate(zip(names, cells, strict=True))
     ]
+
+
+def _amounts_below(header: list[str], cells: list[str]) -> list[str] | None:
+    """The names that a row of amounts makes of a header that is a title alone: `Write speed (MiB/s) | | |` above
+    `Size | 10 | 50 | MiB`. None for any other row."""
+    are_amounts = len(cells) == len(header) and header[1:].count("") >= AMOUNTS_MIN and all(cells)
+    if not are_amounts or not is_amount(cells[0], (amounts := [cell for cell in cells[1:] if cell.isdecimal()])):
+        return None
+    if len(amounts) < len(cells) - 2 or not unit_in(header[0]):
+        return None
+    unit = "" if cells[-1].isdecimal() else f" {cells[-1]}"
+    return [header[0], *(f"{cell}{unit}" if cell.isdecimal() else "Unit" for cell in cells[1:])]
 
 
 def _are_shares(cells: Sequence[str]) -> bool:

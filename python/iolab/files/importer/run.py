@@ -194,7 +194,12 @@ def experiment_text(results: Results, title: str, sources: Sequence[tuple[str, s
         lines += _table("workloads", workload, results.workloads.get(workload, {}))
     for setting in _names(results, "setting"):
         lines += _table("settings", setting, results.settings.get(setting, {}))
-    names = [trial.setting for trial in results.trials]
+    by_workload: dict[str, set[str]] = {}
+    for trial in results.trials:
+        by_workload.setdefault(trial.workload, set()).add(trial.setting)
+    # A setting that has no workload of another's has nothing to be compared in.
+    shared = set[str]().union(*(settings for settings in by_workload.values() if len(settings) > 1))
+    names = [trial.setting for trial in results.trials if trial.setting in shared or not shared]
     # Rows of measurements may be in any order; whoever writes a table for people puts first what comes first.
     are_rows = all(format_name == ROWS for _, format_name in sources)
     baseline = baseline_of(names) if are_rows else earlier_of(names) or next(iter(names), "")

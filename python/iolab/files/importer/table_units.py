@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from iolab.base.plain_text import counted
-from iolab.files.importer.columns import Grid, Problem, stated_in, unit_in
+from iolab.files.importer.columns import Grid, Problem, is_amount, stated_in, unit_in
 from iolab.files.importer.durations import STATED, seconds
 from iolab.files.importer.quantity_cell import (
     ALIKE,
@@ -179,6 +179,38 @@ def with_row_of_units(header: list[str], rows: list[list[str]]) -> Grid:
         return header, rows
     named = [f"{name} ({unit.strip('()[]')})" if unit else name for name, unit in zip(header[1:], units, strict=True)]
     return [header[0], *named], rows[1:]
+
+
+_SIZE_OR_MULTIPLE = re.compile(
+    r"~?(?P<figure>\d[\d.,]*+) ?(?:(?P<prefix>[kKMGTP]i?)(?:B|bytes)|(?P<multiple>[x\u00d7]))", re.IGNORECASE
+)
+
+
+def with_shared_units(header: list[str], rows: list[list[str]]) -> Grid:
+    """The table with units of sizes and of multiples, which all figures of a column have, in its name:
+    `physical | 23.4 GB` is `physical (GB) | 23.4`. What was measured has fractions; what was asked for is called an
+    amount."""
+    names, made = list(header), [list(row) for row in rows]
+    for place, name in enumerate(header[1:], 1):
+        cells = {row: found for row, of in enumerate(rows) if (found := _SIZE_OR_MULTIPLE.fullmatch(of[place].strip()))}
+        of_text = [of[place] for row, of in enumerate(rows) if row not in cells and of[place].strip("-\u2013\u2014 ")]
+        units = {found["prefix"] or found["multiple"] for found in cells.values()}
+        have_fractions = any("." in found["figure"] for found in cells.values())
+        if (
+            is_result(name)
+            or len(cells) < 2
+            or of_text
+            or len(units) > 1
+            or not have_fractions
+            or is_amount(name, [of[place] for of in rows])
+        ):
+            continue
+        of_one = next(iter(cells.values()))
+        unit = f"{of_one['prefix']}B" if of_one["prefix"] else "x"
+        names[place] = f"{name} ({unit})"
+        for row, of in enumerate(made):
+            of[place] = cells[row]["figure"] if row in cells else ""
+    return names, made
 
 
 def with_unit_of_names(header: list[str], rows: list[list[str]]) -> Grid:

@@ -69,6 +69,7 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
     header, rows = without_changes(header, rows)
     if has_changes := len(header) < whole:
         problem("columns of changes are left out: they are computed anew")
+    header, rows = table_units.with_shared_units(header, rows)
     header, rows = table_rest.without_text(header, rows, problem)
     whole_header = header
     are_settings = header[0].lower() in ("", *SETTING)
@@ -110,8 +111,9 @@ def add(table: Table, header: list[str], rows: list[list[str]], source: Source, 
     else:
         left_out = _add_rows(table, header, rows, source)
     if left_out:
+        first = next((cell for cell in left_out if cell.lstrip("'\"~<>+-")[:1].isdecimal()), left_out[0])
         results.problem(
-            f"{counted(len(left_out), 'cell')} without a single figure, such as {left_out[0]}: left out", table.line
+            f"{counted(len(left_out), 'cell')} without a single figure, such as {first}: left out", table.line
         )
 
 
@@ -282,7 +284,7 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
         called = OF_NO_NAME if workload is None or of_ways else row[workload]
         called += _parameters(header, row, cases)
         for place, cell in enumerate(row):
-            if place in (*special, *cases, *of_setting) or not header[place]:
+            if place in (*special, *cases, *of_setting, *before) or not header[place]:
                 continue
             known = quantities_below(cell, header[place])
             if table_axes.is_text(cell) and not known:
