@@ -411,6 +411,14 @@ KINDS: dict[str, tuple[str, dict[Place, float]]] = {
             ): 46.0,
         },
     ),
+    "rates that a Go benchmark reports": (
+        "Engine:badger Benchmarkycsb/A/values=1000 160284  16028.1 ops/sec  0 read  0.00 w-amp\n"
+        "Engine:pebble Benchmarkycsb/A/values=1000 6820  681.9 ops/sec  0 read  1.00 w-amp\n",
+        {
+            ("badger", "go-bench ycsb/A/values=1000", "operations_per_s"): 16028.1,
+            ("pebble", "go-bench ycsb/A/values=1000", "operations_per_s"): 681.9,
+        },
+    ),
     "one program timed with other options": (
         "".join(
             f'\tCommand being timed: "./iobench -c 48{option}"\n\tUser time (seconds): {user}\n'

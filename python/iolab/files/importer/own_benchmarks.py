@@ -6,10 +6,15 @@ from __future__ import annotations
 from iolab.files.importer.figures import MB, NUMBER, figures_format, of, rule
 
 _GO_LINE = rf"Benchmark(?P<workload>\S{{1,160}}+)\s++\d++\s++(?P<time>{NUMBER}) ns/op(?:\s++(?P<rate>{NUMBER}) MB/s)?"
+_GO_RATE = (
+    r"(?:[A-Za-z]\w{0,30}:(?P<setting>\S{1,60}+)\s++)?Benchmark(?P<workload>\S{1,160}+)\s++\d++\s++"
+    rf"(?P<operations>{NUMBER}) (?:ops|txns?|queries|requests)/s(?:ec)?\b"
+)
+"""A benchmark that reports its own rate in place of a time: `Engine:pebble BenchmarkA 6820 681.9 ops/sec`."""
 GO = figures_format(
     "go-bench",
     "benchmarks of Go's testing package: the time of an operation, and rates that the line has",
-    recognised_by=rf"Benchmark\S{{1,160}}+\s++\d++\s++{NUMBER} ns/op",
+    recognised_by=rf"Benchmark\S{{1,160}}+\s++\d++\s++{NUMBER} ns/op|{_GO_RATE}",
     words=("Benchmark", "ns/op", "B/op", "allocs/op", "goos:", "pkg:"),
     titled=True,
     rules=[
@@ -25,6 +30,7 @@ GO = figures_format(
             things=of("operations_per_s"),
             absent="not printed by this benchmark",
         ),
+        rule(_GO_RATE, operations=of("operations_per_s")),
         rule(
             _GO_LINE,
             time=of("latency_ns_mean"),
