@@ -329,11 +329,6 @@ def test_a_line_that_repeats_the_heading_leaves_the_first_column(tmp_path: Path)
         ("poll interval: 10 ms\nI/O timeout: 30 ms\n", "unrecognised", "CSV file"),
         (COCKROACH.replace("ops(total)", "ops/sec(inst)").replace("_elapsed", "   _elapsed"), "progress", "at its end"),
         (
-            "read:  ops/s  kB/s  kB/op  retrans  avg RTT (ms)\n  5.5  9.5  2.5  0 (0.0%)  4.5\n",
-            "nfsiostat",
-            "mountstats",
-        ),
-        (
             "2026-01-05T10:00:00+0000   sec Cur ops   started  finished  avg MB/s\n",
             "rados bench's progress",
             "Total time run",

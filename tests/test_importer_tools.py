@@ -345,3 +345,37 @@ def test_lines_of_a_series_are_no_rounds(
     assert value(run, "run", workload, metric) == pytest.approx(expected)
     with pytest.raises(InputError, match="give the lines at its end too"):
         opened(tmp_path / "cut.txt", "\n".join(line for line in text.splitlines()[:3] if "OVERALL" not in line) + "\n")
+
+
+NFSIOSTAT = """nas:/export mounted on /mnt:
+
+           ops/s       rpc bklog
+        {all}           0.000
+
+read:              ops/s            kB/s           kB/op         retrans    avg RTT (ms)    avg exe (ms)
+                {reads}       64000.000          64.000        {again} (0.1%)           {rtt}           6.655
+write:             ops/s            kB/s           kB/op         retrans    avg RTT (ms)    avg exe (ms)
+                   0.000           0.000           0.000        0 (0.0%)           0.000           0.000
+"""
+
+
+def _nfsiostat(all: float, reads: float, rtt: float, again: int) -> str:
+    return NFSIOSTAT.format(all=all, reads=reads, rtt=rtt, again=again)
+
+
+def test_nfsiostat_reports_are_means_without_the_first_and_settings_by_titles(tmp_path: Path) -> None:
+    series = _nfsiostat(9.5, 9.5, 99.0, 0) + _nfsiostat(1000.5, 1000.0, 6.0, 1) + _nfsiostat(3000.5, 3000.0, 2.0, 0)
+    run = opened(tmp_path / "base.txt", series)
+    assert value(run, "base", "nfs /mnt", "iops") == 2000.5
+    assert value(run, "base", "nfs /mnt", "read/iops") == 2000
+    assert value(run, "base", "nfs /mnt", "read/rate_bytes_per_s") == 64000 * 1024
+    assert value(run, "base", "nfs /mnt", "read/rpc_rtt_ns_mean") == pytest.approx(3e6), "weighted by operations"
+    assert value(run, "base", "nfs /mnt", "read/rpc_retransmissions") == 0.5
+    assert run.problems == [f"{tmp_path}/base.txt: the first report, averages since the mount, is left out"]
+    posted = (
+        f"with nconnect=1:\n\n{_nfsiostat(10.5, 9.5, 6.5, 0)}\nwith nconnect=8:\n\n{_nfsiostat(20.5, 19.5, 2.5, 0)}"
+    )
+    run = opened(tmp_path / "posted.txt", posted)
+    assert value(run, "with nconnect=1", "nfs /mnt", "read/rpc_rtt_ns_mean") == 6.5e6
+    assert value(run, "with nconnect=8", "nfs /mnt", "iops") == 20.5
+    assert "time since the mount" in run.problems[0]

@@ -55,6 +55,7 @@ from iolab.files.importer.mmtests_log import FORMAT as MMTESTS_LOG
 from iolab.files.importer.mountstats import FORMAT as MOUNTSTATS
 from iolab.files.importer.mountstats import is_single_snapshot
 from iolab.files.importer.mpstat import FORMAT as MPSTAT
+from iolab.files.importer.nfsiostat import FORMAT as NFSIOSTAT
 from iolab.files.importer.older_tools import FORMATS as OLDER_TOOLS
 from iolab.files.importer.own_benchmarks import FORMATS as OWN_BENCHMARKS
 from iolab.files.importer.pgbench import FORMAT as PGBENCH
@@ -110,6 +111,7 @@ FORMATS: dict[str, Format] = {
         PGBENCH_LOG,
         TIME_COMMAND,
         MOUNTSTATS,
+        NFSIOSTAT,
         MPSTAT,
         IOSTAT,
         SYSSTAT_JSON,

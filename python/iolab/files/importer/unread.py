@@ -152,11 +152,6 @@ UNREAD = tuple(
             r"^Benchmark\s+Time\s+CPU\s+Iterations",
             "have it write CSV: --benchmark_format=csv",
         ),
-        (
-            "nfsiostat's report",
-            r"\bkB/op\s+retrans\s+avg RTT",
-            "save /proc/self/mountstats before and after the run, and give both files",
-        ),
         ("gstat's report", r"^\s*L\(q\)\s+ops/s\s", "run iostat -x in its place"),
         (
             "iotop's report",
