@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from test_importer_headings import figures, refusal
 
-MB = 1e6
+MB, MIB = 1e6, 2.0**20
 MS, US = 1e6, 1e3
 RULED = """Bench of loop, IOPS
 
@@ -362,6 +362,23 @@ def test_ab_and_weed_state_their_rates_and_percentiles(tmp_path: Path) -> None:
         ("posted", "requests Randomly Reading Benchmark", "operations_per_s"): 1250,
     }
     figures(tmp_path, text, wanted)
+
+
+def test_progress_of_a_run_that_was_stopped_is_its_mean_and_that_of_a_whole_one_is_nothing(tmp_path: Path) -> None:
+    progress = "Completed {} of 1048576 requests, 0.1% {}/s {}MB/s\n"
+    stopped = progress.format(150, "150.0", "0.5") + progress.format(400, "250.0", "1.5") + "^C"
+    text = (
+        "~$ weed benchmark -fsync\n------------ Writing Benchmark ----------\n"
+        f"{stopped}~$ weed benchmark -fsync=false\n------------ Writing Benchmark ----------\n"
+        f"{progress.format(9000, '9000.0', '9.0')}Requests per second:    8000.00 [#/sec]\n"
+    )
+    wanted = {
+        ("-fsync", "requests Writing Benchmark", "operations_per_s"): 200,
+        ("-fsync", "requests Writing Benchmark", "rate_bytes_per_s"): MIB,
+        ("-fsync=false", "requests Writing Benchmark", "operations_per_s"): 8000,
+    }
+    (problem,) = figures(tmp_path, text, wanted)
+    assert "2 lines of progress, each of an interval, without the report at the end: their mean is taken" in problem
 
 
 def test_a_lead_and_a_label_may_stand_before_one_figure(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from iolab.base.plain_text import counted
@@ -108,6 +109,8 @@ class Rule:
     below another, were of one in progress."""
     so_far: bool = False
     """Its figures are averages of what was done so far. They count where the report below is cut off before its own."""
+    of_interval: bool = False
+    """Its figures are of an interval. Their means count where nothing else of the report is in the text."""
     left_out: str | None = None
     """What such lines state that is not read; it is said once."""
 
@@ -119,7 +122,7 @@ class Rule:
 
 _OF_RULES = (
     *("begins", "opens", "ends", "closes", "names", "may_name", "quotient"),
-    *("decimal_comma", "amount", "each", "absent", "after", "counts", "so_far", "left_out"),
+    *("decimal_comma", "amount", "each", "absent", "after", "counts", "so_far", "of_interval", "left_out"),
 )
 
 
@@ -141,6 +144,8 @@ class _Reader:
         self.begun: list[tuple[Table, tuple[Rule, re.Match[str]] | None]] = []
         """The tables whose first line is here, each with the last averages above it."""
         self.so_far: tuple[Rule, re.Match[str]] | None = None
+        self.intervals: list[tuple[Table, str, Rule, re.Match[str]]] = []
+        """Lines of progress, each with its table and workload."""
         self.left_out: dict[str, int] = {}
         """What lines state that are not read, and the first of each."""
         self.waiting = 0
@@ -181,6 +186,7 @@ class _Reader:
                     self.results.lines_read.add(line.number)
                     self._take(one, found, line.number)
                     break
+        self._average_intervals()
         self._share_out()
         for what, line_number in self.left_out.items():
             self.results.problem(f"{what}: left out", line_number)
@@ -194,6 +200,20 @@ class _Reader:
         for lack, lines in lacking.items():
             which = "the report is" if len(lines) == 1 else f"{len(lines)} reports, of which this is the first, are"
             self.results.problem(f"{which} cut off, or shortened: without {lack}", lines[0])
+
+    def _average_intervals(self) -> None:
+        """Adds the means over the progress of each report that was stopped before its end."""
+        for _, of_table in groupby(self.intervals, key=lambda one: id(one[0])):
+            lines = list(of_table)
+            table, workload, rule, _ = lines[0]
+            if table.rows:
+                continue
+            row = table.row(self.source.stem_without_round, workload)
+            for group, figure in rule.figures.items():
+                values = [value for *_, found in lines if (value := _value(found[group], figure.scale)) is not None]
+                row.add(figure.metric, sum(values) / len(values) if values else None, op=figure.op)
+            what = f"{counted(len(lines), 'line')} of progress, each of an interval, without the report at the end"
+            self.results.problem(f"{what}: their mean is taken", table.line)
 
     def _complete(self, table: Table, so_far: tuple[Rule, re.Match[str]] | None) -> str:
         """What the report lacks; the averages above it are taken in their place."""
@@ -220,6 +240,11 @@ class _Reader:
             return
         if one.so_far:
             self.so_far = one, found
+            return
+        if one.of_interval:
+            self.table = self.table or self.results.table(line)
+            self.waiting = 0
+            self.intervals.append((self.table, " ".join((self.workload, *self.section.split())), one, found))
             return
         if one.left_out:
             self.left_out.setdefault(one.left_out, line)

@@ -351,7 +351,8 @@ CRYPTSETUP = figures_format(
 REQUESTS = figures_format(
     "requests",
     "hey, wrk, ab, SeaweedFS' and etcd's benchmark: requests per second, latencies and their distribution",
-    recognised_by=r"Requests/sec:\s++[\d.]++\s*+$|Requests per second:\s++[\d.]++ \[#/sec\]",
+    recognised_by=r"Requests/sec:\s++[\d.]++\s*+$|Requests per second:\s++[\d.]++ \[#/sec\]"
+    r"|Completed \d++ of \d++ requests, [\d.]++% [\d.]++/s",
     words=("Requests/sec", "Slowest", "Fastest", "Latency distribution", "Transfer/sec", "requests in"),
     titled=True,
     whole={"operations_per_s": "Requests/sec"},
@@ -359,6 +360,13 @@ REQUESTS = figures_format(
         rule(r"Summary:", begins=True),
         rule(rf"Total:\s++{amount('time')} secs", time=of("elapsed_s")),
         rule(r"-{4,}\s(?P<workload>\w[\w ]{0,40}?)\s-{4,}\s*+$", begins=True),
+        # SeaweedFS' progress.
+        rule(
+            rf"Completed \d++ of \d++ requests, [\d.]++% {amount('rate')}/s {amount('bytes')}MB/s",
+            of_interval=True,
+            rate=of("operations_per_s"),
+            bytes=of("rate_bytes_per_s", MIB),
+        ),
         rule(rf"Time taken for tests:\s++{amount('time')} seconds", time=of("elapsed_s")),
         rule(rf"Requests per second:\s++{amount('rate')} \[#/sec\]", rate=of("operations_per_s")),
         rule(rf"Transfer rate:\s++{amount('rate')} \[Kbytes/sec\]", rate=of("rate_bytes_per_s", KIB)),

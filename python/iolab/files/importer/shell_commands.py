@@ -14,13 +14,14 @@ OF_CHANGE = rf"(?:{CHANGES}|with(?:out)?|old|new)\b[\w ,.()/+-]*+"
 _OF_CHANGE = re.compile(OF_CHANGE, re.IGNORECASE)
 COMMAND_MAX = 1000
 _PROMPT = re.compile(
-    r"\s{0,4}(?:\[(?:[^\]\n@]{1,40}@(?P<inside>[\w.-]{1,60}))?[^\]\n]{0,60}\]"
-    r"|[\w.-]{1,40}@(?P<host>[\w.-]{1,60}):? ?[\w~/.-]{0,80} ?|[\w.-]{1,40}:[~/][\w/.-]{0,80} ?)?"
+    r"\s{0,4}(?:\^C)?(?:\[(?:[^\]\n@]{1,40}@(?P<inside>[\w.-]{1,60}))?[^\]\n]{0,60}\]"
+    r"|[\w.-]{1,40}@(?P<host>[\w.-]{1,60}):? ?[\w~/.-]{0,80} ?|[\w.-]{1,40}:[~/][\w/.-]{0,80} ?"
+    r"|~?(?:/[\w/.-]{0,80})? ?(?=\$))?"
     r"(?:[$%] ?|# {1,4}|(?:cmd|command)(?: ?line)?: )"
     r"(?P<command>(?:[\w.+-]{1,60}=\S{0,60} )*(?:\.{0,2}~?/)?[a-z][\w./+-]{0,120}+"
     rf"(?: .{{0,{COMMAND_MAX}}})?)\s*+$"
 )
-"""`$ dbench 8`, `root@host:~# dbench 8`, `host:~ # dbench 8`, `# dbench 8`, `cmdline: dbench 8`."""
+"""`$ dbench 8`, `root@host:~# dbench 8`, `host:~ # dbench 8`, `~$ dbench 8`, `# dbench 8`, `cmdline: dbench 8`."""
 _OUTPUT = re.compile(r"\s*(?:\d?>>?(?!\s*/(?:sys|proc|dev)/)|\|\s*tee\b|2>&1).*$|\s--output(?:-file)?[= ]\S+")
 _SETS = re.compile(
     r">>?\s*/(?:sys|proc)/|\btee\s+/(?:sys|proc)/"
