@@ -43,7 +43,19 @@ def test_benchmarks_of_go_are_workloads_whatever_slashes_are_in_their_names(tmp_
         ("old", "go-bench Store/Scan-4", "operations_per_s"): 640.5,
         ("new", "go-bench Store/Scan-4", "latency_ns_mean"): 62.5 * MS,
     }
-    assert figures(tmp_path, GO, wanted) == []
+    (problem,) = figures(tmp_path, GO, wanted)
+    assert problem.endswith(":3: figures in B/op, allocs/op, levels: left out")
+
+
+def test_a_benchmark_of_go_may_report_rates_alone_and_name_its_setting_in_each_line(tmp_path: Path) -> None:
+    line = "Engine:{} Benchmarkycsb/A/values=1000 160284  {} ops/sec  0 read  6.45 r-amp\n"
+    text = f"### Badger (partly)\n{line.format('badger', 16028.5)}\n### Pebble\n{line.format('pebble', 681.5)}"
+    wanted = {
+        ("badger", "go-bench ycsb/A/values=1000", "operations_per_s"): 16_028.5,
+        ("pebble", "go-bench ycsb/A/values=1000", "operations_per_s"): 681.5,
+    }
+    (problem,) = figures(tmp_path, text, wanted)
+    assert problem.endswith(":2: figures in read, r-amp: left out")
 
 
 def test_criterion_states_an_estimate_between_its_bounds(tmp_path: Path) -> None:
@@ -213,4 +225,5 @@ def test_bytes_of_a_go_benchmark_are_a_rate(tmp_path: Path) -> None:
         ("posted", "go-bench Send-16", "rate_bytes_per_s"): 586_138_181,
         ("posted", "go-bench Send-16", "latency_ns_mean"): 1_791_000,
     }
-    assert figures(tmp_path, text, wanted) == []
+    (problem,) = figures(tmp_path, text, wanted)
+    assert problem.endswith(":1: figures in B/op, allocs/op: left out")

@@ -1,7 +1,8 @@
 """Reports whose figures stand in lines of their own: a format is a list of rules, which line means what.
 
 A rule's pattern has a named group for each figure, and one called NAME_unit if the line has the unit. It may have
-`phase`, the part of the benchmark that the line is of, and `setting`. `Begin` lines start a new row; where a phase
+`phase`, the part of the benchmark that the line is of, `setting`, and `pairs`, figures each with its unit behind it, of
+which those that are no group's are left out with a word. `Begin` lines start a new row; where a phase
 would have the same figure twice, the next row begins too.
 """
 
@@ -42,6 +43,7 @@ NUMBER = r"(?:(?>(?:[.,]?\d){1,40})(?>(?:[eE][-+]?\d{1,3}+)?))"
 _BEGINS = r"\s*+(?:[-*\u2022] )?(?:"
 """Of a line, also as an item of a list."""
 PHASE_MAX = 80
+_PAIR = re.compile(rf"(?<!\S)({NUMBER}) (\S++)")
 
 
 TOO_SHORT = "below the decimals that are printed"
@@ -148,6 +150,8 @@ class _Reader:
         """Lines of progress, each with its table and workload."""
         self.left_out: dict[str, int] = {}
         """What lines state that are not read, and the first of each."""
+        self.units: dict[str, int] = {}
+        """Those of figures that are left out, and the first line of each."""
         self.waiting = 0
         """The line of a heading below which no figures were read."""
         self.table: Table | None = None
@@ -190,6 +194,8 @@ class _Reader:
         self._share_out()
         for what, line_number in self.left_out.items():
             self.results.problem(f"{what}: left out", line_number)
+        if self.units:
+            self.results.problem(f"figures in {', '.join(self.units)}: left out", min(self.units.values()))
         if self.waiting:
             what = f"the figures of {self.workload} that belong below this line are not in the text"
             self.results.problem(what, self.waiting)
@@ -274,6 +280,11 @@ class _Reader:
             self._name_rows(self.table, " ".join((self.workload, self.section)))
         if not one.figures:
             return
+        if "pairs" in groups:
+            read = {found.start(group) for group in one.figures}
+            for pair in _PAIR.finditer(found.string, *found.span("pairs")):
+                if pair.start(1) not in read:
+                    self.units.setdefault(pair[2], line)
         self.last_phases = {figure.phase or phase for figure in one.figures.values()}
         named = groups.get("setting") or ((groups.get("machine") or self.machine) if self.has_machines else None)
         setting = named or self.source.stem_without_round

@@ -3,38 +3,29 @@ speedtest1."""
 
 from __future__ import annotations
 
-from iolab.files.importer.figures import MB, NUMBER, figures_format, of, rule
+from iolab.files.importer.figures import NUMBER, figures_format, of, rule
 
-_GO_LINE = rf"Benchmark(?P<workload>\S{{1,160}}+)\s++\d++\s++(?P<time>{NUMBER}) ns/op(?:\s++(?P<rate>{NUMBER}) MB/s)?"
-_GO_RATE = (
-    r"(?:[A-Za-z]\w{0,30}:(?P<setting>\S{1,60}+)\s++)?Benchmark(?P<workload>\S{1,160}+)\s++\d++\s++"
-    rf"(?P<operations>{NUMBER}) (?:ops|txns?|queries|requests)/s(?:ec)?\b"
-)
-"""A benchmark that reports its own rate in place of a time: `Engine:pebble BenchmarkA 6820 681.9 ops/sec`."""
+
+def _go(name: str, unit: str) -> str:
+    """A figure with its unit, wherever it stands behind the number of iterations."""
+    return rf"(?=(?>(?:.*?\s(?P<{name}>{NUMBER}) {unit}(?!\S))?))"
+
+
+_GO_BYTES, _GO_THINGS = r"(?P<rate_unit>MB|)(?:(?<=MB)|[Bb]ytes)/s(?:ec)?", r"(?![Bb]ytes)[A-Za-z]+s/s(?:ec)?"
+_GO_LINE = rf"(?:\w{{1,20}}[:=](?P<setting>\S{{1,40}}) )?Benchmark(?P<workload>\S{{1,160}}+)\s++\d++(?=\s++{NUMBER} \S)"
 GO = figures_format(
     "go-bench",
     "benchmarks of Go's testing package: the time of an operation, and rates that the line has",
-    recognised_by=rf"Benchmark\S{{1,160}}+\s++\d++\s++{NUMBER} ns/op|{_GO_RATE}",
+    recognised_by=rf"(?:\S{{1,61}} )?Benchmark\S{{1,160}}+\s++\d++(?:\s++{NUMBER} \S++)*?"
+    rf"\s++{NUMBER} (?:ns/op|MB/s|[A-Za-z]+s/s(?:ec)?)(?!\S)",
     words=("Benchmark", "ns/op", "B/op", "allocs/op", "goos:", "pkg:"),
     titled=True,
     rules=[
         rule(
-            rf"{_GO_LINE}(?:\s++{NUMBER} (?!B/op|allocs/op)\S+)*?\s++(?P<bytes>{NUMBER}) [Bb]ytes/s(?:ec)?(?:\s|$)",
+            _GO_LINE + _go("time", "ns/op") + _go("rate", _GO_BYTES) + _go("things", _GO_THINGS) + "(?P<pairs>.*)",
             time=of("latency_ns_mean"),
-            bytes=of("rate_bytes_per_s"),
-        ),
-        rule(
-            rf"{_GO_LINE}(?:\s++{NUMBER} (?!B/op|allocs/op)\S+)*?\s++(?P<things>{NUMBER}) [A-Za-z]+s/s(?:\s|$)",
-            time=of("latency_ns_mean"),
-            rate=of("rate_bytes_per_s", MB),
+            rate=of("rate_bytes_per_s"),
             things=of("operations_per_s"),
-            absent="not printed by this benchmark",
-        ),
-        rule(_GO_RATE, operations=of("operations_per_s")),
-        rule(
-            _GO_LINE,
-            time=of("latency_ns_mean"),
-            rate=of("rate_bytes_per_s", MB),
             absent="not printed by this benchmark",
         ),
     ],
