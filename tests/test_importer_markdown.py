@@ -179,3 +179,19 @@ def test_drawn_tables_are_read_as_those_of_markdown(tmp_path: Path, text: str) -
     assert list(run.settings) == ["none", "bfq"] and run.problems == []
     assert [value(run, name, "table", "iops") for name in ("none", "bfq")] == [120345, 80112]
     assert value(run, "bfq", "table", "rate_bytes_per_s") == 312.9e6
+
+
+def test_lines_of_a_tool_in_cells_have_a_row_for_each_figure(tmp_path: Path) -> None:
+    line = "fillrandom   :      {} micros/op {} ops/sec;   {} MB/s"
+    text = f"| base | direct |\n|---|---|\n|{line.format(97.5, 10217, 20.5)}| {line.format(308.5, 3244, 6.5)}|\n"
+    run = opened(tmp_path / "post.txt", text)
+    assert run.problems == []
+    assert value(run, "base", "fillrandom", "latency_ns_mean") == 97_500
+    assert value(run, "direct", "fillrandom", "latency_ns_mean") == 308_500
+    assert value(run, "direct", "fillrandom", "operations_per_s") == 3244
+    assert value(run, "base", "fillrandom", "rate_bytes_per_s") == 20.5 * 2**20
+    rows = "| 4k | a: 12 MB/s 3 ms | a: 24 MB/s 5 ms |\n| 8k | a: 9 MB/s 4 ms | a: 8 MB/s 6 ms |\n"
+    named = f"| | xfs | ext4 |\n|---|---|---|\n{rows}"
+    run = opened(tmp_path / "named.txt", named)
+    assert value(run, "ext4", "4k a", "rate_bytes_per_s") == 24e6
+    assert value(run, "xfs", "8k a", "latency_ns_mean") == 4e6

@@ -8,7 +8,7 @@ from itertools import accumulate
 from iolab.domain.parameter import SIZE
 from iolab.files.importer.columns import OF_RESULT, Grid, Problem, unit_in
 from iolab.files.importer.csv_layout import METRIC_COLUMN
-from iolab.files.importer.quantity_cell import LATENCY, quantities, several, statistics_in, units_in
+from iolab.files.importer.quantity_cell import LATENCY, quantities, quantity, several, statistics_in, units_in
 from iolab.files.importer.table_axes import is_text, name_changes
 from iolab.files.importer.text import ABSENT
 
@@ -30,6 +30,11 @@ _CPU_SHARE = re.compile(r"%? ?CPU? ?%?", re.IGNORECASE)
 _KIB_PER_S = re.compile(r"\bK/s(?:ec)?\b", re.IGNORECASE)
 
 
+_FIGURE_OF_TOOL = r"~?\d[\d.,]*+ ?[A-Za-z\u00b5][\w\u00b5]*+(?:/\w{1,10}+)?"
+_OF_TOOL = re.compile(
+    rf"(?P<label>[A-Za-z]\S*(?: [\w-]+)?)\s*+:\s*+(?P<figures>{_FIGURE_OF_TOOL}(?:[,;]?\s++{_FIGURE_OF_TOOL}){{1,9}})"
+)
+_EACH_OF_TOOL = re.compile(_FIGURE_OF_TOOL)
 _DASH = re.compile(r"\s+[-\u2013\u2014:|]\s+")
 _IS_WAY = re.compile(r"(?:(?:seq(?:uential)?|rand(?:om)?) ?)?(?:read|write)s?", re.IGNORECASE)
 
@@ -45,6 +50,33 @@ def with_groups(header: list[str], rows: list[list[str]]) -> Grid:
     if place is None or len(header) != 3 or not all(is_text(row[0]) and is_text(row[1]) for row in rows):
         return header, rows
     return [header[1], header[2]], [[f"{row[0]} {row[1]}", row[2]] for row in rows]
+
+
+def of_lines(header: list[str], rows: list[list[str]]) -> Grid:
+    """The table with a row for each figure of its cells, where these are lines that a tool printed, each a label and
+    figures with units, as db_bench's: `fillrandom : 97.870 micros/op 10217 ops/sec; 20.1 MB/s`."""
+    first = int(bool(rows) and not any(_OF_TOOL.fullmatch(row[0]) for row in rows))
+    made = []
+    for row in rows:
+        lines = [_OF_TOOL.fullmatch(cell) for cell in row[first:]]
+        labels = {" ".join(line["label"].split()) for line in lines if line}
+        cells = [_EACH_OF_TOOL.findall(_of_db_bench(line["figures"])) for line in lines if line]
+        known = [[quantity(figure) for figure in figures] for figures in cells]
+        metrics = [[one and one.metric for one in of_cell] for of_cell in known]
+        if len(cells) < len(lines) or not lines or len(labels) > 1 or metrics != metrics[:1] * len(metrics):
+            return header, rows
+        if None in metrics[0] or len(set(metrics[0])) < len(metrics[0]):
+            return header, rows
+        name = " ".join((*row[:first], *labels))
+        for metric, *figures in zip(metrics[0], *cells, strict=True):
+            made.append([f"{name} latency" if metric == "ns" else name, *figures])
+    return ([*(header[:first] or [""]), *header[first:]], made) if made else (header, rows)
+
+
+def _of_db_bench(figures: str) -> str:
+    """What db_bench prints, in units that others write: its MB are 2^20 bytes."""
+    is_of_it = "micros/op" in figures
+    return figures.replace("micros/op", "us/op").replace("MB/s", "MiB/s") if is_of_it else figures
 
 
 def with_sizes_alike(rows: list[list[str]]) -> list[list[str]]:
