@@ -308,3 +308,19 @@ def test_spans_end_with_their_table() -> None:
     table = "<table><tr><td rowspan=9>a</td><td>1</td></tr><tr><td>2</td></tr></table>"
     rows = [text for _, text in with_bars(enumerate((table, "<table><tr><td>b</td><td>3</td></tr></table>"), 1))]
     assert [row for row in rows if "-" not in row] == ["| a | 1 |", "| a | 2 |", "| b | 3 |"]
+
+
+def test_dashes_part_columns_and_changes_to_one_side_state_the_other(tmp_path: Path) -> None:
+    text = (
+        "Benchmark        old(0)(ms) old(1) - old(0)(%)\n"
+        "---------------- ---------- ------------------\n"
+        "readArray/cat         10.50              +4.00\n"
+        "chunks/arraysOf 1    800.00              -2.50\n"
+    )
+    wanted = {
+        ("old(0)", "readArray/cat", "time_ns"): 10.5e6,
+        ("old(1)", "readArray/cat", "time_ns"): 10.92e6,
+        ("old(1)", "chunks/arraysOf 1", "time_ns"): 780e6,
+    }
+    (problem,) = figures(tmp_path, text, wanted)
+    assert "figures of 'old(1)' are computed from the changes in percent" in problem

@@ -4,9 +4,10 @@ was done, and go on with figures alone. What is measured stands in the names, or
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 from iolab.domain import parameter
 from iolab.files.importer.columns import (
@@ -49,6 +50,7 @@ COLUMNS_MIN = 2
 _GAP = re.compile(r"\s{2,}+|\t+|(?<=B/s) (?=~?\d)|(?<=IOPS) (?=~?\d)")
 """A figure with its unit ends a cell, too."""
 _RULE = re.compile(r"[-=+\s]+$")
+_DASHES = re.compile(r" {0,8}-{2,}+(?>(?: ++-{2,}+)+)\s*+")
 _CHANGE = re.compile(r"(?<=\S)\s++(?:[(\[]\s{0,3})?[-+~]?\d[\d.]*+ ?[%x\u00d7][)\]]?$")
 """Behind a row's figures, below no name: computed anew."""
 _CHANGED = re.compile(CHANGES, re.IGNORECASE)
@@ -211,8 +213,25 @@ def _figures(cells: list[str]) -> bool:
     )
 
 
+def _by_dashes(lines: Sequence[Line]) -> Iterator[Line]:
+    """The lines, with wide gaps between cells that single spaces part, where dashes below the names show how wide
+    columns are."""
+    columns: list[slice] = []
+    for line, below in zip(lines, [*lines[1:], Line(0, "")], strict=True):
+        if _DASHES.fullmatch(below.text):
+            columns = [slice(*group.span()) for group in re.finditer("-+", below.text)]
+            columns[-1] = slice(columns[-1].start, None)
+        elif not line.text.strip():
+            columns = []
+        cells = [line.text[column].strip() for column in columns]
+        is_whole = "".join(cells).replace(" ", "") == "".join(line.text.split())
+        are_apart = not any(line.text[one.stop : other.start].strip() for one, other in pairwise(columns))
+        is_row = all(cells) and is_whole and are_apart and not _RULE.fullmatch(line.text)
+        yield Line(line.number, "   ".join(cells)) if is_row and _cells(line.text) != cells else line
+
+
 def _tables(lines: Iterable[Line]) -> Iterator[_Found]:
-    lines = list(lines)
+    lines = list(_by_dashes(list(lines)))
     units = StatedUnits(lines)
     for found in _parted(lines):
         found.context.append(units.below(found.last))

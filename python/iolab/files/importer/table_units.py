@@ -29,6 +29,8 @@ _STATES_LATENCY = re.compile(
     r"\bin (?:[mnu\u00b5]s(?:ec)?|(?:milli|micro|nano)seconds)\b",
     re.IGNORECASE,
 )
+_CHANGE_TO = re.compile(r"(?P<side>\S.{0,60}?) [-\u2212] (?P<base>\S.{0,60}?) ?[(\[] ?(?:%|percent) ?[)\]]")
+"""`new - old (%)`."""
 _OF_PERCENTILE = re.compile(r"\d")
 _MAY_BE_BITS = re.compile(r"\d[\d.,]*+ ?[kKMG]i?b/s")
 _POINTED = re.compile(r"\d{1,3}\.\d{3}")
@@ -37,6 +39,30 @@ _RANGE = re.compile(
     r"(?P<unit> ?[a-zA-Z\u00b5/]{0,8})"
 )
 _OF_COUNT = re.compile(r"\b(?:k?IOPS|[TQR]PS|ops/s)\b", re.IGNORECASE)
+
+
+def of_changes(header: list[str], rows: list[list[str]], problem: Problem) -> Grid:
+    """The table with the figures of one side in place of its changes in percent to another, whose column it has:
+    `new (ms)` in place of `new - old (%)` beside `old (ms)`."""
+    header, rows = list(header), [list(row) for row in rows]
+    places = {without_unit(name).strip().lower(): place for place, name in enumerate(header) if place}
+    computed = []
+    for place, name in enumerate(header):
+        found = _CHANGE_TO.fullmatch(name) if place else None
+        base = places.get(found["base"].strip().lower()) if found else None
+        if found is None or base is None or base == place or found["side"].strip().lower() in places:
+            continue
+        pairs = [(quantity(row[base]), quantity(row[place].rstrip(" %"))) for row in rows]
+        if any(one is None or change is None or one.metric or change.metric for one, change in pairs):
+            continue
+        unit = header[base][len(without_unit(header[base])) :]
+        header[place] = f"{found['side'].strip()}{unit}"
+        computed.append(f"{found['side'].strip()!r}")
+        for row, (one, change) in zip(rows, pairs, strict=True):
+            row[place] = f"{one.value * (1 + change.value / 100):.6g}" if one and change else row[place]
+    if computed:
+        problem(f"figures of {', '.join(computed)} are computed from the changes in percent that stand in their place")
+    return header, rows
 
 
 def with_latency_of_percentiles(header: list[str], rows: list[list[str]]) -> Grid:

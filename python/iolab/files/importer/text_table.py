@@ -126,7 +126,8 @@ def _above(line: int, source: Source) -> str:
 def _of_results(table: Table, header: list[str], rows: list[list[str]], source: Source, problem: Problem) -> Grid:
     """The table less what is no result, with a column for each figure, and units in names or cells."""
     header = _over_figures(header, rows)
-    header, rows = table_cells.by_side(*table_cells.of_lines(header, rows))
+    header, rows = table_units.of_changes(*table_cells.of_lines(header, rows), problem)
+    header, rows = table_cells.by_side(header, rows)
     header, rows = table_rest.without_numbering(header, table_rest.without_changed(rows, problem))
     header, rows = table_cells.with_groups(header, rows)
     header, rows = table_rest.without_specified(header, rows, problem)
