@@ -92,8 +92,9 @@ def test_only_the_part_of_a_mail_that_is_encoded_is_decoded() -> None:
     ]
 
 
-_PRINTED = st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp", "Zs", "Cs"], exclude_characters="\uff1a")
-"""Less the wide colon, which is read as a plain one."""
+_WIDE = "".join(map(chr, range(0xFF01, 0xFF5F)))
+_PRINTED = st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp", "Zs", "Cs"], exclude_characters=_WIDE)
+"""Less wide forms of ASCII, which are read as plain ones."""
 
 
 @given(st.lists(st.text(_PRINTED, max_size=99)))
@@ -318,3 +319,13 @@ def test_who_waited_for_syncs_sees_them_first(tmp_path: Path) -> None:
         "     issued rwts: total=0,10029,0,10029 short=0,0,0,0 dropped=0,0,0,0\n"
     )
     assert open_run(path).experiment.compare.metrics[0] == "sync.latency_ns_mean"
+
+
+def test_wide_forms_of_ascii_are_plain_and_a_cache_of_a_size_is_a_setting(tmp_path: Path) -> None:
+    text = "\uff10\u3000readahead\uff1a\uff16\uff10\uff17\uff19 ops/sec\n2MB readahead: 6117 ops/sec\n"
+    run = opened(tmp_path / "post.txt", text)
+    assert value(run, "0 readahead", "list", "operations_per_s") == 6079
+    assert value(run, "2MB readahead", "list", "operations_per_s") == 6117
+    text = "ext4\uff1aread 90MB/s\uff0cwrite 80MB/s\nxfs\uff1aread 70MB/s\uff0cwrite 60MB/s\n"
+    run = opened(tmp_path / "ways.txt", text)
+    assert value(run, "xfs", "list", "write.rate_bytes_per_s") == 60e6

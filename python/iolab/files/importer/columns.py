@@ -25,11 +25,12 @@ MEASURED = re.compile(
 )
 """A rate or a latency; seconds stand in many a sentence."""
 OF_TEST = re.compile(
-    rf"seq|rand|rnd|{WAY}|\bmixed\b|^total$|\b\d+ ?[km]i?b?(?:qd\d+)?\b"
+    rf"seq|rand|rnd|{WAY}|\bmixed\b|^total$"
+    r"|\b\d+ ?[km]i?b?(?:qd\d+)?\b(?! (?:read[- _]?ahead|cache|buffers?|stripes?|chunks?|ram|memory|journal)\b)"
     r"|\b(?-i:PUT|GET|HEAD|LIST|STAT|DELETE|INSERT|UPDATE|SELECT|SCAN)\b",
     re.IGNORECASE,
 )
-"""What only the name of a test has: how it accesses, and how much, or a request."""
+"""What only the name of a test has: how it accesses, and how much, or a request. A cache of a size is what was set."""
 _UNIT = re.compile(
     rf"\(?\[?\b(?P<unit>[kKMGT]?i?(?:B|bits?)/s(?:ec)?|[kKM]?IOPS|[kM]?{THINGS}s?/s(?:ec)?|[mnuµ]s(?:ec)?)\b\)?\]?"
 )

@@ -70,6 +70,9 @@ _REMOVED = re.compile(r"-|\+{3} |@@ |index [0-9a-f]|diff --")
 
 _OCTETS = re.compile(r"(?<![A-Za-z])([kKMGT]i?)o(?=/s\b)")
 """French for a byte."""
+_WIDE = {0xFF01 + place: chr(0x21 + place) for place in range(0x5E)}
+_WIDE |= {ord(sign): f"{_WIDE[ord(sign)]} " for sign in "\uff1a\uff0c\uff1b"} | {0x3000: " "}
+"""Forms of ASCII that are as wide as Chinese signs; a colon, a comma and a semicolon have a space in them."""
 _PLOT = re.compile(
     r"^(?P<name>\s*+[\w.-]+(?: [\w.-]+){0,4}(?:\s*+[|:])?\s++)(?:[#*=\u2580-\u259f\u25a0])\S*"
     r"(?<=[#*=\u2580-\u259f\u25a0]{3})\s++(?=~?\d[\d.,]*+\s?\S{0,6}$)"
@@ -80,7 +83,8 @@ _PLOT = re.compile(
 def plain(text: str) -> str:
     """The line without quoting prefix (`> `, `>> `), no-break spaces, NULs and addresses of links, with plain colons;
     not in bold if it has a figure."""
-    plain = text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " ").replace("\uff1a", ": ")
+    plain = text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " ")
+    plain = plain if plain.isascii() else plain.translate(_WIDE)
     if "[" in plain or "<" in plain:
         plain = _LINK.sub(r"\1", _OF_TABLE.sub(r"<\1>", _TAGS.sub("", plain)))
     quote = _QUOTE.match(plain)
