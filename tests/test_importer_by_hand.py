@@ -740,3 +740,18 @@ def test_how_often_it_was_measured_is_no_rate_of_the_list(tmp_path: Path) -> Non
     }
     (problem,) = figures(tmp_path, text, wanted)
     assert "2 lines have figures of no metric that iolab knows: left out, 'cnt: 15' first" in problem
+
+
+def test_a_figure_may_stand_below_its_label_and_its_unit(tmp_path: Path) -> None:
+    text = "user id : 1000\nmmap: /tmp/file iterations/s\n1.5\nstdlib: /tmp/file iterations/s\n0.375\n"
+    wanted = {
+        ("mmap /tmp/file", "list", "operations_per_s"): 1.5,
+        ("stdlib /tmp/file", "list", "operations_per_s"): 0.375,
+    }
+    figures(tmp_path, text, wanted)
+    text = "Sequential read (MB/s):\n812.5\nRandom read (MB/s):\n41.5\n"
+    wanted = {
+        ("posted", "Sequential read", "read.rate_bytes_per_s"): 812.5 * MB,
+        ("posted", "Random read", "read.rate_bytes_per_s"): 41.5 * MB,
+    }
+    assert figures(tmp_path, text, wanted) == []

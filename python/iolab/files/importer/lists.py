@@ -54,6 +54,11 @@ _RANGE = re.compile(
 )
 """`ext4: 900MB/s - 1000MB/s`, `ext4: 900-1000 MB/s`."""
 _REMARK = re.compile(r"\s*\([^()]*\)$")
+_LABEL_ABOVE = re.compile(
+    r"\s*+(?:[-*\u2022+] )?(?P<label>[A-Za-z][^=|]{0,80}?)(?:[:,]? (?:in )?|\s*[(\[])"
+    r"(?P<unit>[A-Za-z\u00b5/]{1,14})[)\]]?:?\s*+"
+)
+_FIGURE_ALONE = re.compile(r"\s*+~?\d[\d.,]*+\s*+")
 _WAYS = re.compile(r"\b(?:reads? ?/ ?writes?|r ?/ ?w)\b", re.IGNORECASE)
 _OF_COUNT = re.compile(
     r"(?:cnt|count|n|(?:sample|run|round|iteration|repeat|trial|thread|client|worker|job)s?|numjobs|iodepth|qd)",
@@ -85,6 +90,7 @@ class _Place(NamedTuple):
 def _with_units_above(lines: Sequence[Line]) -> list[Line]:
     """The lines, with what a line right above names with bare figures says that these are: `IOPS of 4k reads` above
     `ext4: 312` and `xfs: 298`."""
+    lines = _with_figures_below(lines)
     made: list[Line] = []
     what, has_columns = "", False
     statistics: Sequence[str] = ()
@@ -136,6 +142,21 @@ def _with_middles(lines: Sequence[Line], results: Results | None = None) -> list
         made.append(Line(line.number, f"{found['before']}{sum(figures) / 2:.9g}{prefix} {found['of_high']}"))
     if count and results is not None:
         results.problem(f"{counted(count, 'range')} in a list {'is' if count == 1 else 'are'} read as their middles")
+    return made
+
+
+def _with_figures_below(lines: Sequence[Line]) -> list[Line]:
+    """The lines, with a figure alone that stands below its label and its unit in one line with these."""
+    made: list[Line] = []
+    for above, line, below in zip([Line(0, ""), *lines], lines, [*lines[1:], Line(0, "")], strict=False):
+        is_alone = _FIGURE_ALONE.fullmatch(line.text) and not _FIGURE_ALONE.fullmatch(below.text)
+        found = _LABEL_ABOVE.fullmatch(above.text) if is_alone and not MEASURED.search(above.text) else None
+        one = quantity(f"1 {found['unit']}") if found else None
+        if found is None or one is None or one.metric is None:
+            made.append(line)
+            continue
+        name = " ".join(found["label"].replace(":", " ").split())
+        made[-1] = Line(line.number, f"{name}: {line.text.strip()} {found['unit']}")
     return made
 
 
@@ -228,16 +249,16 @@ def _changed(lines: Sequence[Line]) -> set[int]:
     another label, which names no test and stands nowhere else. Where labels come again, what stands above them is
     what was changed."""
     blocks: list[list[tuple[int, list[Entry]]]] = []
-    last = -1
-    for line in lines:
+    last = -2
+    for place, line in enumerate(lines):
         parts = parts_of(line.text)
         found = [one for one in parts if one is not None]
-        if found and last == line.number - 1:
+        if found and last == place - 1:
             blocks[-1].append((line.number, found))
         elif found:
             blocks.append([(line.number, found)])
-        if found or (parts and last == line.number - 1):
-            last = line.number
+        if found or (parts and last == place - 1):
+            last = place
     known: Counter[Entry] = Counter()
     changed: dict[int, list[Entry]] = {}
     for block in blocks:

@@ -11,7 +11,7 @@ from iolab.files.importer.written_number import number
 
 THINGS = (
     r"(?i:file|op|operation|req|request|object|obj|IO|io|transaction|txn?|completion|commit|event|insert|elem|row|record"
-    r"|fsync|sync|message|msg|key|val|value|item|page|call|lookup|create|delete|read|write|stat|seek)"
+    r"|fsync|sync|message|msg|key|val|value|item|page|call|lookup|create|delete|read|write|stat|seek|iter(?:ation)?)"
 )
 _CELL = re.compile(
     r"(?P<number>[-+]?[\d.,]{1,40}+(?>(?:e[-+]\d{1,3}+)?))\s*+"
