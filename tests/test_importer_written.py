@@ -612,3 +612,19 @@ def test_status_lines_of_fio_stand_below_the_line_next_to_them(tmp_path: Path) -
     run = opened(tmp_path / "f.txt", f"levels\n(only status lines)\n\n{outputs}")
     assert run.settings == ["RAID5", "RAID10"]
     assert value(run, "RAID10", "fio", "write.rate_bytes_per_s") == pytest.approx(342 * MIB)
+
+
+def test_an_item_may_label_its_figures_with_settings_and_other_items_are_named(tmp_path: Path) -> None:
+    text = (
+        "- first `ls -f` with non-patched version: 58.5 minutes, patched: 80.5 minutes (yes, it is worse)\n"
+        "- repeated `ls -f` of both: 4-6 seconds\n- 4k randread on ext4: 312k IOPS, xfs: 287 k IOPS.\n"
+        "- `unrar l archive.rar` took 11 minutes\n"
+    )
+    wanted = {
+        ("non-patched", "first ls -f", "time_ns"): 58.5 * 60e9,
+        ("patched", "first ls -f", "time_ns"): 80.5 * 60e9,
+        ("ext4", "4k randread", "read.iops"): 312e3,
+        ("xfs", "4k randread", "read.iops"): 287e3,
+    }
+    (problem,) = figures(tmp_path, text, wanted)
+    assert "2 lines with figures were not read: 2, 4" in problem

@@ -17,7 +17,7 @@ from iolab.files.importer.results import Results
 from iolab.files.importer.shell_commands import command_of
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.unread import BESIDE, IF_ROUNDS, lone_figures
-from iolab.files.importer.unread_figures import SEEN_MAX, is_header, is_row
+from iolab.files.importer.unread_figures import SEEN_MAX, has_unit, is_header, is_row
 
 WARNINGS_MAX = 3
 NAMED_MAX = 8
@@ -27,7 +27,8 @@ ALIKE = 0.011
 _AS_BINARY = (1.0, 1.024, 1.048576, 1.073741824)
 """`MB` of tools that count 2^20 bytes."""
 _FIGURE = re.compile(rf"(?<![\w.])(?P<figure>\d[\d.,]*+(?<=\d)(?P<unit>{MEASURED.pattern[2:]}))")
-
+_ITEM = re.compile(r"\s{0,12}(?:[-*+\u2022]|\d{1,2}[.)]) ")
+"""Of a list: its times are results, where those of sentences are how long something ran."""
 
 _WARNS = re.compile(
     r"\W{0,20}(?:warnings?|caution)\b\W"
@@ -80,7 +81,8 @@ def _has_figures(text: str, is_written: bool) -> bool:
     is_title = text.rstrip().endswith(":")
     if is_title or command_of(text) or is_header(text):
         return False
-    is_of_time = is_written and (in_seconds(text) != text or is_row(text))
+    is_item = bool(_ITEM.match(text)) and has_unit(text)
+    is_of_time = is_written and (in_seconds(text) != text or is_row(text) or is_item)
     return is_of_time or bool(MEASURED.search(text)) or is_labelled(text)
 
 

@@ -53,7 +53,7 @@ _QUOTIENT = re.compile(
     r"speed-?ups?|ratio|relative(?: performance| speed)?|improvement|gain|overhead|% of .*", re.IGNORECASE
 )
 """Behind a single column, as a share or a multiple of one of its figures."""
-CHANGES = r"before|after|base(?:line)?|(?:un)?patched|vanilla|mainline"
+CHANGES = r"before|after|base(?:line)?|(?:un|non-?)?patched|vanilla|mainline"
 """What was changed is called so, and never what was done. Chosen, as the names below are."""
 SETTINGS = r"noop|(?:mq-)?deadline|cfq|bfq|kyber|ext[234]|xfs|btrfs|zfs|f2fs|bcachefs"
 """Schedulers and file systems."""

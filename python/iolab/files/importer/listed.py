@@ -232,14 +232,15 @@ VERSION_OR_SETTING = re.compile(
     rf"(?! ?[kKMGT]i?B?\b)|{SETTINGS}|{CHANGES})(?=[\s,;()]|$)"
 )
 """Within a label: `restic 0.9.5 cold cache`, `sync on xfs`."""
-_WITH_SETTING = rf"(?:{SETTING.pattern})[ :=]{{1,3}}~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{{0,8}}(?=\W|$)"
+_WITH_SETTING = rf"(?:{SETTING.pattern})[ :=]{{1,3}}~?\d[\d.,]*+(?<![.,]) ?(?:[kM] )?[A-Za-z\u00b5/]{{0,8}}(?=\W|$)"
 _OF_SETTINGS = re.compile(
     r"\s{0,12}(?:[-*\u2022+] )?(?P<name>\w[^=|;]{1,60}?)(?::|\s{2,}+)\s*+"
     rf"(?P<figures>(?:(?:,?\s++)?{_WITH_SETTING}){{2,}})\s*+$",
     re.IGNORECASE,
 )
 _EACH_SETTING = re.compile(
-    rf"(?P<setting>{SETTING.pattern})[ :=]{{1,3}}(?P<figure>~?\d[\d.,]*+(?<![.,]) ?[A-Za-z\u00b5/]{{0,8}})(?=\W|$)",
+    rf"(?P<setting>{SETTING.pattern})[ :=]{{1,3}}"
+    r"(?P<figure>~?\d[\d.,]*+(?<![.,]) ?(?:[kM] )?[A-Za-z\u00b5/]{0,8})(?=\W|$)",
     re.IGNORECASE,
 )
 _SETTING_BEHIND = re.compile(rf"(?<=\S)\s{{1,9}}[(\[](?P<setting>{SETTING.pattern})[)\]][.,;]?\s*$", re.IGNORECASE)
@@ -260,6 +261,18 @@ _FIGURES_OF_SETTINGS = re.compile(
     re.IGNORECASE,
 )
 """`kernel build: 41.2s before, 38.9s after`."""
+_LABELLED = (
+    rf"(?P<setting>{SETTING.pattern})(?: (?:version|kernel|build|code|driver))?: "
+    r"(?P<figure>~?\d[\d.,]*+(?<![.,]) ?(?:[kM] )?[A-Za-z\u00b5/]{1,8})(?P<end>[,;] (?:and )?|\.?\s*$)"
+)
+_EACH_LABELLED = re.compile(_LABELLED, re.IGNORECASE)
+_LABELLED_SETTINGS = re.compile(
+    r"(?P<lead>\s{0,12}(?:[-*\u2022+] )?\w[^:=;|]{1,60}?)(?:,? (?:with|on|in|using|under)(?: the)?|,) "
+    rf"(?P<labelled>(?:{re.sub(r'[?]P<[a-z]+>', '?:', _LABELLED)}){{2,9}})",
+    re.IGNORECASE,
+)
+"""`ls with unpatched kernel: 58.5 s, patched: 80.5 s`."""
+_REMARK = re.compile(r"(?<=[^\W\d]) \([^()\d]{1,100}\)[.,;]?\s*$")
 _PER_SECOND = re.compile(r":\s++\d[\d,]*+\s++\((?P<rate>\d[\d.,]*+) per sec(?:ond|\.)?\)\s*$")
 """`transactions: 48741 (812.34 per sec.)`."""
 _AT = re.compile(
@@ -369,6 +382,9 @@ def _apart(text: str) -> str:
     text = _AT.sub(r"\g<rate>, latency \g<time>", text)
     if (found := _ARROW.match(text)) is not None and _names_by_arrow(found["lead"], found["rest"]):
         return _apart(f"{found['lead']}: {found['rest']}")
+    if (found := _LABELLED_SETTINGS.fullmatch(_REMARK.sub("", text))) is not None:
+        each = _EACH_LABELLED.sub(r"\g<setting> \g<figure>\g<end>", found["labelled"])
+        return f"{found['lead'].replace('`', '')}: {each.rstrip(' .')}"
     if (found := _TWO_WAYS.fullmatch(text)) is not None:
         return f"{found['lead']}: {found['first']}, {found['second']}"
     if (found := _FIGURES_OF_SETTINGS.fullmatch(text)) is not None:

@@ -136,10 +136,12 @@ def _with_middles(lines: Sequence[Line], results: Results | None = None) -> list
         if found is None or not is_range or found["unit"] not in (None, found["of_high"]):
             made.append(line)
             continue
-        count += 1
         figures = [written_number.number(found[end].rstrip("kM")) or 0.0 for end in ("low", "high")]
         prefix = found["high"][-1] if found["high"][-1] in "kM" else ""
-        made.append(Line(line.number, f"{found['before']}{sum(figures) / 2:.9g}{prefix} {found['of_high']}"))
+        middle = Line(line.number, f"{found['before']}{sum(figures) / 2:.9g}{prefix} {found['of_high']}")
+        is_read = bool(entries(middle.text))
+        made.append(middle if is_read else line)
+        count += is_read
     if count and results is not None:
         results.problem(f"{counted(count, 'range')} in a list {'is' if count == 1 else 'are'} read as their middles")
     return made
