@@ -628,3 +628,20 @@ def test_an_item_may_label_its_figures_with_settings_and_other_items_are_named(t
     }
     (problem,) = figures(tmp_path, text, wanted)
     assert "2 lines with figures were not read: 2, 4" in problem
+
+
+def test_what_it_came_to_is_of_the_step_above(tmp_path: Path) -> None:
+    text = (
+        "1. I entered the pod, and executed `dd if=/dev/zero of=/volume/file bs=1M count=1k`\n"
+        "1. It shown writing speed of 729.1MB/s\n"
+        "1. I executed `dd if=/dev/zero of=/volume/file bs=1M count=1k` again, overwriting the file\n"
+        "1. It shown writing speed of 51.1MB/s\n"
+        "\nExpected:\n1. It should show more than 300MB/s\n"
+    )
+    wanted = {
+        ("entered the pod and executed", "write", "write.rate_bytes_per_s"): 729.1 * MB,
+        ("executed again overwriting the file", "write", "write.rate_bytes_per_s"): 51.1 * MB,
+    }
+    problems = figures(tmp_path, text, wanted)
+    assert "check them against the text" in problems[0]
+    assert "1 line with figures was not read: 7" in problems[1]

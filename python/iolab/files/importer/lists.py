@@ -11,6 +11,7 @@ from iolab.base.plain_text import counted
 from iolab.domain.metric import ALL
 from iolab.files.importer import written_number
 from iolab.files.importer.columns import MEASURED, OF_TEST, is_case, stated_in
+from iolab.files.importer.conditions import EXPECTED
 from iolab.files.importer.dotted import settings_in
 from iolab.files.importer.format import Format
 from iolab.files.importer.listed import (
@@ -59,6 +60,14 @@ _LABEL_ABOVE = re.compile(
     r"(?P<unit>[A-Za-z\u00b5/]{1,14})[)\]]?:?\s*+"
 )
 _FIGURE_ALONE = re.compile(r"\s*+~?\d[\d.,]*+\s*+")
+_OF_STEP = re.compile(
+    r"\s*+(?:(?:[-*\u2022+]|\d{1,2}[.)]) +)?(?:(?:and|now|then|this time),? )?(?:it|this|that|which|dd|fio)\b"
+    r"(?P<what>[^\d:=|]{3,60}?)(?P<figure>~?\d[\d.,]*+(?<![.,]) ?(?:[kM] )?[A-Za-z/]{2,8})[.!]?\s*+",
+    re.IGNORECASE,
+)
+_WRITES, _READS = re.compile(r"\bwrit", re.IGNORECASE), re.compile(r"\bread", re.IGNORECASE)
+_NO_NAME = re.compile(r"`[^`]*`|[:=;,|*`]|^\s*(?:[-\u2022+]|\d{1,2}[.)])(?= )|\b(?:I|we) ")
+STEP_MAX = 50
 _WAYS = re.compile(r"\b(?:reads? ?/ ?writes?|r ?/ ?w)\b", re.IGNORECASE)
 _OF_COUNT = re.compile(
     r"(?:cnt|count|n|(?:sample|run|round|iteration|repeat|trial|thread|client|worker|job)s?|numjobs|iodepth|qd)",
@@ -87,10 +96,15 @@ class _Place(NamedTuple):
     """The beginning of its workload's."""
 
 
+def _spelled_out(lines: Sequence[Line], results: Results | None = None) -> list[Line]:
+    """The lines, as a list has them that leaves nothing out."""
+    lines = _with_steps(_with_figures_below(_with_middles(lines, results)), results)
+    return _with_units_above(lines)
+
+
 def _with_units_above(lines: Sequence[Line]) -> list[Line]:
     """The lines, with what a line right above names with bare figures says that these are: `IOPS of 4k reads` above
     `ext4: 312` and `xfs: 298`."""
-    lines = _with_figures_below(lines)
     made: list[Line] = []
     what, has_columns = "", False
     statistics: Sequence[str] = ()
@@ -125,7 +139,7 @@ def _with_units_above(lines: Sequence[Line]) -> list[Line]:
     return made
 
 
-def _with_middles(lines: Sequence[Line], results: Results | None = None) -> list[Line]:
+def _with_middles(lines: Sequence[Line], results: Results | None) -> list[Line]:
     """The lines with the middle of each range that is all of a label's figures."""
     made, count = list[Line](), 0
     for line in lines:
@@ -162,11 +176,31 @@ def _with_figures_below(lines: Sequence[Line]) -> list[Line]:
     return made
 
 
+def _with_steps(lines: Sequence[Line], results: Results | None) -> list[Line]:
+    """The lines, with what `it` came to, as each of several says, as a figure of the step above: `I mounted xfs` and
+    `It shows 51 MB/s`."""
+    found: dict[str, dict[str, Line]] = {}
+    above = ""
+    for line in lines:
+        said = None if EXPECTED.search(line.text) else _OF_STEP.fullmatch(line.text)
+        one = quantity(said["figure"]) if said else None
+        step = " ".join(_NO_NAME.sub(" ", above).split())[:STEP_MAX].strip()
+        if said and one and one.metric not in (None, "ns") and step and not MEASURED.search(above):
+            way = "write" if _WRITES.search(said["what"]) else "read" if _READS.search(said["what"]) else "throughput"
+            of_way = found.setdefault(f"{way} {one.metric}", {})
+            of_way[step] = Line(line.number, f"- {step}: {way}={said['figure']}")
+        above = line.text if line.text.strip() else above
+    made = {line.number: line for steps in found.values() if len(steps) > 1 for line in steps.values()}
+    if made and results is not None:
+        results.problem("figures that sentences state are read; check them against the text")
+    return [made.get(line.number, line) for line in lines]
+
+
 def _parse(source: Source, results: Results) -> None:
     last = None
     table = None
     unknown: list[Line] = []
-    lines = _with_units_above(_with_middles(list(source.lines(results.problem)), results))
+    lines = _spelled_out(list(source.lines(results.problem)), results)
     changed = _changed(lines)
     repeats = any(map(_OF_REPETITIONS.search, source.text_lines))
     places, heads = _outline(lines)
@@ -372,7 +406,7 @@ def _quoted(text: str) -> str:
 
 def _recognises(source: Source) -> bool:
     lines = source.text_lines
-    whole = _with_units_above(_with_middles([Line(number, text) for number, text in enumerate(lines, 1)]))
+    whole = _spelled_out([Line(number, text) for number, text in enumerate(lines, 1)])
     said = [{(one.op, one.metric) for one in entries(line.text)} for line in whole]
     is_list = sum(map(bool, said)) >= LINES_MIN or max(map(len, said), default=0) >= METRICS_MIN
     is_list |= any(len({one.setting for one in entries(line.text)} - {None}) > 1 for line in whole)
