@@ -755,3 +755,12 @@ def test_a_figure_may_stand_below_its_label_and_its_unit(tmp_path: Path) -> None
         ("posted", "Random read", "read.rate_bytes_per_s"): 41.5 * MB,
     }
     assert figures(tmp_path, text, wanted) == []
+
+
+def test_a_letter_too_much_in_a_unit_is_a_slip_and_said(tmp_path: Path) -> None:
+    wanted = {
+        ("0 readahead", "list", "operations_per_s"): 6079,
+        ("2MB readahead", "list", "operations_per_s"): 6117,
+    }
+    (problem,) = figures(tmp_path, "0 readahead: 6079 ops/sec\n2MB readahead: 6117 sops/sec\n", wanted)
+    assert problem.endswith(":2: its unit is taken as 'ops/sec', as in the line beside it")

@@ -60,6 +60,12 @@ _LABEL_ABOVE = re.compile(
     r"(?P<unit>[A-Za-z\u00b5/]{1,14})[)\]]?:?\s*+"
 )
 _FIGURE_ALONE = re.compile(r"\s*+~?\d[\d.,]*+\s*+")
+_OF_UNIT = re.compile(
+    r"(?P<before>\s*+(?:[-*\u2022+] )?[A-Za-z\d][^:=|]{0,80}[:=]\s*+~?\d[\d.,]*+ ?)"
+    r"(?P<unit>[A-Za-z/]{4,12})(?P<end>\.?\s*+)"
+)
+UNIT_MIN = 4
+"""The letters of a unit in which a slip is sure. Chosen."""
 _OF_STEP = re.compile(
     r"\s*+(?:(?:[-*\u2022+]|\d{1,2}[.)]) +)?(?:(?:and|now|then|this time),? )?(?:it|this|that|which|dd|fio)\b"
     r"(?P<what>[^\d:=|]{3,60}?)(?P<figure>~?\d[\d.,]*+(?<![.,]) ?(?:[kM] )?[A-Za-z/]{2,8})[.!]?\s*+",
@@ -98,7 +104,8 @@ class _Place(NamedTuple):
 
 def _spelled_out(lines: Sequence[Line], results: Results | None = None) -> list[Line]:
     """The lines, as a list has them that leaves nothing out."""
-    lines = _with_steps(_with_figures_below(_with_middles(lines, results)), results)
+    lines = _with_middles(_with_units_beside(lines, results), results)
+    lines = _with_steps(_with_figures_below(lines), results)
     return _with_units_above(lines)
 
 
@@ -174,6 +181,26 @@ def _with_figures_below(lines: Sequence[Line]) -> list[Line]:
         name = " ".join(found["label"].replace(":", " ").split())
         made[-1] = Line(line.number, f"{name}: {line.text.strip()} {found['unit']}")
     return made
+
+
+def _with_units_beside(lines: Sequence[Line], results: Results | None) -> list[Line]:
+    """The lines, with the unit of a neighbour in place of one that is no unit, and differs by a letter too much or too
+    few: `6117 sops/sec` right below `6079 ops/sec`."""
+    found = [None, *(_OF_UNIT.fullmatch(line.text) for line in lines), None]
+    made = []
+    for line, before, one, after in zip(lines, found, found[1:], found[2:], strict=False):
+        meant = [other["unit"] for other in (before, after) if one and other and _is_slip(one["unit"], other["unit"])]
+        made.append(Line(line.number, f"{one['before']}{meant[0]}{one['end']}") if one and meant else line)
+        if meant and results is not None:
+            results.problem(f"its unit is taken as {meant[0]!r}, as in the line beside it", line.number)
+    return made
+
+
+def _is_slip(unit: str, meant: str) -> bool:
+    shorter, longer = sorted((unit, meant), key=len)
+    is_alike = any(longer[:at] + longer[at + 1 :] == shorter for at in range(len(longer)))
+    is_slip = is_alike and len(longer) == len(shorter) + 1 and len(shorter) >= UNIT_MIN
+    return is_slip and quantity(f"1 {unit}") is None and quantity(f"1 {meant}") is not None
 
 
 def _with_steps(lines: Sequence[Line], results: Results | None) -> list[Line]:
