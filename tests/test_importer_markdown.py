@@ -195,3 +195,21 @@ def test_lines_of_a_tool_in_cells_have_a_row_for_each_figure(tmp_path: Path) -> 
     run = opened(tmp_path / "named.txt", named)
     assert value(run, "ext4", "4k a", "rate_bytes_per_s") == 24e6
     assert value(run, "xfs", "8k a", "latency_ns_mean") == 4e6
+
+
+def test_a_column_of_metrics_names_rows_or_columns_whatever_else_the_table_has(tmp_path: Path) -> None:
+    sides = (
+        "| Test | Metric | before | after |\n|---|---|---|---|\n| randread | IOPS | 4500 | 5200 |\n"
+        "| randread | lat (us) | 120 | n/a |\n| seq | MB/s | 450 | 520 |\n"
+    )
+    run = opened(tmp_path / "sides.txt", sides)
+    assert value(run, "after", "randread", "read.iops") == 5200
+    assert value(run, "before", "randread", "read.latency_ns_mean") == 120e3
+    assert value(run, "after", "seq", "rate_bytes_per_s") == 520e6
+    long = (
+        "| Test | FS | Metric | value |\n|---|---|---|---|\n| randread | ext4 | IOPS | 4500 |\n"
+        "| randread | xfs | IOPS | 4600 |\n| randread | ext4 | lat (us) | 120 |\n| randread | xfs | lat (us) | 110 |\n"
+    )
+    run = opened(tmp_path / "long.txt", long)
+    assert value(run, "xfs", "randread", "iops") == 4600
+    assert value(run, "ext4", "randread", "latency_ns_mean") == 120e3

@@ -41,15 +41,31 @@ _IS_WAY = re.compile(r"(?:(?:seq(?:uential)?|rand(?:om)?) ?)?(?:read|write)s?", 
 
 def with_groups(header: list[str], rows: list[list[str]]) -> Grid:
     """The table with the name of a group in each of its rows, where it stands in the first alone, and with what a
-    column called `Metric` says of the only figure of each row in the name of the row."""
+    column called `Metric` says of the figures of each row in the name of the row, or in those of columns."""
     are_whole = len(header) > 1 and all(is_text(row[1]) and any(map(quantities, row)) for row in rows)
     if rows and rows[0][0] and not all(row[0] for row in rows) and are_whole:
         filled = accumulate(rows, lambda above, row: row if row[0] else [above[0], *row[1:]])
         rows = [list(row) for row in filled]
     place = next((one for one, name in enumerate(header) if one and name.lower() in METRIC_COLUMN), None)
-    if place is None or len(header) != 3 or not all(is_text(row[0]) and is_text(row[1]) for row in rows):
+    if place is None or len(header) < place + 2 or not all(is_text(cell) for row in rows for cell in row[: place + 1]):
         return header, rows
-    return [header[1], header[2]], [[f"{row[0]} {row[1]}", row[2]] for row in rows]
+    figures = [cell for row in rows for cell in row[2:]]
+    if place == 1 and (len(header) == 3 or all(quantities(cell) or cell.lower() in ("", *ABSENT) for cell in figures)):
+        return header[1:], [[f"{row[0]} {row[1]}", *row[2:]] for row in rows]
+    return _by_metric(header, rows, place) if len(header) == place + 2 else (header, rows)
+
+
+def _by_metric(header: list[str], rows: list[list[str]], place: int) -> Grid:
+    """The table with a column for each metric that a column names, and a row for what stands left of it."""
+    metrics = list(dict.fromkeys(row[place] for row in rows))
+    made: list[tuple[list[str], dict[str, str]]] = []
+    for row in rows:
+        *names, metric, figure = row
+        cells = next((cells for of, cells in made if of == names and metric not in cells), None)
+        if cells is None:
+            made.append((names, cells := {}))
+        cells[metric] = figure
+    return [*header[:place], *metrics], [[*names, *(cells.get(one, "") for one in metrics)] for names, cells in made]
 
 
 def of_lines(header: list[str], rows: list[list[str]]) -> Grid:
