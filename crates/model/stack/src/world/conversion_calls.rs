@@ -7,7 +7,7 @@ use events::time::Time;
 use memory::cache::FileId;
 
 /// The worker of file 0; those of other files follow.
-const WORKERS: TaskId = KERNEL_TASKS + (1 << 26);
+const WORKERS: TaskId = KERNEL_TASKS + (1 << 25);
 
 impl World {
     /// Whether the page cache's I/O of that tag, which is over, ends when its blocks have become the file's.
